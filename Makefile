@@ -1,0 +1,79 @@
+# Each target fetches what it needs: Python 3.11 or newer, git and make are enough to start.
+
+UV_VERSION := 0.13.7
+# Benchmarks are the files that can be run; the others in bench are shared by them.
+BENCHES = $(sort $(subst _,-,$(patsubst bench/%.py,%,$(shell grep -l '__main__' bench/*.py 2>/dev/null))))
+CODE := src tests bench
+FAST_TESTS = $(wildcard tests/unit tests/stories tests/shape)
+
+# The first Python that is new enough and can make virtual environments; choose another with PYTHON=...
+NEW_ENOUGH := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+ifeq ($(origin PYTHON),undefined)
+PYTHON := $(shell for p in python3.11 python3 python3.12 python3.13; do \
+	$$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && echo $$p && break; done)
+endif
+
+export UV_PYTHON_DOWNLOADS := never
+export UV_PROJECT_ENVIRONMENT := .venv
+unexport VIRTUAL_ENV
+
+# Trust what this machine trusts, as pip does: many sites have certificates of their own.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem),)
+export UV_SYSTEM_CERTS ?= true
+endif
+
+UV := .tools/uv-$(UV_VERSION)/bin/uv
+# Named after the Python, so that asking for another one makes the environment again.
+SYNCED := .venv/synced-with-$(notdir $(PYTHON))
+
+.DEFAULT_GOAL := help
+.PHONY: help test check test-long lint format bench changelog lock clean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
+
+test: lint ## everything CI runs: the static checks and every test
+	@.venv/bin/pytest
+
+check: lint ## the fast loop: the static checks, and unit, story and shape tests
+	@.venv/bin/pytest -m "not slow" $(FAST_TESTS)
+
+test-long: $(SYNCED) ## the property tests with many more examples, in a new order each time
+	@HYPOTHESIS_PROFILE=long .venv/bin/pytest tests/properties
+
+lint: $(SYNCED) ## format, lint, type and import checks, changing nothing
+	@.venv/bin/ruff format --check --quiet $(CODE) || { echo "run: make format"; exit 1; }
+	@.venv/bin/ruff check --quiet $(CODE)
+	@.venv/bin/basedpyright
+	@.venv/bin/lint-imports --no-logo
+
+format: $(SYNCED) ## format the code and mend what ruff can mend
+	@.venv/bin/ruff check --fix --quiet --exit-zero $(CODE)
+	@.venv/bin/ruff format $(CODE)
+
+bench: $(SYNCED) ## measure one thing: make bench NAME=planner
+	@$(if $(filter $(NAME),$(BENCHES)),true,echo "NAME must be one of: $(or $(BENCHES),none yet)" >&2; exit 2)
+	@$(UV) run --frozen --group bench python -m bench.$(subst -,_,$(NAME))
+
+changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/muster/__init__.py
+	@$(UV) run --frozen --group release towncrier build --yes
+
+lock: $(UV) ## resolve the dependencies again and write uv.lock
+	@$(UV) lock --python $(PYTHON) --upgrade
+
+clean: ## remove everything that make can build again
+	@rm -rf .venv .tools .hypothesis .pytest_cache .ruff_cache .import_linter_cache dist
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(SYNCED): $(UV) pyproject.toml uv.lock
+	@$(UV) sync --frozen --quiet --python $(PYTHON)
+	@rm -f .venv/synced-with-*
+	@touch $@
+
+$(UV):
+	@test -n "$(PYTHON)" || { echo "Muster needs Python 3.11 or newer, with the venv module" >&2; exit 1; }
+	@$(PYTHON) -c '$(NEW_ENOUGH)' || { echo "$(PYTHON) is not Python 3.11 or newer with the venv module" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .tools/uv-$(UV_VERSION)
+	@.tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@

@@ -1,0 +1,3 @@
+"""Muster shares a fleet of GPUs between teams."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,92 @@
+"""What is let in: a request is accepted and completed, or refused with what to change."""
+
+from collections.abc import Callable, Iterator
+
+from muster.lifecycle.cautions import dependency_is_hopeless, no_node_matches, quota_is_escaped
+from muster.lifecycle.form import deadline_can_be_met, groups_are_named_once, numbers_make_sense
+from muster.lifecycle.limits import (
+    asks_for_something,
+    full_queues_refuse,
+    queue_takes_more_jobs,
+    within_class_limits,
+    within_queue_limits,
+)
+from muster.lifecycle.names import (
+    class_exists,
+    dependencies_exist,
+    levels_exist,
+    models_exist,
+    pools_and_clusters_exist,
+    profiles_exist,
+    queue_exists,
+    sharing_is_offered,
+    some_pool_is_left,
+    user_may_submit,
+)
+from muster.lifecycle.refusal import Accepted, Caution, Refusal
+from muster.lifecycle.room import groups_fit_somewhere, time_limit_is_allowed, with_time_limit
+from muster.lifecycle.submission import Submission, queues_above, submission
+from muster.model.job import JobSpec
+from muster.model.snapshot import Snapshot
+from muster.model.value import ClassName, replace
+
+UNNAMED = ClassName("")
+"""The class of a spec whose user named none: the queue's default is put in its place."""
+
+NORMAL = ClassName("normal")
+
+# Later rules count on earlier ones: what is named exists, numbers are positive.
+RULES: tuple[Callable[[Submission], Refusal | None], ...] = (
+    queue_exists,
+    user_may_submit,
+    class_exists,
+    pools_and_clusters_exist,
+    dependencies_exist,
+    groups_are_named_once,
+    numbers_make_sense,
+    asks_for_something,
+    some_pool_is_left,
+    models_exist,
+    sharing_is_offered,
+    profiles_exist,
+    levels_exist,
+    groups_fit_somewhere,
+    time_limit_is_allowed,
+    deadline_can_be_met,
+    within_queue_limits,
+    within_class_limits,
+    queue_takes_more_jobs,
+    full_queues_refuse,
+)
+
+CAUTIONS: tuple[Callable[[Submission], Iterator[Caution]], ...] = (
+    quota_is_escaped,
+    no_node_matches,
+    dependency_is_hopeless,
+)
+
+
+def admit(spec: JobSpec, snapshot: Snapshot) -> Accepted | Refusal:
+    """Accept the request, completed, or give the first reason against it.
+
+    Refused is what must change before it could ever run, and what its queue will not have wait.
+    `snapshot.finished` has the ended jobs that `spec.after` names.
+    """
+    asked = _completed(spec, snapshot)
+    for rule in RULES:
+        if refusal := rule(asked):
+            return refusal
+    cautions = tuple(caution for rule in CAUTIONS for caution in rule(asked))
+    return Accepted(spec=asked.spec, cautions=cautions)
+
+
+def _completed(spec: JobSpec, snapshot: Snapshot) -> Submission:
+    asked = submission(_with_class(spec, snapshot), snapshot)
+    return replace(asked, spec=with_time_limit(asked))
+
+
+def _with_class(spec: JobSpec, snapshot: Snapshot) -> JobSpec:
+    if spec.job_class != UNNAMED:
+        return spec
+    defaults = (queue.default_class for queue in queues_above(snapshot, spec.queue))
+    return replace(spec, job_class=next((name for name in defaults if name), NORMAL))

@@ -1,0 +1,174 @@
+"""The answers to a request: accepted, perhaps with cautions, or refused with what to change.
+
+A reason that can also make a job wait is the same type as in `model.plan`.
+"""
+
+from enum import StrEnum
+
+from muster.model.job import DependencyKind, JobSpec
+from muster.model.plan import (
+    NeverFits,
+    NoSuchClass,
+    NoSuchPool,
+    NoSuchQueue,
+    OverClassLimit,
+    OverLimit,
+    TooLong,
+)
+from muster.model.queue import Meter
+from muster.model.value import Duration, GpuModel, JobId, QueuePath, UserName, Value
+
+
+class MayNotSubmit(Value, tag="may_not_submit", gc=False):
+    """The list of `decided_by`, the nearest queue that has one, does not name the user."""
+
+    user: UserName
+    queue: QueuePath
+    decided_by: QueuePath
+
+
+class NoUsablePool(Value, tag="no_usable_pool", gc=False):
+    """Pools, clusters and spot rule exist, but together they leave no pool."""
+
+    spot_only: bool
+
+
+class NoSuchModel(Value, tag="no_such_model", gc=False):
+    """No node has GPUs of this model."""
+
+    model: GpuModel
+
+
+class NoSuchProfile(Value, tag="no_such_profile", gc=False):
+    """No model that the job accepts can be cut into this MIG profile."""
+
+    group: str
+    profile: str
+
+
+class Sharing(StrEnum):
+    """The ways to have a part of a GPU."""
+
+    MIG = "MIG"
+    MPS = "MPS"
+    TIME = "time sharing"
+
+
+class NotOffered(Value, tag="not_offered", gc=False):
+    """No cluster that the job may use offers this way to share GPUs."""
+
+    group: str
+    sharing: Sharing
+
+
+class NoSuchLevel(Value, tag="no_such_level", gc=False):
+    """No pool that the job may use has this topology level."""
+
+    group: str
+    level: str
+
+
+class BadNumber(Value, tag="bad_number", gc=False):
+    """A number lies outside of what makes sense."""
+
+    what: str
+    value: int
+    least: int
+    most: int | None = None
+
+
+class BadGroups(Value, tag="bad_groups", gc=False):
+    """The job has no group, or two of this name."""
+
+    twice: str | None = None
+
+
+class AsksForNothing(Value, tag="asks_for_nothing", gc=False):
+    """The group wants no CPU, memory or GPU, so that no quota would count it."""
+
+    group: str
+
+
+class TooManySubmitted(Value, tag="too_many_submitted", gc=False):
+    """The queue already has as many unfinished jobs as it may."""
+
+    queue: QueuePath
+    limit: int
+
+
+class NoSuchJob(Value, tag="no_such_job", gc=False):
+    """A dependency names a job that does not exist, or none at all."""
+
+    kind: DependencyKind
+    job: JobId | None
+
+
+class DeadlineTooSoon(Value, tag="deadline_too_soon", gc=False):
+    """Even if it began as soon as it may, the job would end this much after its deadline."""
+
+    late_by: Duration
+
+
+Reason = (
+    NoSuchQueue
+    | MayNotSubmit
+    | NoSuchClass
+    | NoSuchPool
+    | NoUsablePool
+    | NoSuchModel
+    | NoSuchProfile
+    | NotOffered
+    | NoSuchLevel
+    | BadNumber
+    | BadGroups
+    | AsksForNothing
+    | NeverFits
+    | OverLimit
+    | OverClassLimit
+    | TooLong
+    | TooManySubmitted
+    | NoSuchJob
+    | DeadlineTooSoon
+)
+
+
+class EscapesQuota(Value, tag="escapes_quota", gc=False):
+    """The queue counts this, and the group asks for none of it."""
+
+    group: str
+    queue: QueuePath
+    meter: Meter
+
+
+class NoNodeMatches(Value, tag="no_node_matches", gc=False):
+    """No node has the labels, or lacks the taints, that the group needs; that may still change."""
+
+    group: str
+
+
+class NeverReady(Value, tag="never_ready", gc=False):
+    """The other job has ended, and not in the way that is waited for."""
+
+    kind: DependencyKind
+    job: JobId
+
+
+class Refusal(Value):
+    """The request cannot be accepted as it is; `advice` tells its user what to change."""
+
+    reason: Reason
+    advice: str
+
+
+class Caution(Value):
+    """The request is accepted, but its user should know this."""
+
+    reason: EscapesQuota | NoNodeMatches | NeverReady
+    advice: str
+
+
+class Accepted(Value):
+    """The request, completed with what the user left open."""
+
+    spec: JobSpec
+    cautions: tuple[Caution, ...] = ()

@@ -1,0 +1,245 @@
+"""How a job moves: the table of states, and what each event makes of a job.
+
+People ask, the planner decides, backends report. What people ask and backends report may come
+late or twice, and then changes nothing. What the planner decides was checked against the snapshot
+it was committed with, so in the wrong state it is a bug of ours and raises.
+
+Everything about an attempt is keyed by it. Holding and releasing, suspending and resuming go to and
+fro: they are taken in the order in which they are told, and told twice in a row they happen once.
+"""
+
+from collections.abc import Mapping
+
+from muster.lifecycle.retry import Over, Retry, after_end
+from muster.model.errors import ImpossibleMoveError
+from muster.model.event import (
+    CancelAsked,
+    ClaimDropped,
+    JobCheckpointed,
+    JobClaimed,
+    JobEnded,
+    JobEvent,
+    JobHeld,
+    JobPlaced,
+    JobPreempted,
+    JobReleased,
+    JobRequeued,
+    JobResized,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+)
+from muster.model.job import (
+    FINAL,
+    Cancelled,
+    DeadlinePassed,
+    EndReason,
+    Exited,
+    HeldBy,
+    Job,
+    JobState,
+    Preempted,
+    TimedOut,
+)
+from muster.model.queue import PreemptMode
+from muster.model.value import Instant, replace
+
+NEXT: Mapping[JobState, frozenset[JobState]] = {
+    # A job may miss its deadline without having started: then it fails where it waits.
+    JobState.HELD: frozenset({JobState.PENDING, JobState.FAILED, JobState.CANCELLED}),
+    JobState.PENDING: frozenset(
+        {JobState.HELD, JobState.STARTING, JobState.FAILED, JobState.CANCELLED}
+    ),
+    # Backends are polled, so a short attempt can be over before anybody saw it run.
+    JobState.STARTING: frozenset(
+        {JobState.RUNNING, JobState.SUSPENDED, JobState.STOPPING, JobState.PENDING} | FINAL
+    ),
+    JobState.RUNNING: frozenset({JobState.SUSPENDED, JobState.STOPPING, JobState.PENDING} | FINAL),
+    JobState.SUSPENDED: frozenset({JobState.RUNNING, JobState.STOPPING, JobState.PENDING} | FINAL),
+    JobState.STOPPING: frozenset({JobState.SUSPENDED, JobState.PENDING} | FINAL),
+    JobState.COMPLETED: frozenset(),
+    JobState.FAILED: frozenset(),
+    JobState.CANCELLED: frozenset(),
+}
+"""Every move there is; PENDING after STARTING means another attempt."""
+
+UNSTARTED = frozenset({JobState.HELD, JobState.PENDING})
+"""States between attempts: nothing is held, nothing can be reported."""
+
+Asked = JobHeld | JobReleased | CancelAsked
+Planned = JobClaimed | ClaimDropped | JobPlaced
+Told = JobResized | JobResumed | JobPreempted
+Reported = JobStarted | JobCheckpointed | JobSuspended | JobEnded | JobRequeued
+
+
+def submitted(event: JobSubmitted) -> Job:
+    """The job as it begins."""
+    return Job(
+        id=event.job,
+        spec=event.spec,
+        state=JobState.HELD if event.held else JobState.PENDING,
+        why=HeldBy(user=event.spec.user) if event.held else None,
+        submitted_at=event.at,
+    )
+
+
+def step(job: Job, event: JobEvent) -> Job:
+    """The job after the event: the same job when the event is late, repeated or of an old attempt.
+
+    Raises ImpossibleMoveError for what cannot happen, whoever is late.
+    """
+    after = _after(job, event)
+    if after.state is not job.state and after.state not in NEXT[job.state]:
+        raise _impossible(job, event)
+    return after
+
+
+def _after(job: Job, event: JobEvent) -> Job:
+    if event.job != job.id:
+        raise _impossible(job, event)
+    match event:
+        case JobHeld() | JobReleased() | CancelAsked():
+            return _asked(job, event)
+        case JobClaimed() | ClaimDropped() | JobPlaced():
+            return _planned(job, event)
+        case JobResized() | JobResumed() | JobPreempted():
+            return _told(job, event) if _is_current(job, event) else job
+        case JobEnded(why=DeadlinePassed() as why) if _never_starts(job, event):
+            return replace(job, state=JobState.FAILED, why=why, claim=None)
+        case JobStarted() | JobCheckpointed() | JobSuspended() | JobEnded() | JobRequeued():
+            return _reported(job, event) if _is_current(job, event) else job
+
+
+def _is_current(job: Job, event: Told | Reported) -> bool:
+    """Is the event about the attempt that goes on now?"""
+    if event.attempt > job.attempt:
+        raise _impossible(job, event)
+    is_over = job.state in UNSTARTED or job.state in FINAL
+    return event.attempt == job.attempt and not is_over
+
+
+def _never_starts(job: Job, event: JobEnded) -> bool:
+    return event.attempt == job.attempt and job.state in UNSTARTED
+
+
+def _asked(job: Job, event: Asked) -> Job:
+    match event, job.state:
+        case JobHeld(by=by), JobState.PENDING:
+            # Room must not be kept for a job that may not start.
+            return replace(job, state=JobState.HELD, why=HeldBy(user=by), claim=None)
+        case JobHeld(by=by), JobState.SUSPENDED if not isinstance(job.why, HeldBy):
+            return replace(job, why=HeldBy(user=by))
+        case JobReleased(), JobState.HELD:
+            return replace(job, state=JobState.PENDING, why=None)
+        case JobReleased(), JobState.SUSPENDED if isinstance(job.why, HeldBy):
+            return replace(job, why=None)
+        case CancelAsked(by=by), _:
+            return _cancelled(job, Cancelled(by=by))
+        case _:
+            return job
+
+
+def _cancelled(job: Job, why: Cancelled) -> Job:
+    """A job that holds nothing ends at once; any other must stop first, and will not come back."""
+    if job.state in FINAL or isinstance(job.why, Cancelled):
+        return job
+    if job.state in UNSTARTED:
+        return replace(job, state=JobState.CANCELLED, why=why, claim=None)
+    return replace(job, state=JobState.STOPPING, why=why)
+
+
+def _planned(job: Job, event: Planned) -> Job:
+    match event:
+        case ClaimDropped():
+            return replace(job, claim=None)
+        case JobPlaced(attempt=attempt) if attempt <= job.attempt:
+            return job
+        case JobClaimed(claim=claim) if job.state is JobState.PENDING:
+            return replace(job, claim=claim)
+        case JobPlaced() if job.state is JobState.PENDING and event.attempt == job.attempt + 1:
+            return replace(
+                job,
+                state=JobState.STARTING,
+                attempt=event.attempt,
+                why=None,
+                claim=None,
+                not_before=None,
+            )
+        case JobClaimed() | JobPlaced():
+            raise _impossible(job, event)
+
+
+def _told(job: Job, event: Told) -> Job:
+    match event:
+        case JobResized() | JobResumed() if job.state is JobState.STARTING:
+            raise _impossible(job, event)
+        case JobResumed() if job.state is JobState.SUSPENDED:
+            return replace(job, state=JobState.RUNNING, why=None)
+        case JobPreempted(by=by, mode=mode) if job.state in {JobState.STARTING, JobState.RUNNING}:
+            return replace(job, state=JobState.STOPPING, why=Preempted(by=by, mode=mode))
+        case JobResized() | JobResumed() | JobPreempted():
+            return job
+
+
+def _reported(job: Job, event: Reported) -> Job:
+    match event:
+        case JobStarted() if job.state is JobState.STARTING:
+            return replace(job, state=JobState.RUNNING)
+        case JobSuspended():
+            return _suspended(job)
+        case JobEnded(at=at, why=why):
+            return _ended(job, _true_end(job, why), at)
+        case JobRequeued(at=at) if isinstance(job.why, Preempted | Cancelled):
+            return _ended(job, job.why, at)
+        case JobRequeued():
+            return replace(job, state=JobState.PENDING, why=None)
+        case JobStarted() | JobCheckpointed():
+            return job
+
+
+def _suspended(job: Job) -> Job:
+    if job.state in {JobState.STARTING, JobState.RUNNING}:
+        return replace(job, state=JobState.SUSPENDED, why=None)
+    match job:
+        case Job(state=JobState.STOPPING, why=Preempted(mode=PreemptMode.SUSPEND)):
+            return replace(job, state=JobState.SUSPENDED)
+        case _:
+            return job
+
+
+def _true_end(job: Job, reported: EndReason) -> EndReason:
+    """Why the attempt ended, seeing that we may have been stopping it.
+
+    A clean exit counts even then: it came before the signal, or the backend would not say so.
+    So does what would end the job anyway. Anything else is the way in which it obeyed.
+    """
+    if job.state is not JobState.STOPPING:
+        return reported
+    match job.why, reported:
+        case _, Exited(code=0):
+            return reported
+        case Preempted(), TimedOut() | DeadlinePassed() | Cancelled():
+            return reported
+        case (Preempted() | Cancelled()) as why, _:
+            return why
+        case _:
+            return reported
+
+
+def _ended(job: Job, why: EndReason, at: Instant) -> Job:
+    match after_end(job, why):
+        case Over(state=state):
+            return replace(job, state=state, why=why)
+        case Retry(pause=pause, used_up=used_up):
+            return replace(
+                job,
+                state=JobState.PENDING,
+                why=why,
+                failures=job.failures + used_up,
+                not_before=Instant(at + pause) if pause else None,
+            )
+
+
+def _impossible(job: Job, event: JobEvent) -> ImpossibleMoveError:
+    return ImpossibleMoveError(job.id, job.state, type(event).__name__)

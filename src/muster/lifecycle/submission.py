@@ -1,0 +1,142 @@
+"""A request beside the world it comes into, and the kinds of nodes each group could run on."""
+
+from collections.abc import Iterator
+
+from muster.model.amounts import covers
+from muster.model.cluster import Abilities, Node, Pool
+from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
+from muster.model.job import JobSpec, Spot, TaskGroup, gpu_milli
+from muster.model.mig import mig_profile
+from muster.model.queue import JobClass, Meter, Queue, Scope, lineage
+from muster.model.snapshot import Snapshot
+from muster.model.value import GpuModel, PoolName, QueuePath, Value
+
+
+class Kind(Value):
+    """The nodes of one pool; with a model, those that have such GPUs, else all of them."""
+
+    pool: Pool
+    model: GpuModel | None
+    nodes: tuple[Node, ...]
+
+
+class Submission(Value):
+    """What the rules of admission look at. `kinds` are those of all pools, used or not."""
+
+    spec: JobSpec
+    snapshot: Snapshot
+    kinds: tuple[Kind, ...]
+
+    @property
+    def job_class(self) -> JobClass | None:
+        """The class, if it exists."""
+        return self.snapshot.classes.get(self.spec.job_class)
+
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """The job's queue and its ancestors, nearest first."""
+        return queues_above(self.snapshot, self.spec.queue)
+
+
+def submission(spec: JobSpec, snapshot: Snapshot) -> Submission:
+    """The request beside the world."""
+    return Submission(spec=spec, snapshot=snapshot, kinds=tuple(_kinds(snapshot)))
+
+
+def queues_above(snapshot: Snapshot, path: QueuePath) -> tuple[Queue, ...]:
+    """The queue of this path and its ancestors, as far as they exist, nearest first."""
+    return tuple(snapshot.queues[each] for each in lineage(path) if each in snapshot.queues)
+
+
+def usable_pools(spec: JobSpec, snapshot: Snapshot) -> tuple[Pool, ...]:
+    """The pools that the names in the spec and the spot rules leave, in order of their names."""
+    return tuple(
+        pool
+        for _, pool in sorted(snapshot.pools.items())
+        if (not spec.pools or pool.name in spec.pools)
+        and (not spec.clusters or pool.cluster in spec.clusters)
+        and _spot_agrees(spec, snapshot, pool)
+    )
+
+
+def is_spot_only(spec: JobSpec, snapshot: Snapshot) -> bool:
+    """Must it run on spot capacity? The class decides before the job."""
+    job_class = snapshot.classes.get(spec.job_class)
+    return spec.spot is Spot.ONLY or (job_class is not None and job_class.spot_only)
+
+
+def options(asked: Submission, spec: JobSpec, group: TaskGroup) -> tuple[Kind, ...]:
+    """The kinds of nodes that a group of this spec could run on, were they empty and large."""
+    pools = {pool.name for pool in usable_pools(spec, asked.snapshot)}
+    return tuple(
+        kind
+        for kind in asked.kinds
+        if kind.pool.name in pools and _suits(kind, group, asked.snapshot)
+    )
+
+
+def amount_in(scope: Scope, group: TaskGroup, kind: Kind, tasks: int) -> int:
+    """How much of the scope so many tasks of the group take on nodes of this kind."""
+    if not covers(scope, kind.pool.name, kind.model):
+        return 0
+    match scope.meter:
+        case Meter.GPU:
+            return tasks * gpu_milli(group.each.gpus, kind.model)
+        case Meter.CPU:
+            return tasks * group.each.cpu_milli
+        case Meter.MEMORY:
+            return tasks * group.each.memory_mib
+        case Meter.MIG:
+            return tasks * _instances(group, scope.profile)
+
+
+def offers(abilities: Abilities, part: Slice | None) -> bool:
+    """Can a cluster with these abilities give such a part of a GPU?"""
+    match part:
+        case None:
+            return True
+        case Mig():
+            return abilities.mig
+        case MpsShare():
+            return abilities.mps
+        case TimeShare():
+            return abilities.time_share
+
+
+def _kinds(snapshot: Snapshot) -> Iterator[Kind]:
+    found: dict[tuple[PoolName, GpuModel | None], list[Node]] = {}
+    for _, node in sorted(snapshot.nodes.items()):
+        for model in {None, *(device.model for device in node.devices)}:
+            found.setdefault((node.pool, model), []).append(node)
+    for (pool, model), nodes in sorted(found.items(), key=lambda each: _by_name(*each[0])):
+        if pool in snapshot.pools:
+            yield Kind(pool=snapshot.pools[pool], model=model, nodes=tuple(nodes))
+
+
+def _by_name(pool: PoolName, model: GpuModel | None) -> tuple[str, str]:
+    return pool, model or ""
+
+
+def _spot_agrees(spec: JobSpec, snapshot: Snapshot, pool: Pool) -> bool:
+    if is_spot_only(spec, snapshot):
+        return pool.spot
+    return not pool.spot or spec.spot is Spot.ALLOWED
+
+
+def _suits(kind: Kind, group: TaskGroup, snapshot: Snapshot) -> bool:
+    gpus = group.each.gpus
+    if gpus is None or kind.model is None:
+        return gpus is None and kind.model is None
+    if gpus.models and kind.model not in gpus.models:
+        return False
+    if isinstance(gpus.slice, Mig) and mig_profile(kind.model, gpus.slice.profile) is None:
+        return False
+    cluster = snapshot.clusters.get(kind.pool.cluster)
+    return cluster is not None and offers(cluster.abilities, gpus.slice)
+
+
+def _instances(group: TaskGroup, profile: str | None) -> int:
+    gpus = group.each.gpus
+    if gpus is None or not isinstance(gpus.slice, Mig) or gpus.slice.profile != profile:
+        return 0
+    return gpus.count

@@ -1,0 +1,1 @@
+"""What exists: frozen values and nothing else. No decision is made here."""

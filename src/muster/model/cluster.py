@@ -1,0 +1,127 @@
+"""The machines: clusters, pools of nodes, nodes, and capacity promised for a time."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from muster.model.gpu import Device
+from muster.model.resources import Resources
+from muster.model.value import (
+    ClusterName,
+    Duration,
+    Instant,
+    NodeId,
+    PoolName,
+    QueuePath,
+    Value,
+)
+
+
+class BackendKind(StrEnum):
+    """What runs the work of a cluster."""
+
+    LOCAL = "local"
+    SLURM = "slurm"
+    KUBERNETES = "kubernetes"
+    SIMULATED = "simulated"
+
+
+class Abilities(Value, gc=False):
+    """What a backend can do, as data instead of mixins."""
+
+    mig: bool = True
+    mps: bool = True
+    time_share: bool = True
+    repartition: bool = True
+    suspend: bool = True
+    resize: bool = False
+
+
+class Cluster(Value):
+    """Nodes under one backend. Lower `order` is tried first; an unreachable cluster starts nothing."""
+
+    name: ClusterName
+    backend: BackendKind = BackendKind.SIMULATED
+    abilities: Abilities = Abilities()
+    order: int = 0
+    reachable: bool = True
+
+
+class Pool(Value):
+    """Nodes of one kind and price inside a cluster.
+
+    `levels` names the entries of `Node.where`, coarsest first: `("zone", "block", "rack")`.
+    """
+
+    name: PoolName
+    cluster: ClusterName
+    levels: tuple[str, ...] = ()
+    default_time: Duration | None = None
+    max_time: Duration | None = None
+    spot: bool = False
+    gpu_hour_micros: int = 0
+
+
+class NodeState(StrEnum):
+    """UP takes work; DRAINING keeps what runs and takes nothing new; DOWN runs nothing."""
+
+    UP = "up"
+    DRAINING = "draining"
+    DOWN = "down"
+
+
+class Taint(Value, gc=False):
+    """A mark that keeps off every task that does not tolerate it."""
+
+    key: str
+    value: str = ""
+
+
+class Node(Value):
+    """One machine. `where` gives its place, one name for each of its pool's levels."""
+
+    id: NodeId
+    cluster: ClusterName
+    pool: PoolName
+    cpu_milli: int
+    memory_mib: int
+    devices: tuple[Device, ...] = ()
+    state: NodeState = NodeState.UP
+    where: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+
+    @property
+    def capacity(self) -> Resources:
+        """Everything the node could give if all of it worked."""
+        return Resources(
+            cpu_milli=self.cpu_milli,
+            memory_mib=self.memory_mib,
+            gpu_milli=1_000 * len(self.devices),
+        )
+
+
+class NodesReserved(Value, tag="nodes"):
+    """Whole nodes are kept from `begins_at` to `ends_at`: for a queue, or for maintenance (nobody)."""
+
+    name: str
+    nodes: tuple[NodeId, ...]
+    begins_at: Instant
+    ends_at: Instant
+    for_queue: QueuePath | None = None
+
+
+class AmountReserved(Value, tag="amount"):
+    """An amount of GPU in a pool is promised to a queue from `begins_at` to `ends_at`.
+
+    Outsiders whose time would overlap may together take no more than the pool's rest.
+    """
+
+    name: str
+    pool: PoolName
+    gpu_milli: int
+    for_queue: QueuePath
+    begins_at: Instant
+    ends_at: Instant
+
+
+Reservation = NodesReserved | AmountReserved

@@ -1,0 +1,67 @@
+"""What can go wrong, by who must act.
+
+MusterError
+├── RefusedError          the user: change the request
+├── StaleSnapshotError    nobody: look again and try again
+├── BackendDownError      nobody yet: wait until the cluster answers
+└── OurBugError           the developers
+    ├── BadPlanError          the planner broke a hard rule
+    └── ImpossibleMoveError   an event came that cannot happen where the job stands
+
+That a job cannot start now is none of these: it is a `Wait`.
+"""
+
+from muster.model.value import ClusterName, JobId, Value
+
+
+class MusterError(Exception):
+    """The root of everything that Muster raises on purpose."""
+
+
+class RefusedError(MusterError):
+    """The request cannot be accepted as it is; `advice` says what to change."""
+
+    def __init__(self, reason: Value, advice: str) -> None:
+        super().__init__(advice)
+        self.reason = reason
+        self.advice = advice
+
+
+class StaleSnapshotError(MusterError):
+    """The world moved on while we decided."""
+
+    def __init__(self, *, expected: int, found: int) -> None:
+        super().__init__(f"decided on version {expected}, but the store is at {found}; plan again")
+        self.expected = expected
+        self.found = found
+
+
+class BackendDownError(MusterError):
+    """The cluster does not answer; what runs there goes on."""
+
+    def __init__(self, cluster: ClusterName, text: str) -> None:
+        super().__init__(f"cluster {cluster} does not answer ({text}); wait, it is tried again")
+        self.cluster = cluster
+        self.text = text
+
+
+class OurBugError(MusterError):
+    """Muster itself is wrong; the message is meant for its developers."""
+
+
+class BadPlanError(OurBugError):
+    """The plan breaks hard rules and was not carried out."""
+
+    def __init__(self, broken: tuple[str, ...]) -> None:
+        super().__init__("; ".join(broken))
+        self.broken = broken
+
+
+class ImpossibleMoveError(OurBugError):
+    """Nobody may say this about a job in this state: whoever made the event is wrong."""
+
+    def __init__(self, job: JobId, state: str, event: str) -> None:
+        super().__init__(f"job {job} is {state}: {event} cannot happen to it")
+        self.job = job
+        self.state = state
+        self.event = event

@@ -1,0 +1,196 @@
+"""Facts that happened, in the past tense."""
+
+from muster.model.cluster import Node, NodeState, Reservation
+from muster.model.job import EndReason, JobSpec
+from muster.model.placement import Claim, Placement
+from muster.model.queue import PreemptMode, Queue
+from muster.model.value import (
+    ClusterName,
+    Duration,
+    Instant,
+    JobId,
+    NodeId,
+    UserName,
+    Value,
+)
+
+
+class JobSubmitted(Value, tag="job_submitted"):
+    """A request was accepted; `held` when it must be released first."""
+
+    at: Instant
+    job: JobId
+    spec: JobSpec
+    held: bool = False
+
+
+class JobHeld(Value, tag="job_held"):
+    """Somebody keeps a waiting job from starting."""
+
+    at: Instant
+    job: JobId
+    by: UserName
+
+
+class JobReleased(Value, tag="job_released"):
+    """A held job may start again."""
+
+    at: Instant
+    job: JobId
+    by: UserName
+
+
+class JobClaimed(Value, tag="job_claimed"):
+    """Room is being cleared for the job."""
+
+    at: Instant
+    job: JobId
+    claim: Claim
+
+
+class ClaimDropped(Value, tag="claim_dropped"):
+    """The room that was held for the job is given up."""
+
+    at: Instant
+    job: JobId
+
+
+class JobPlaced(Value, tag="job_placed"):
+    """An attempt was given its placements and its backend will be told to begin."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    cluster: ClusterName
+    placements: tuple[Placement, ...]
+
+
+class JobStarted(Value, tag="job_started"):
+    """The backend reports that the attempt runs."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    handle: str | None = None
+
+
+class JobCheckpointed(Value, tag="job_checkpointed"):
+    """A newer checkpoint was really written."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+
+
+class JobResized(Value, tag="job_resized"):
+    """A running elastic job was given more placements."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    placements: tuple[Placement, ...]
+
+
+class JobSuspended(Value, tag="job_suspended"):
+    """The attempt was stopped in place and keeps its memory."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+
+
+class JobResumed(Value, tag="job_resumed"):
+    """The suspended attempt goes on."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+
+
+class JobPreempted(Value, tag="job_preempted"):
+    """The attempt was told to make room for another job."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    by: JobId
+    mode: PreemptMode
+    grace: Duration
+
+
+class CancelAsked(Value, tag="cancel_asked"):
+    """Somebody wants the job to end."""
+
+    at: Instant
+    job: JobId
+    by: UserName
+
+
+class JobEnded(Value, tag="job_ended"):
+    """The attempt is over, for this reason."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    why: EndReason
+
+
+class JobRequeued(Value, tag="job_requeued"):
+    """The job waits again, its attempt being over."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+
+
+class NodeSeen(Value, tag="node_seen"):
+    """A node reported itself."""
+
+    at: Instant
+    node: Node
+
+
+class NodeChanged(Value, tag="node_changed"):
+    """A node took another state, and why."""
+
+    at: Instant
+    node: NodeId
+    state: NodeState
+    reason: str = ""
+
+
+class QueueChanged(Value, tag="queue_changed"):
+    """A queue was made or edited."""
+
+    at: Instant
+    queue: Queue
+    by: UserName
+
+
+class ReservationMade(Value, tag="reservation_made"):
+    """Capacity was promised for a time."""
+
+    at: Instant
+    reservation: Reservation
+    by: UserName
+
+
+JobEvent = (
+    JobHeld
+    | JobReleased
+    | JobClaimed
+    | ClaimDropped
+    | JobPlaced
+    | JobStarted
+    | JobCheckpointed
+    | JobResized
+    | JobSuspended
+    | JobResumed
+    | JobPreempted
+    | CancelAsked
+    | JobEnded
+    | JobRequeued
+)
+"""What can happen to a job that exists."""
+
+Event = JobSubmitted | JobEvent | NodeSeen | NodeChanged | QueueChanged | ReservationMade

@@ -1,0 +1,81 @@
+"""GPUs and the parts they can be cut into."""
+
+from enum import StrEnum
+
+from muster.model.value import DeviceId, GpuModel, Value
+
+WHOLE_GPU_MILLI = 1_000
+
+
+class Mig(Value, tag="mig", gc=False):
+    """A MIG instance of one profile, e.g. `1g.5gb`: its own memory and compute, kept by hardware."""
+
+    profile: str
+
+
+class MpsShare(Value, tag="mps", gc=False):
+    """A part of a GPU under MPS: at most this many threads and this much memory, kept by the driver.
+
+    `milli` is the thread percentage times ten; `memory_mib` of 0 means the same part of the memory.
+    """
+
+    milli: int
+    memory_mib: int = 0
+
+
+class TimeShare(Value, tag="time", gc=False):
+    """One of `replicas` turns on a GPU. Nothing keeps the tenants apart."""
+
+    replicas: int
+
+
+Slice = Mig | MpsShare | TimeShare
+
+
+class Enforcement(StrEnum):
+    """How strongly a limit is kept. Nothing claims isolation that it does not give."""
+
+    HARDWARE = "hardware"
+    DRIVER = "driver"
+    NONE = "none"
+
+
+def enforcement(part: Slice | None) -> Enforcement:
+    """How the limit of this part, or of the whole GPU, is kept."""
+    match part:
+        case None | Mig():
+            return Enforcement.HARDWARE
+        case MpsShare():
+            return Enforcement.DRIVER
+        case TimeShare():
+            return Enforcement.NONE
+
+
+class MigInstance(Value, gc=False):
+    """A MIG instance that exists on a device: its profile and the memory slice it begins at."""
+
+    profile: str
+    start: int
+
+
+class Device(Value):
+    """One physical GPU. `mig` is None while MIG mode is off, else the instances that exist now."""
+
+    id: DeviceId
+    index: int
+    model: GpuModel
+    memory_mib: int
+    healthy: bool = True
+    mig: tuple[MigInstance, ...] | None = None
+
+
+class GpuAsk(Value):
+    """How many GPUs, or slices of GPUs, one task wants, and of which kind.
+
+    Empty `models` accepts every model. The tasks of one group always share one model.
+    """
+
+    count: int
+    slice: Slice | None = None
+    models: tuple[GpuModel, ...] = ()
+    min_memory_mib: int = 0

@@ -1,0 +1,69 @@
+"""How we choose: every knob of the planner, as data."""
+
+from enum import StrEnum
+
+from muster.model.value import DAY, HOUR, Duration, Value
+
+
+class Packing(StrEnum):
+    """Which of the nodes that fit: keep what remains useful, or keep neighbours few."""
+
+    PACK = "pack"
+    SPREAD = "spread"
+
+
+class Preference(StrEnum):
+    """Which cluster first, when a job does not say."""
+
+    ORDER = "order"
+    PRICE = "price"
+
+
+class OrderWeights(Value, gc=False):
+    """What counts how much for whose turn it is; each factor runs from 0 to 1,000.
+
+    Age alone grows without end, one full factor every `age_full`: nobody starves.
+    Size counts only if told: one for each GPU; a negative weight lets small jobs go first.
+    """
+
+    job_class: int = 10_000
+    fair_share: int = 4_000
+    age: int = 1_000
+    size: int = 0
+    queue: int = 1_000
+    age_full: Duration = Duration(7 * DAY)
+
+
+class SharePolicy(Value, gc=False):
+    """How fast past use is forgotten, and how much of what is held now counts as use to come."""
+
+    half_life: Duration = Duration(7 * DAY)
+    lookahead: Duration = HOUR
+
+
+class PreemptPolicy(Value, gc=False):
+    """When running jobs may be stopped for others, and how many jobs may ask so in one plan."""
+
+    by_class: bool = True
+    reclaim: bool = True
+    jobs_per_plan: int = 32
+    min_run: Duration = Duration(0)
+    restart_cost: Duration = Duration(60_000)
+
+
+class Policy(Value):
+    """One value holds all choices, so that a rehearsal differs from live by this value alone.
+
+    backfill_depth: how many blocked jobs get a reservation in time.
+    default_time: for jobs without a limit in pools without a default; None means without end.
+    """
+
+    order: OrderWeights = OrderWeights()
+    share: SharePolicy = SharePolicy()
+    preempt: PreemptPolicy = PreemptPolicy()
+    packing: Packing = Packing.PACK
+    prefer: Preference = Preference.ORDER
+    backfill_depth: int = 16
+    default_time: Duration | None = None
+    repartition: bool = True
+    grow: bool = True

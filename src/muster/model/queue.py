@@ -1,0 +1,133 @@
+"""Queues: places in one tree that hold jobs and own quota, and the job classes beside them."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from muster.model.value import (
+    ClassName,
+    Duration,
+    GpuModel,
+    PoolName,
+    QueuePath,
+    UserName,
+    Value,
+)
+
+
+def lineage(path: QueuePath) -> Iterator[QueuePath]:
+    """The queue and its ancestors, nearest first: `a/b/c`, `a/b`, `a`."""
+    while path:
+        yield path
+        path = QueuePath(path.rpartition("/")[0])
+
+
+def is_within(path: QueuePath, ancestor: QueuePath) -> bool:
+    """Is `path` this queue or one below it?"""
+    return path == ancestor or path.startswith(ancestor + "/")
+
+
+class Percent(Value, tag="percent", gc=False):
+    """A part of everything the quota's scope has: its pool, its GPU model, or all clusters."""
+
+    percent: int
+
+
+Amount = int | Percent
+
+
+class Meter(StrEnum):
+    """What a quota counts: thousandths of a GPU, instances of a MIG profile, CPU milli, MiB."""
+
+    GPU = "gpu"
+    MIG = "mig"
+    CPU = "cpu"
+    MEMORY = "memory"
+
+
+class Scope(Value):
+    """What is counted and where: per pool, per GPU model, or overall when neither is named."""
+
+    meter: Meter = Meter.GPU
+    profile: str | None = None
+    pool: PoolName | None = None
+    model: GpuModel | None = None
+
+
+class Quota(Value):
+    """One line of a queue's quota.
+
+    guaranteed: always ours when we need it, lent to others while we do not.
+    limit: never more than this, lent or not (a nominal 40 % with a ceiling of 60 %).
+    lend_limit: of the unused guarantee, how much others may have; all of it unless told.
+    borrow_limit: how far above the guarantee we may go; to the limit unless told.
+    """
+
+    scope: Scope = Scope()
+    guaranteed: Amount = 0
+    limit: Amount | None = None
+    lend_limit: Amount | None = None
+    borrow_limit: Amount | None = None
+
+
+class WhenFull(StrEnum):
+    """What happens to a job that would exceed its queue's limit right now."""
+
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+class Queue(Value):
+    """A place in the tree, named by its path; a job's queue and all ancestors must agree.
+
+    max_jobs counts jobs that hold resources, max_submitted all that have not ended.
+    Empty `may_submit` lets in whoever the nearest ancestor with a list lets in, else everyone.
+    """
+
+    path: QueuePath
+    quotas: tuple[Quota, ...] = ()
+    weight: int = 1
+    priority: int = 0
+    max_jobs: int | None = None
+    max_submitted: int | None = None
+    may_submit: tuple[UserName, ...] = ()
+    default_class: ClassName | None = None
+    when_full: WhenFull = WhenFull.WAIT
+
+
+class PreemptMode(StrEnum):
+    """What becomes of a job that must make room."""
+
+    REQUEUE = "requeue"
+    CHECKPOINT = "checkpoint"
+    SUSPEND = "suspend"
+    CANCEL = "cancel"
+
+
+class Ceiling(Value, gc=False):
+    """The most of each thing that may be held at once; None sets no bound."""
+
+    gpu_milli: int | None = None
+    cpu_milli: int | None = None
+    memory_mib: int | None = None
+    jobs: int | None = None
+
+
+class JobClass(Value):
+    """Priority, preemption and time rules (a Slurm QOS, a Kubernetes PriorityClass).
+
+    A class preempts those it names, and only while its own priority is the higher one:
+    so that no chain of preemptions can come back to where it began.
+    per_user and per_queue bound what jobs of this class hold at once.
+    """
+
+    name: ClassName
+    priority: int = 0
+    preempts: tuple[ClassName, ...] = ()
+    preemptible: bool = True
+    preempt_mode: PreemptMode = PreemptMode.REQUEUE
+    grace: Duration = Duration(30_000)
+    min_run: Duration = Duration(0)
+    max_time: Duration | None = None
+    spot_only: bool = False
+    per_user: Ceiling = Ceiling()
+    per_queue: Ceiling = Ceiling()

@@ -1,0 +1,1 @@
+"""How we decide: pure functions from what is to what to do."""

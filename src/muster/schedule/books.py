@@ -1,0 +1,187 @@
+"""Who holds what: kept by queue, user, class, array and pool, as jobs come and go."""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from muster.model.cluster import Node
+from muster.model.job import Job, JobSpec, JobState
+from muster.model.placement import Placement
+from muster.model.plan import OverClassLimit
+from muster.model.queue import Ceiling, JobClass
+from muster.model.resources import NOTHING, Resources
+from muster.model.snapshot import Snapshot
+from muster.model.value import (
+    ClassName,
+    GpuModel,
+    Instant,
+    JobId,
+    NodeId,
+    PoolName,
+    QueuePath,
+)
+from muster.schedule.quota import Portion, Quotas, portion_of
+from muster.schedule.share import Shares, dominant_milli
+
+
+class Holding(NamedTuple):
+    """One job that holds something, until when at the latest."""
+
+    job: Job
+    placements: tuple[Placement, ...]
+    portions: tuple[Portion, ...]
+    milli: int
+    ends_at: Instant
+
+    @property
+    def spec(self) -> JobSpec:
+        """What the job asked for."""
+        return self.job.spec
+
+
+class Books:
+    """Everything that is counted about those who hold something."""
+
+    def __init__(self, snapshot: Snapshot, quotas: Quotas, shares: Shares) -> None:
+        self.quotas = quotas
+        self.shares = shares
+        self.classes = snapshot.classes
+        self.whole = whole(snapshot.nodes)
+        self.holdings: dict[JobId, Holding] = {}
+        self.by_queue: dict[QueuePath, dict[JobId, Holding]] = {}
+        self.ends_by_pool: dict[PoolName, list[tuple[Instant, JobId, int]]] = {}
+        self.in_array: Counter[JobId] = Counter()
+        self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
+        self._by_class_user: dict[tuple[ClassName, str, str], Resources] = {}
+        self._jobs_by_class: Counter[tuple[ClassName, str, str]] = Counter()
+
+    def open(self, holding: Holding) -> None:
+        """A job holds something from now on."""
+        self.holdings[holding.job.id] = holding
+        self.by_queue.setdefault(holding.spec.queue, {})[holding.job.id] = holding
+        self.by_class.setdefault(holding.spec.job_class, {})[holding.job.id] = holding
+        for pool, milli in _milli_by_pool(holding, self.whole).items():
+            ends = self.ends_by_pool.setdefault(pool, [])
+            insort(ends, (holding.ends_at, holding.job.id, milli))
+        self._count(holding, 1)
+
+    def close(self, job_id: JobId) -> Holding | None:
+        """The job holds nothing any more."""
+        holding = self.holdings.pop(job_id, None)
+        if holding is None:
+            return None
+        del self.by_queue[holding.spec.queue][job_id]
+        del self.by_class[holding.spec.job_class][job_id]
+        for pool in _milli_by_pool(holding, self.whole):
+            ends = self.ends_by_pool[pool]
+            del ends[bisect_left(ends, (holding.ends_at, job_id))]
+        self._count(holding, -1)
+        return holding
+
+    def array_without(self, job: Job) -> int:
+        """How many other jobs of the same array run."""
+        part = job.spec.array
+        return 0 if part is None else self.in_array[part.array] - (job.id in self.holdings)
+
+    def over_class_limit(
+        self, spec: JobSpec, job_class: JobClass, amount: Resources
+    ) -> OverClassLimit | None:
+        """Would the job take its user, or its queue, over what the class allows?"""
+        ceilings = (
+            (job_class.per_user, "user", spec.user),
+            (job_class.per_queue, "queue", spec.queue),
+        )
+        for ceiling, side, whose in ceilings:
+            key = (spec.job_class, side, whose)
+            used = self._by_class_user.get(key, NOTHING)
+            over = _over(ceiling, used, amount, self._jobs_by_class[key])
+            if over is not None:
+                resource, limit, have, asked = over
+                return OverClassLimit(
+                    job_class=spec.job_class,
+                    whose=whose,
+                    resource=resource,
+                    limit=limit,
+                    used=have,
+                    asked=asked,
+                )
+        return None
+
+    def _count(self, holding: Holding, sign: int) -> None:
+        spec = holding.spec
+        is_active = holding.job.state is not JobState.SUSPENDED
+        self.quotas.add(spec.queue, holding.portions, jobs=int(is_active), sign=sign)
+        self.shares.hold(self.shares.leaf(spec.queue, spec.user), sign * holding.milli)
+        if spec.array is not None and is_active:
+            self.in_array[spec.array.array] += sign
+        total = NOTHING
+        for portion in holding.portions:
+            total += portion.amount
+        for side, whose in (("user", spec.user), ("queue", spec.queue)):
+            key = (spec.job_class, side, whose)
+            self._by_class_user[key] = self._by_class_user.get(key, NOTHING) + total * sign
+            self._jobs_by_class[key] += sign * is_active
+
+
+def whole(nodes: Mapping[NodeId, Node]) -> Resources:
+    """Everything that all nodes have."""
+    return Resources(
+        cpu_milli=sum(node.cpu_milli for node in nodes.values()),
+        memory_mib=sum(node.memory_mib for node in nodes.values()),
+        gpu_milli=sum(1_000 * len(node.devices) for node in nodes.values()),
+    )
+
+
+def portions_of(
+    placements: tuple[Placement, ...], nodes: Mapping[NodeId, Node], *, is_suspended: bool
+) -> tuple[Portion, ...]:
+    """What placements come to, by pool and GPU model; suspended jobs hold their memory only."""
+    found: dict[tuple[PoolName, GpuModel | None, object], tuple[Resources, int]] = {}
+    for placement in placements:
+        part = placement.devices[0].slice if placement.devices else None
+        key = (placement.pool, model_of(placement, nodes), part)
+        amount, instances = found.get(key, (NOTHING, 0))
+        found[key] = (amount + placement.amount, instances + len(placement.devices))
+    return tuple(
+        _asleep(pool, model, amount)
+        if is_suspended
+        else portion_of(pool, model, amount, part, instances)
+        for (pool, model, part), (amount, instances) in found.items()
+    )
+
+
+def model_of(placement: Placement, nodes: Mapping[NodeId, Node]) -> GpuModel | None:
+    """The GPU model of the task's own devices; None if it has none, or its node is gone."""
+    node = nodes.get(placement.node)
+    if not placement.devices or node is None:
+        return None
+    first = placement.devices[0].device
+    return next((device.model for device in node.devices if device.id == first), None)
+
+
+def _asleep(pool: PoolName, model: GpuModel | None, amount: Resources) -> Portion:
+    return Portion(pool, model, Resources(memory_mib=amount.memory_mib))
+
+
+def _milli_by_pool(holding: Holding, all_there_is: Resources) -> dict[PoolName, int]:
+    found: dict[PoolName, int] = {}
+    for portion in holding.portions:
+        milli = dominant_milli(portion.amount, all_there_is)
+        found[portion.pool] = found.get(portion.pool, 0) + milli
+    return found
+
+
+def _over(
+    ceiling: Ceiling, used: Resources, asked: Resources, jobs: int
+) -> tuple[str, int, int, int] | None:
+    amounts = (
+        ("gpu_milli", ceiling.gpu_milli, used.gpu_milli, asked.gpu_milli),
+        ("cpu_milli", ceiling.cpu_milli, used.cpu_milli, asked.cpu_milli),
+        ("memory_mib", ceiling.memory_mib, used.memory_mib, asked.memory_mib),
+        ("jobs", ceiling.jobs, jobs, 1),
+    )
+    for resource, limit, have, more in amounts:
+        if limit is not None and more and have + more > limit:
+            return resource, limit, have, more
+    return None

@@ -1,0 +1,93 @@
+"""Time: how long a job may run where, and which reservations are in its way."""
+
+from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Pool
+from muster.model.job import JobSpec
+from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
+from muster.model.policy import Policy
+from muster.model.queue import JobClass, is_within
+from muster.model.snapshot import Snapshot
+from muster.model.value import Duration, Instant, QueuePath
+from muster.schedule.index import Kind
+from muster.schedule.quota import WITHOUT_END, Portion
+
+
+def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
+    """How long the job may run there, in milliseconds; `WITHOUT_END` if nobody says."""
+    for limit in (spec.time_limit, pool.default_time, policy.default_time):
+        if limit is not None:
+            return limit
+    return WITHOUT_END
+
+
+def ends_at(spec: JobSpec, pool: Pool, policy: Policy, begins_at: Instant) -> Instant:
+    """When a job that begins then must have ended."""
+    return Instant(min(WITHOUT_END, begins_at + time_limit(spec, pool, policy)))
+
+
+class Calendar:
+    """What is promised to whom when, for one plan."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+        self._now = snapshot.now
+        self._policy = policy
+        self._amounts = [
+            each
+            for each in snapshot.reservations
+            if isinstance(each, AmountReserved) and each.ends_at > snapshot.now
+        ]
+        self.has_nodes = any(isinstance(each, NodesReserved) for each in snapshot.reservations)
+        self.is_clear = not self.has_nodes and all(
+            pool.max_time is None for pool in snapshot.pools.values()
+        )
+        self._capacity = {each.pool: _gpu_milli(snapshot, each.pool) for each in self._amounts}
+        self._outside = {each.name: 0 for each in self._amounts}
+
+    @property
+    def has_amounts(self) -> bool:
+        """Is any capacity promised by amount?"""
+        return bool(self._amounts)
+
+    def closed(self, kind: Kind, spec: JobSpec, job_class: JobClass) -> WaitReason | None:
+        """Why a job may not begin on nodes of this kind now, or None."""
+        limit = time_limit(spec, kind.pool, self._policy)
+        for most in (job_class.max_time, kind.pool.max_time):
+            if most is not None and limit > most:
+                return TooLong(asked=Duration(limit), allowed=most)
+        if spec.deadline is not None and self._now + limit > spec.deadline:
+            return MissesDeadline(deadline=spec.deadline)
+        for each in kind.reserved:
+            if self._collides(each, spec.queue, limit):
+                return Reserved(reservation=each.name, begins_at=each.begins_at)
+        return None
+
+    def refusal(self, spec: JobSpec, portion: Portion, limit: int) -> Reserved | None:
+        """Would the job take, together with other outsiders, what is promised to a queue?"""
+        for each in self._amounts:
+            if each.pool != portion.pool or not self._is_outside(each, spec.queue, limit):
+                continue
+            taken = self._outside[each.name] + portion.amount.gpu_milli
+            if portion.amount.gpu_milli and taken + each.gpu_milli > self._capacity[each.pool]:
+                return Reserved(reservation=each.name, begins_at=each.begins_at)
+        return None
+
+    def note(self, queue: QueuePath, portion: Portion, ends_at: int) -> None:
+        """Somebody holds this until then."""
+        for each in self._amounts:
+            if each.pool == portion.pool and self._is_outside(each, queue, ends_at - self._now):
+                self._outside[each.name] += portion.amount.gpu_milli
+
+    def _collides(self, each: NodesReserved, queue: QueuePath, limit: int) -> bool:
+        if each.for_queue is not None and is_within(queue, each.for_queue):
+            return False
+        return each.begins_at < self._now + limit and each.ends_at > self._now
+
+    def _is_outside(self, each: AmountReserved, queue: QueuePath, limit: int) -> bool:
+        return not is_within(queue, each.for_queue) and each.begins_at < self._now + limit
+
+
+def _gpu_milli(snapshot: Snapshot, pool: str) -> int:
+    return sum(
+        node.capacity.gpu_milli
+        for node in snapshot.nodes.values()
+        if node.pool == pool and node.state is not NodeState.DOWN
+    )

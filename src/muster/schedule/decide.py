@@ -1,0 +1,180 @@
+"""One job's turn: it starts, resumes, has room cleared for it, or waits for a reason."""
+
+from muster.model.job import JobState
+from muster.model.plan import (
+    Behind,
+    Clear,
+    Decision,
+    NoRoom,
+    Preempt,
+    Resume,
+    Start,
+    WaitReason,
+)
+from muster.model.value import Instant, JobId
+from muster.schedule.backfill import earliest
+from muster.schedule.follow import Hold, Memory
+from muster.schedule.gates import Singletons, gate
+from muster.schedule.place import Placed, never_fits, place
+from muster.schedule.preempt import Clearing, clearing, preemption
+from muster.schedule.resume import claim_is_sound, resumed, started_on_claim
+from muster.schedule.roster import Entry, Shape
+from muster.schedule.search import Standing
+
+
+class Turn:
+    """Takes jobs in their turn and keeps what was decided about each."""
+
+    def __init__(self, memory: Memory, standing: Standing, number: int) -> None:
+        self._memory = memory
+        self._standing = standing
+        self._number = number
+        self._promises_left = standing.policy.backfill_depth
+        self._clearings_left = standing.policy.preempt.jobs_per_plan
+        self._hopeless: set[tuple[Shape, str, str]] = set()
+        self._singletons = Singletons(standing.snapshot.jobs)
+        self.decided: dict[JobId, Decision] = {}
+        self.reasons: dict[JobId, WaitReason] = {}
+        self.dates: dict[JobId, Instant] = {}
+        self.preempted: list[Preempt] = []
+
+    def is_settled(self, entry: Entry) -> bool:
+        """Is it known without looking that the job finds no room?"""
+        shape = entry.shape
+        return (
+            shape.blocked_in == self._number
+            and entry.limit_ms >= shape.blocked_ms
+            and not self._promises_left
+            and not entry.is_gated
+            and not self._may_clear(entry)
+        )
+
+    def take(self, entry: Entry) -> None:
+        """Decide about one job."""
+        outcome = self._outcome(entry)
+        if isinstance(outcome, (Start, Resume, Clear)):
+            self.decided[entry.id] = outcome
+        else:
+            self.reasons[entry.id] = outcome
+
+    def _outcome(self, entry: Entry) -> Decision | WaitReason:
+        if entry.problem is not None:
+            return entry.problem
+        if entry.job.state is JobState.SUSPENDED:
+            return resumed(entry, self._memory, self._standing)
+        if entry.job.claim is not None and not claim_is_sound(entry, self._standing):
+            self._memory.change(entry.id, None)
+        if self._memory.hold(entry.id) is not None:
+            return self._gate(entry) or started_on_claim(entry, self._memory, self._standing)
+        return self._gate(entry) or self._start(entry)
+
+    def _gate(self, entry: Entry) -> WaitReason | None:
+        """What keeps the job beside room. A job with a claim is counted already."""
+        books, job = self._standing.books, entry.job
+        has_claim = self._memory.hold(job.id) is not None
+        why = None if has_claim else books.quotas.too_many_jobs(job.spec.queue)
+        if why is None and entry.is_gated:
+            return gate(job, self._standing.snapshot, books.array_without(job), self._singletons)
+        return why
+
+    def _start(self, entry: Entry) -> Decision | WaitReason:
+        placed = place(entry, self._standing)
+        if isinstance(placed, Placed):
+            return self._started(entry, placed)
+        if not isinstance(placed, NoRoom):
+            return placed
+        return self._without_room(entry, placed)
+
+    def _started(self, entry: Entry, placed: Placed) -> Start:
+        job = entry.job
+        self._memory.start(job, placed.placements, placed.ends_at)
+        for portion in placed.portions:
+            self._standing.calendar.note(job.spec.queue, portion, placed.ends_at)
+        self._standing.neighbours.add(job.spec, placed.placements)
+        return Start(
+            job=job.id,
+            attempt=job.attempt + 1,
+            cluster=placed.cluster,
+            placements=placed.placements,
+        )
+
+    def _without_room(self, entry: Entry, why: NoRoom) -> Decision | WaitReason:
+        cleared = self._clear(entry)
+        if cleared is not None:
+            return cleared
+        never = never_fits(entry, self._standing)
+        if never is not None:
+            self._block(entry, never)
+            return never
+        reason = self._behind(entry) or why
+        self._promise(entry)
+        self._block(entry, reason)
+        return reason
+
+    def _block(self, entry: Entry, why: WaitReason) -> None:
+        """The ledger only gets fuller, so what found no room now need not be tried again."""
+        shape = entry.shape
+        if self._standing.neighbours.matters_to(entry.job.spec):
+            return
+        if shape.blocked_in != self._number or entry.limit_ms < shape.blocked_ms:
+            shape.blocked_in, shape.blocked_ms = self._number, entry.limit_ms
+            shape.why = why
+
+    def _promise(self, entry: Entry) -> None:
+        if not self._promises_left:
+            return
+        at = earliest(entry, self._standing)
+        if at is not None:
+            self._promises_left -= 1
+            self.dates[entry.id] = at
+
+    def _behind(self, entry: Entry) -> Behind | None:
+        """Would the job fit on what is promised to another for later?"""
+        ledger = self._standing.ledger
+        if len(entry.shape.groups) > 1 or entry.shape.groups[0].group.count > 1:
+            return None
+        need = entry.shape.groups[0].need
+        for _, room in sorted(ledger.promised.items()):
+            offer = ledger.offer(room.kind, need)
+            if offer is None or room.promise is None or need.is_picky:
+                continue
+            if any(ledger.fit_without(room, set(), need, gpus) for gpus in offer.gpus):
+                return Behind(job=room.promise.job, starts_at=room.promise.at)
+        return None
+
+    def _may_clear(self, entry: Entry) -> bool:
+        if not self._clearings_left:
+            return False
+        spec = entry.job.spec
+        return (entry.shape, spec.job_class, spec.queue) not in self._hopeless
+
+    def _clear(self, entry: Entry) -> Clear | None:
+        if not self._may_clear(entry):
+            return None
+        spared = {measure.job for measure in self.preempted}
+        found = clearing(entry, self._standing, spared)
+        if found is None:
+            spec = entry.job.spec
+            self._hopeless.add((entry.shape, spec.job_class, spec.queue))
+            return None
+        self._clearings_left -= 1
+        return self._cleared(entry, found)
+
+    def _cleared(self, entry: Entry, found: Clearing) -> Clear:
+        job, placed = entry.job, found.placed
+        measures = [preemption(each, job.id, self._standing) for each in found.victims]
+        self.preempted += measures
+        for victim in found.victims:
+            hold = self._memory.hold(victim.job.id)
+            assert hold is not None
+            self._memory.change(victim.job.id, hold._replace(is_counted=False))
+        until = Instant(self._standing.now + max(measure.grace for measure in measures))
+        hold = Hold(job, placed.placements, is_suspended=False, is_counted=True, ends_at=until)
+        self._memory.change(job.id, hold)
+        return Clear(
+            job=job.id,
+            cluster=placed.cluster,
+            placements=placed.placements,
+            victims=tuple(victim.job.id for victim in found.victims),
+            until=until,
+        )

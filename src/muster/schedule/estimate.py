@@ -1,0 +1,174 @@
+"""When a waiting job may be expected to start.
+
+Jobs with a reservation in time have a date. For the others it is reckoned from the work ahead of them
+in their pool: first what is running leaves, in the order of its limits; behind that, all that is
+running or waiting ahead, spread over the pool.
+"""
+
+from bisect import bisect_left
+from itertools import accumulate
+
+from muster.model.plan import (
+    ArrayFull,
+    Behind,
+    BorrowedOut,
+    DependsOn,
+    HeldBy,
+    MakingRoom,
+    MissesDeadline,
+    NeverFits,
+    NoEstimate,
+    NoRoom,
+    NoSuchClass,
+    NoSuchPool,
+    NoSuchQueue,
+    NotBefore,
+    OverClassLimit,
+    OverLimit,
+    Reserved,
+    TooLong,
+    TooManyJobs,
+    WaitingToResume,
+    WaitReason,
+)
+from muster.model.queue import is_within
+from muster.model.value import Instant, JobId, PoolName
+from muster.schedule.books import Books, Holding
+from muster.schedule.quota import WITHOUT_END
+from muster.schedule.roster import Entry
+from muster.schedule.search import Standing
+from muster.schedule.share import dominant_milli
+
+Expected = Instant | NoEstimate
+
+
+class Outlook:
+    """One pool: who leaves when, and how much is waiting ahead of the job that is looked at."""
+
+    __slots__ = ("_capacity_milli", "_ends", "_freed", "_now", "_running", "ahead_milli", "work")
+
+    def __init__(
+        self, ends: list[tuple[Instant, JobId, int]], capacity_milli: int, now: Instant
+    ) -> None:
+        bounded = [each for each in ends if each[0] < WITHOUT_END]
+        endless_milli = sum(milli for end, _, milli in ends if end >= WITHOUT_END)
+        self._ends = [end for end, _, _ in bounded]
+        self._freed = list(accumulate(milli for _, _, milli in bounded))
+        self._running = sum(max(0, end - now) * milli for end, _, milli in bounded)
+        self._capacity_milli = max(0, capacity_milli - endless_milli)
+        self._now = now
+        self.ahead_milli = 0
+        self.work = 0
+
+    def expected(self, milli: int) -> Expected:
+        """When a job of this size could start, behind all that was added before."""
+        place = bisect_left(self._freed, self.ahead_milli + milli)
+        if place < len(self._ends):
+            return Instant(max(self._now, self._ends[place]))
+        if not self._capacity_milli or self.work >= WITHOUT_END:
+            return NoEstimate.UNBOUNDED
+        return Instant(self._now + (self._running + self.work) // self._capacity_milli)
+
+    def add(self, milli: int, limit_ms: int) -> None:
+        """One more waits ahead of the rest."""
+        self.ahead_milli += milli
+        self.work += milli * limit_ms
+
+
+def outlooks(standing: Standing) -> dict[PoolName, Outlook]:
+    """The outlook of each pool as things stand."""
+    books, snapshot = standing.books, standing.snapshot
+    capacity: dict[PoolName, int] = {}
+    for node in snapshot.nodes.values():
+        milli = dominant_milli(node.capacity, books.whole)
+        capacity[node.pool] = capacity.get(node.pool, 0) + milli
+    return {
+        pool: Outlook(books.ends_by_pool.get(pool, []), milli, standing.now)
+        for pool, milli in capacity.items()
+    }
+
+
+IN_LINE = frozenset({NoRoom, Behind, WaitingToResume})
+"""Reasons for which a job waits until those ahead of it have had their turn."""
+
+
+def expected(entry: Entry, why: WaitReason, standing: Standing) -> Expected:
+    """When a job that does not just stand in line may start, or why nobody can say."""
+    match why:
+        case HeldBy():
+            return NoEstimate.HELD
+        case DependsOn(never=never):
+            return NoEstimate.NEVER if never else NoEstimate.DEPENDENCY
+        case NotBefore(at=at):
+            return at
+        case NeverFits() | NoSuchPool() | NoSuchQueue() | NoSuchClass() | TooLong():
+            return NoEstimate.NEVER
+        case MissesDeadline():
+            return NoEstimate.NEVER
+        case Reserved(reservation=name):
+            return _end_of_reservation(name, standing)
+        case MakingRoom():
+            return standing.now if entry.job.claim is None else entry.job.claim.until
+        case OverLimit() | BorrowedOut() | OverClassLimit() | TooManyJobs() | ArrayFull():
+            return _when_others_end(entry, why, standing)
+        case NoRoom() | Behind() | WaitingToResume():
+            return NoEstimate.UNBOUNDED
+
+
+def _end_of_reservation(name: str, standing: Standing) -> Expected:
+    for each in standing.snapshot.reservations:
+        if each.name == name:
+            return each.ends_at
+    return standing.now
+
+
+def _when_others_end(entry: Entry, why: WaitReason, standing: Standing) -> Expected:
+    """When enough of those that count against the same limit must have left."""
+    asked, spare = 1, 0
+    match why:
+        case OverLimit(limit=limit, used=used, asked=asked):
+            if asked > limit:
+                return NoEstimate.NEVER
+            spare = limit - used
+        case OverClassLimit(limit=limit, used=used, asked=asked):
+            if asked > limit:
+                return NoEstimate.NEVER
+            spare = limit - used
+        case BorrowedOut(available=available, asked=asked):
+            spare = available
+        case _:
+            pass
+    leaving = sorted(
+        (holding.ends_at, _counted(holding, why)) for holding in _rivals(entry, why, standing.books)
+    )
+    for end, amount in leaving:
+        spare += amount
+        if spare >= asked and end < WITHOUT_END:
+            return Instant(max(standing.now, end))
+    return NoEstimate.UNBOUNDED
+
+
+def _rivals(entry: Entry, why: WaitReason, books: Books) -> list[Holding]:
+    spec = entry.job.spec
+    match why:
+        case OverLimit(queue=path) | TooManyJobs(queue=path):
+            queues = [queue for queue in books.by_queue if is_within(queue, path)]
+            return [each for queue in queues for each in books.by_queue[queue].values()]
+        case OverClassLimit(whose=whose):
+            alike = books.by_class.get(spec.job_class, {}).values()
+            return [each for each in alike if whose in (each.spec.user, each.spec.queue)]
+        case ArrayFull(array=array):
+            queue = books.by_queue.get(spec.queue, {}).values()
+            return [each for each in queue if each.spec.array and each.spec.array.array == array]
+        case _:
+            return list(books.holdings.values())
+
+
+def _counted(holding: Holding, why: WaitReason) -> int:
+    match why:
+        case OverLimit(scope=scope) | BorrowedOut(scope=scope):
+            return sum(portion.measured(scope) for portion in holding.portions)
+        case OverClassLimit(resource=resource) if resource != "jobs":
+            return sum(getattr(portion.amount, resource) for portion in holding.portions)
+        case _:
+            return 1

@@ -1,0 +1,160 @@
+"""The best room for one task: groups of nodes in order of merit, the first one with room wins.
+
+What a group is worth to a need never changes, so each need keeps its groups in a heap;
+only groups that came to life since it last looked have to be judged.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from muster.model.policy import Packing
+from muster.schedule.index import Group, Kind, Room
+from muster.schedule.ledger import Ledger, Seat
+from muster.schedule.needs import Need, Offer, Tier
+from muster.schedule.profiles import GpuNeed, Profile, Taking
+
+MOST_CPU = 1 << 60
+"""A target above every node's CPU: take the room with the most."""
+
+
+class Bounds(NamedTuple):
+    """What a search must leave out: kinds that are closed to the job, rooms it may not have."""
+
+    closed: frozenset[tuple[Kind, GpuNeed | None]] = frozenset()
+    allows: Callable[[Room], bool] | None = None
+
+
+class _Merit(NamedTuple):
+    """Groups are tried in this order; the name is complete, so that no two are equal."""
+
+    penalty: int
+    cuts: int
+    steps_lost: int
+    tiebreak: int
+    name: str
+    group: Group
+    gpus: GpuNeed | None
+    taking: Taking | None
+    target_cpu_milli: int
+
+
+class Finder:
+    """Looks for one need among the kinds of one tier."""
+
+    __slots__ = ("_heap", "_inside", "_ledger", "_need", "_read", "_tier")
+
+    def __init__(self, need: Need, tier: Tier, ledger: Ledger) -> None:
+        self._need = need
+        self._tier = tier
+        self._ledger = ledger
+        self._heap: list[_Merit] = []
+        self._inside: set[Group] = set()
+        self._read = 0
+
+    def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
+        """The best seat that is open to jobs of any length."""
+        self._catch_up()
+        aside: list[_Merit] = []
+        found = self._search(bounds, aside)
+        for merit in aside:
+            heappush(self._heap, merit)
+        return found
+
+    def _search(
+        self, bounds: Bounds, aside: list[_Merit]
+    ) -> tuple[Seat, GpuNeed | None] | None:
+        heap = self._heap
+        while heap:
+            merit = heap[0]
+            group = merit.group
+            if not group.rooms:
+                heappop(heap)
+                self._inside.discard(group)
+                continue
+            if not bounds.closed or (group.kind, merit.gpus) not in bounds.closed:
+                room = _pick(group.rooms, self._need, merit.target_cpu_milli, bounds.allows)
+                if room is not None:
+                    return Seat(room, merit.taking), merit.gpus
+            aside.append(heappop(heap))
+        return None
+
+    def _catch_up(self) -> None:
+        born = self._ledger.index.born
+        if self._read == len(born):
+            return
+        inside = self._inside
+        for group in born[self._read :]:
+            if group not in inside and group.rooms:
+                self._judge(group)
+        self._read = len(born)
+
+    def _judge(self, group: Group) -> None:
+        offer = self._ledger.offer(group.kind, self._need)
+        if offer is None or offer.tier != self._tier:
+            return
+        for gpus in offer.gpus:
+            merit = self._merit(group, offer, gpus)
+            if merit is not None:
+                heappush(self._heap, merit)
+                self._inside.add(group)
+
+    def _merit(self, group: Group, offer: Offer, gpus: GpuNeed | None) -> _Merit | None:
+        score, need = self._ledger.score, self._need
+        floors, level = score.floors, group.level
+        if level + 1 < len(floors) and floors[level + 1] <= need.cpu_milli:
+            return None
+        taking = None if gpus is None else self._ledger.profiles.taking(group.profile, gpus)
+        if gpus is not None and taking is None:
+            return None
+        after = group.profile if taking is None else taking.after
+        cuts = 0 if taking is None else taking.cuts
+        worth = self._worth(group, after, is_spread=self._is_spread())
+        name = group.name if gpus is None else f"{group.name}/{gpus.model}"
+        return _Merit(offer.penalty, cuts, *worth[:2], name, group, gpus, taking, worth[2])
+
+    def _is_spread(self) -> bool:
+        return self._ledger.policy.packing is Packing.SPREAD
+
+    def _worth(self, group: Group, after: Profile, *, is_spread: bool) -> tuple[int, int, int]:
+        """Steps of fragmentation lost, what decides between equals, and the free CPU to aim at."""
+        score, need = self._ledger.score, self._need
+        floor_milli = score.floors[group.level]
+        if is_spread:
+            return -after.left_milli, -floor_milli, MOST_CPU
+        left_milli = max(0, floor_milli - need.cpu_milli)
+        lost = -score.steps_gained(
+            (group.profile, group.level), (after, score.level(left_milli))
+        )
+        if need.gpus is not None:
+            wanted_milli = score.cpu_wanted(after.left_milli)
+            return lost, abs(left_milli - wanted_milli), need.cpu_milli + wanted_milli
+        if after.left_milli == 0:
+            return lost, -MOST_CPU, need.cpu_milli
+        return lost, -floor_milli * 1_000 // after.left_milli, MOST_CPU
+
+
+def _pick(
+    rooms: list[tuple[int, str, Room]],
+    need: Need,
+    target_cpu_milli: int,
+    allows: Callable[[Room], bool] | None,
+) -> Room | None:
+    """The room whose free CPU is nearest the target, among those that fit and are allowed."""
+    low = bisect_left(rooms, (need.cpu_milli,))
+    right = bisect_left(rooms, (target_cpu_milli,), low)
+    left, end = right - 1, len(rooms)
+    memory_mib = need.memory_mib
+    while left >= low or right < end:
+        goes_right = left < low or (
+            right < end and rooms[right][0] - target_cpu_milli <= target_cpu_milli - rooms[left][0]
+        )
+        room = rooms[right if goes_right else left][2]
+        if room.open_memory_mib >= memory_mib and (allows is None or allows(room)):
+            return room
+        if goes_right:
+            right += 1
+        else:
+            left -= 1
+    return None

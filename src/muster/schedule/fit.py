@@ -1,0 +1,121 @@
+"""Which kinds of node may serve a need at all, and in which order they are tried."""
+
+from muster.model.cluster import Abilities, Taint
+from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
+from muster.model.job import Spot, Toleration
+from muster.model.mig import mig_profile
+from muster.model.policy import Policy, Preference
+from muster.model.value import GpuModel
+from muster.schedule.index import Kind
+from muster.schedule.needs import Need, Needs, Offer, Tier
+from muster.schedule.profiles import GpuNeed
+
+
+def offer(kind: Kind, need: Need, needs: Needs, policy: Policy) -> Offer | None:
+    """What this kind of node offers, or None if the need may not or cannot go there."""
+    if not all(accepts(kind, need) for accepts in FILTERS):
+        return None
+    gpus = _gpu_needs(kind, need, needs, policy)
+    if not gpus:
+        return None
+    return Offer(_tier(kind, need, policy), _penalty(kind, need), gpus)
+
+
+def cluster_is_reachable(kind: Kind, need: Need) -> bool:
+    """An unreachable cluster starts nothing."""
+    del need
+    return kind.cluster.reachable
+
+
+def pool_is_allowed(kind: Kind, need: Need) -> bool:
+    """Named pools and clusters are kept to."""
+    in_pool = not need.pools or kind.pool.name in need.pools
+    in_cluster = not need.clusters or kind.cluster.name in need.clusters
+    return in_pool and in_cluster
+
+
+def spot_is_wanted(kind: Kind, need: Need) -> bool:
+    """Capacity that can be taken away is for those who said so."""
+    match need.spot:
+        case Spot.NEVER:
+            return not kind.pool.spot
+        case Spot.ALLOWED:
+            return True
+        case Spot.ONLY:
+            return kind.pool.spot
+
+
+def labels_are_right(kind: Kind, need: Need) -> bool:
+    """Every required label rule holds, as far as the label tells kinds of node apart."""
+    return all(
+        rule.accepts(kind.labels) for rule in need.where.require if rule.key in kind.label_keys
+    )
+
+
+def taints_are_tolerated(kind: Kind, need: Need) -> bool:
+    """Every taint finds a toleration."""
+    return all(is_tolerated(taint, need.where.tolerate) for taint in kind.taints)
+
+
+FILTERS = (
+    cluster_is_reachable,
+    pool_is_allowed,
+    spot_is_wanted,
+    labels_are_right,
+    taints_are_tolerated,
+)
+
+
+def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
+    """Does one of these accept the taint?"""
+    return any(
+        accepted.key in (None, taint.key) and accepted.value in (None, taint.value)
+        for accepted in tolerations
+    )
+
+
+def _gpu_needs(
+    kind: Kind, need: Need, needs: Needs, policy: Policy
+) -> tuple[GpuNeed | None, ...]:
+    """What would be taken of each model here; one None for a need without GPUs."""
+    if need.gpus is None:
+        return (None,)
+    if not _is_able(kind.cluster.abilities, need.gpus):
+        return ()
+    may_cut = policy.repartition and kind.cluster.abilities.repartition
+    return tuple(
+        needs.gpu(need.gpus, model, may_cut=may_cut)
+        for model in kind.models
+        if _model_suits(model, need.gpus)
+    )
+
+
+def _is_able(abilities: Abilities, gpus: GpuAsk) -> bool:
+    match gpus.slice:
+        case None:
+            return True
+        case Mig():
+            return abilities.mig
+        case MpsShare():
+            return abilities.mps
+        case TimeShare():
+            return abilities.time_share
+
+
+def _model_suits(model: GpuModel, gpus: GpuAsk) -> bool:
+    if gpus.models and model not in gpus.models:
+        return False
+    part = gpus.slice
+    return not isinstance(part, Mig) or mig_profile(model, part.profile) is not None
+
+
+def _tier(kind: Kind, need: Need, policy: Policy) -> Tier:
+    pool_place = need.pools.index(kind.pool.name) if need.pools else 0
+    cluster_place = need.clusters.index(kind.cluster.name) if need.clusters else 0
+    price = kind.pool.gpu_hour_micros if policy.prefer is Preference.PRICE else 0
+    return (pool_place, cluster_place, price, kind.cluster.order, kind.cluster.name)
+
+
+def _penalty(kind: Kind, need: Need) -> int:
+    rules = (rule for rule in need.where.prefer if rule.key in kind.label_keys)
+    return sum(not rule.accepts(kind.labels) for rule in rules)

@@ -1,0 +1,283 @@
+"""Keeping up with the world: what changed between two snapshots is all that is looked at.
+
+What is remembered decides how long a plan takes, never what is in it:
+after any history, everything here is as if it had been made from the newest snapshot alone.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+
+from muster.model.cluster import Node
+from muster.model.job import HOLDING, Job, JobState
+from muster.model.placement import Placement
+from muster.model.policy import Policy
+from muster.model.snapshot import Snapshot
+from muster.model.value import Instant, JobId, NodeId
+from muster.schedule.books import Books, Holding, portions_of
+from muster.schedule.calendar import Calendar, time_limit
+from muster.schedule.index import Room, Tenant
+from muster.schedule.ledger import Ledger, label_keys
+from muster.schedule.neighbours import Neighbours
+from muster.schedule.quota import WITHOUT_END, Quotas
+from muster.schedule.roster import Entry, Lane, Roster, is_elastic, is_sociable
+from muster.schedule.search import Standing
+from muster.schedule.share import Branch, Shares, dominant_milli
+
+Key = TypeVar("Key", JobId, NodeId)
+LONGEST_LOG = 1_000_000
+"""Logs of changes that grew longer than this are not worth keeping."""
+
+
+class Hold(NamedTuple):
+    """What the snapshot says one job holds. One that makes room for a claim is not counted."""
+
+    job: Job
+    placements: tuple[Placement, ...]
+    is_suspended: bool
+    is_counted: bool
+    ends_at: Instant
+
+
+class Memory:
+    """The ledger, the books and the roster, made to agree with one snapshot after the other."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+        self.policy = policy
+        self.ledger = Ledger(snapshot, policy)
+        shares = Shares(snapshot.queues, policy.share)
+        self.books = Books(snapshot, Quotas(snapshot.queues), shares)
+        self.roster = Roster(snapshot, policy.order, self.ledger.needs)
+        self.held: dict[JobId, Job] = {}
+        self.sociable: set[JobId] = set()
+        self.elastic: set[JobId] = set()
+        self._holds: dict[JobId, Hold] = {}
+        self._victims: Counter[JobId] = Counter()
+        self._unsure: set[JobId] = set()
+        self._before: Snapshot | None = None
+
+    def suits(self, snapshot: Snapshot) -> bool:
+        """Can this memory follow to that snapshot, or is a fresh one needed?"""
+        old = self._before
+        logs = self.ledger.index
+        if old is None or len(logs.moved) + len(logs.born) > LONGEST_LOG:
+            return False
+        same_rules = (
+            old.clusters == snapshot.clusters
+            and old.pools == snapshot.pools
+            and old.queues == snapshot.queues
+            and old.classes == snapshot.classes
+            and old.usual == snapshot.usual
+            and old.reservations == snapshot.reservations
+        )
+        return same_rules and not _is_rebuilt(old.nodes, snapshot.nodes)
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Agree with this snapshot."""
+        old = self._before or Snapshot(now=snapshot.now)
+        self._before = snapshot
+        self._follow_nodes(old.nodes, snapshot.nodes)
+        changed = _changed(old.jobs, snapshot.jobs)
+        for job_id in sorted(changed):
+            self._follow_job(old.jobs.get(job_id), snapshot.jobs.get(job_id))
+        changed |= _changed(old.allocations, snapshot.allocations) | self._unsure
+        self._follow_holds(changed, old, snapshot)
+        self._unsure = set()
+
+    def start(self, job: Job, placements: tuple[Placement, ...], ends_at: Instant) -> None:
+        """The plan gave a job its room; whether it came to that, the next snapshot will tell."""
+        hold = Hold(job, placements, is_suspended=False, is_counted=True, ends_at=ends_at)
+        self.ledger.occupy(job.id, placements, _tenant(hold))
+        self.books.open(self._holding(hold))
+        self._note(job.id, hold)
+        self._unsure.add(job.id)
+
+    def change(self, job_id: JobId, hold: Hold | None) -> None:
+        """The plan changes what a job holds: a claim, a victim, a job that resumes."""
+        unsettled: dict[NodeId, Room] = {}
+        self._follow_hold(job_id, hold, unsettled)
+        for _, room in sorted(unsettled.items()):
+            self.ledger.settle(room)
+        self._unsure.add(job_id)
+
+    def grow(self, job_id: JobId, more: tuple[Placement, ...]) -> None:
+        """The plan gives a running job further placements."""
+        hold = self._holds[job_id]
+        self.change(job_id, hold._replace(placements=hold.placements + more))
+
+    def standing(self) -> Standing:
+        """How things stand before the first decision."""
+        snapshot, books = self.snapshot, self.books
+        self.ledger.forget_promises()
+        books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
+        calendar = Calendar(snapshot, self.policy)
+        neighbours = Neighbours(snapshot.nodes, snapshot.pools)
+        is_sociable = bool(self.roster.sociable or self.sociable)
+        for _, holding in sorted(books.holdings.items()) if self._has_to_tell(calendar) else ():
+            if is_sociable:
+                neighbours.add(holding.spec, holding.placements)
+            for portion in holding.portions:
+                calendar.note(holding.spec.queue, portion, holding.ends_at)
+        return Standing(snapshot, self.policy, self.ledger, books, calendar, neighbours, {})
+
+    def _has_to_tell(self, calendar: Calendar) -> bool:
+        return calendar.has_amounts or bool(self.roster.sociable or self.sociable)
+
+    def entry(self, job: Job) -> Entry:
+        """A job as it would wait, though it runs."""
+        leaf = self._leaf(job)
+        return self.roster.entry(job, Lane(job.spec.queue, job.spec.user, leaf))
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot."""
+        assert self._before is not None
+        return self._before
+
+    def hold(self, job_id: JobId) -> Hold | None:
+        """What the job holds."""
+        return self._holds.get(job_id)
+
+    def _follow_nodes(self, old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> None:
+        changed = _changed(old, new)
+        for node_id in sorted(changed):
+            if node_id in new:
+                self.ledger.set_node(new[node_id])
+            else:
+                self.ledger.drop_node(node_id)
+        if changed:
+            self.books.quotas.resolve(new.values())
+
+    def _follow_job(self, old: Job | None, new: Job | None) -> None:
+        """Whether and where the job waits."""
+        if old is not None:
+            self.roster.remove(old.id)
+            self.held.pop(old.id, None)
+            self._leaf(old).jobs -= 1
+        if new is None:
+            return
+        self._leaf(new).jobs += 1
+        if new.state is JobState.HELD:
+            self.held[new.id] = new
+        elif new.state in (JobState.PENDING, JobState.SUSPENDED):
+            self.roster.add(new, self.books.shares)
+
+    def _follow_holds(self, changed: set[JobId], old: Snapshot, new: Snapshot) -> None:
+        """What each job holds. Jobs that make room for a claim hold room but count no more."""
+        for snapshot, sign in ((old, -1), (new, 1)):
+            for job_id in changed & snapshot.jobs.keys():
+                victims = _victims(snapshot.jobs[job_id])
+                self._victims.update({victim: sign for victim in victims})
+        named = {
+            victim
+            for snapshot in (old, new)
+            for job_id in changed & snapshot.jobs.keys()
+            for victim in _victims(snapshot.jobs[job_id])
+        }
+        unsettled: dict[NodeId, Room] = {}
+        for job_id in sorted(changed | named):
+            self._follow_hold(job_id, self._hold(job_id, new), unsettled)
+        for _, room in sorted(unsettled.items()):
+            self.ledger.settle(room)
+
+    def _follow_hold(self, job_id: JobId, new: Hold | None, unsettled: dict[NodeId, Room]) -> None:
+        old = self._holds.get(job_id)
+        if old == new:
+            return
+        if old is not None and (new is None or not _same_room(old, new)):
+            for room in self.ledger.vacate(job_id, old.placements):
+                unsettled[room.node.id] = room
+        if new is not None and (old is None or not _same_room(old, new)):
+            for room in self.ledger.occupy(job_id, new.placements, _tenant(new)):
+                unsettled[room.node.id] = room
+        if old is not None and old.is_counted:
+            self.books.close(job_id)
+        if new is not None and new.is_counted:
+            self.books.open(self._holding(new))
+        self._note(job_id, new)
+
+    def _note(self, job_id: JobId, hold: Hold | None) -> None:
+        self._holds.pop(job_id, None)
+        self.sociable.discard(job_id)
+        self.elastic.discard(job_id)
+        if hold is not None:
+            self._holds[job_id] = hold
+            if is_sociable(hold.job.spec):
+                self.sociable.add(job_id)
+            if is_elastic(hold.job.spec):
+                self.elastic.add(job_id)
+
+    def _hold(self, job_id: JobId, snapshot: Snapshot) -> Hold | None:
+        job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
+        if job is None:
+            return None
+        if job.state is JobState.PENDING and job.claim is not None:
+            until = job.claim.until
+            return Hold(job, job.claim.placements, False, is_counted=True, ends_at=until)
+        if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
+            return None
+        since = allocation.placed_at if allocation.started_at is None else allocation.started_at
+        ends_at = _ends_at(job, allocation.placements, since, snapshot, self.policy)
+        is_counted = job_id not in self._victims or not self._victims[job_id]
+        is_suspended = job.state is JobState.SUSPENDED
+        return Hold(job, allocation.placements, is_suspended, is_counted, ends_at)
+
+    def _holding(self, hold: Hold) -> Holding:
+        nodes = {} if self._before is None else self._before.nodes
+        portions = portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
+        milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
+        return Holding(hold.job, hold.placements, portions, milli, hold.ends_at)
+
+    def _leaf(self, job: Job) -> Branch:
+        return self.books.shares.leaf(job.spec.queue, job.spec.user)
+
+
+def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:
+    """Which values are not the very same object any more. Unchanged values are shared."""
+    if old is new:
+        return set()
+    before = old.get
+    changed = {key for key, value in new.items() if before(key) is not value}
+    if len(old) + len(changed) != len(new) or changed:
+        changed.update(key for key in old if key not in new)
+    return changed
+
+
+def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
+    """Did nodes come, go, or change in size or in the labels that sort them?"""
+    changed = _changed(old, new)
+    if any(_size(old.get(each)) != _size(new.get(each)) for each in changed):
+        return True
+    return bool(changed) and label_keys(old.values()) != label_keys(new.values())
+
+
+def _size(node: Node | None) -> tuple[int, int, int] | None:
+    return None if node is None else (node.cpu_milli, node.memory_mib, len(node.devices))
+
+
+def _victims(job: Job) -> tuple[JobId, ...]:
+    is_claiming = job.state is JobState.PENDING and job.claim is not None
+    return job.claim.victims if is_claiming and job.claim is not None else ()
+
+
+def _same_room(old: Hold, new: Hold) -> bool:
+    is_same = old.placements is new.placements or old.placements == new.placements
+    return is_same and old.is_suspended == new.is_suspended
+
+
+def _tenant(hold: Hold) -> Tenant:
+    exclusive = {group.name for group in hold.job.spec.groups if group.where.exclusive}
+    is_exclusive = bool(exclusive) and not hold.is_suspended
+    return Tenant(hold.placements, is_exclusive, hold.is_suspended)
+
+
+def _ends_at(
+    job: Job,
+    placements: tuple[Placement, ...],
+    since: Instant,
+    snapshot: Snapshot,
+    policy: Policy,
+) -> Instant:
+    pools = {placement.pool for placement in placements} & snapshot.pools.keys()
+    limits = (time_limit(job.spec, snapshot.pools[pool], policy) for pool in pools)
+    return Instant(min(WITHOUT_END, since + max(limits, default=WITHOUT_END)))

@@ -1,0 +1,179 @@
+"""Room for many tasks at once: how many fit where, and the fewest switches that hold them all."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from muster.model.job import NODE_LEVEL, Together
+from muster.model.value import NodeId
+from muster.schedule.index import Room
+from muster.schedule.ledger import Ledger
+from muster.schedule.needs import Need, Option, Tier
+
+Domain = tuple[str, ...]
+Share = tuple[Room, int]
+"""So many tasks on that room."""
+
+
+class Table:
+    """How many tasks of one need fit on each node of one option, summed over topology domains."""
+
+    def __init__(
+        self,
+        need: Need,
+        tier: Tier,
+        option: Option,
+        ledger: Ledger,
+        allows: Callable[[Room], bool] | None = None,
+    ) -> None:
+        self._need = need
+        self._tier = tier
+        self._option = option
+        self._ledger = ledger
+        self._allows = allows
+        self._levels = next(
+            (kind.pool.levels for kind in ledger.kinds.values() if kind.pool.name == option.pool),
+            (),
+        )
+        self._fits: dict[NodeId, int] = {}
+        self._rooms_by_fit: dict[int, dict[NodeId, Room]] = {}
+        # One dictionary for each level, coarsest first; level 0 is the whole pool: ().
+        self._sums: list[dict[Domain, int]] = [{} for _ in range(len(self._levels) + 1)]
+        self._rooms: list[dict[Domain, dict[NodeId, Room]]] = [{} for _ in self._sums]
+        for kind in ledger.kinds.values():
+            for room in kind.rooms.values():
+                self._note(room)
+        self._read = len(ledger.index.moved)
+
+    @property
+    def total(self) -> int:
+        """How many tasks fit in all."""
+        return self._sums[0].get((), 0)
+
+    def catch_up(self) -> None:
+        """Look again at the rooms that changed."""
+        moved = self._ledger.index.moved
+        if self._read == len(moved):
+            return
+        for room in dict.fromkeys(moved[self._read :]):
+            self._note(room)
+        self._read = len(moved)
+
+    def fits(self) -> Iterator[tuple[NodeId, int]]:
+        """How many tasks fit on each node that has room for one."""
+        return ((node, fit) for node, fit in self._fits.items() if fit)
+
+    def best_fit(self, together: Together | None, *, fewest: int, most: int) -> list[Share]:
+        """Between `fewest` and `most` tasks in the smallest domain that holds them, or nothing."""
+        depths = self._depths(together)
+        for depth in depths:
+            if self._largest_at(depth) >= most:
+                return self._fill_depth(depth, most)
+        # A smaller start of an elastic group is second best to a wider spread of the whole.
+        largest = self._largest_at(depths[-1])
+        return self._fill_depth(depths[-1], largest) if largest >= fewest else []
+
+    def largest(self, together: Together | None) -> int:
+        """The most tasks that would fit under the required topology."""
+        if together is None or not together.required:
+            return self.total
+        return max((self._largest_at(depth) for depth in self._depths(together)), default=0)
+
+    def _depths(self, together: Together | None) -> list[int]:
+        """Levels to try, finest first: one node, then up to the level that is required, or all."""
+        deepest = len(self._sums)
+        coarsest = 0
+        if together is not None and together.required:
+            coarsest = self._depth_of(together.level)
+        return list(range(deepest, coarsest - 1, -1))
+
+    def _depth_of(self, level: str) -> int:
+        if level == NODE_LEVEL:
+            return len(self._sums)
+        # A pool that has no such level offers no domain of it but the single node.
+        return self._levels.index(level) + 1 if level in self._levels else len(self._sums)
+
+    def _largest_at(self, depth: int) -> int:
+        if depth == len(self._sums):
+            return max((fit for fit, rooms in self._rooms_by_fit.items() if rooms), default=0)
+        return max(self._sums[depth].values(), default=0)
+
+    def _fill_depth(self, depth: int, count: int) -> list[Share]:
+        if depth == len(self._sums):
+            fit = min(fit for fit, rooms in self._rooms_by_fit.items() if rooms and fit >= count)
+            return [(self._rooms_by_fit[fit][min(self._rooms_by_fit[fit])], count)]
+        sums = self._sums[depth]
+        domain = min((held, domain) for domain, held in sums.items() if held >= count)[1]
+        return self._fill(depth, domain, count)
+
+    def _fill(self, depth: int, domain: Domain, count: int) -> list[Share]:
+        """Put the tasks into the domain: into as few of its parts as possible, the tightest last."""
+        if depth == len(self._sums) - 1:
+            return self._fill_nodes(self._rooms[depth][domain].values(), count)
+        parts = [
+            (held, part)
+            for part, held in self._sums[depth + 1].items()
+            if held and part[:depth] == domain
+        ]
+        chosen: list[Share] = []
+        while count:
+            held, part = _tightest(parts, count)
+            parts.remove((held, part))
+            chosen += self._fill(depth + 1, part, min(held, count))
+            count -= min(held, count)
+        return chosen
+
+    def _fill_nodes(self, rooms: Iterable[Room], count: int) -> list[Share]:
+        nodes = [(self._fits[room.node.id], room.node.id) for room in rooms]
+        nodes.sort(key=lambda node: (-node[0], node[1]))
+        chosen: list[Share] = []
+        for place, (fit, node) in enumerate(nodes):
+            if fit >= count:
+                # The last tasks go where they just fit.
+                _, node = min(each for each in nodes[place:] if each[0] >= count)
+                return [*chosen, (self._ledger.rooms[node], count)]
+            chosen.append((self._ledger.rooms[node], fit))
+            count -= fit
+        return chosen
+
+    def _note(self, room: Room) -> None:
+        node = room.node.id
+        fit, before = self._fit(room), self._fits.get(node, 0)
+        if fit == before:
+            return
+        self._fits[node] = fit
+        self._rooms_by_fit.setdefault(before, {}).pop(node, None)
+        if fit:
+            self._rooms_by_fit.setdefault(fit, {})[node] = room
+        where = room.node.where
+        for depth, sums in enumerate(self._sums):
+            domain = where[:depth]
+            sums[domain] = sums.get(domain, 0) + fit - before
+            rooms = self._rooms[depth].setdefault(domain, {})
+            if fit:
+                rooms[node] = room
+            else:
+                rooms.pop(node, None)
+
+    def _fit(self, room: Room) -> int:
+        group, need = room.group, self._need
+        if group is None or self._ledger.rooms.get(room.node.id) is not room:
+            return 0
+        offer = self._ledger.offer(group.kind, need)
+        gpus = self._option.gpus
+        if offer is None or offer.tier != self._tier or group.kind.pool.name != self._option.pool:
+            return 0
+        if gpus not in offer.gpus or (self._allows is not None and not self._allows(room)):
+            return 0
+        fits = [need.where.max_per_node or 1 << 30]
+        if need.cpu_milli:
+            fits.append(room.open_cpu_milli // need.cpu_milli)
+        if need.memory_mib:
+            fits.append(room.open_memory_mib // need.memory_mib)
+        if gpus is not None:
+            fits.append(self._ledger.profiles.most(group.profile, gpus))
+        return max(0, min(fits))
+
+
+def _tightest(parts: list[tuple[int, Domain]], count: int) -> tuple[int, Domain]:
+    """The smallest part that holds all, else the largest there is."""
+    enough = [part for part in parts if part[0] >= count]
+    return min(enough) if enough else min(parts, key=lambda part: (-part[0], part[1]))

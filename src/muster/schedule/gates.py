@@ -1,0 +1,103 @@
+"""What keeps a job beside room and quota: other jobs, the clock, its array."""
+
+from collections.abc import Mapping
+
+from muster.model.job import Dependency, DependencyKind, Job, JobState
+from muster.model.placement import Allocation
+from muster.model.plan import ArrayFull, DependsOn, NotBefore, WaitReason
+from muster.model.snapshot import Finished, Snapshot
+from muster.model.value import Instant, JobId, UserName
+
+
+class Singletons:
+    """For each user and job name, which unfinished job came first."""
+
+    def __init__(self, jobs: Mapping[JobId, Job]) -> None:
+        self._jobs = jobs
+        self._first: dict[tuple[UserName, str], JobId] | None = None
+
+    def before(self, job: Job) -> JobId | None:
+        """An earlier unfinished job of the same user and name."""
+        if self._first is None:
+            self._first = {}
+            for each in self._jobs.values():
+                key = (each.spec.user, each.spec.name)
+                self._first[key] = min(each.id, self._first.get(key, each.id))
+        first = self._first[job.spec.user, job.spec.name]
+        return first if first < job.id else None
+
+
+def gate(
+    job: Job, snapshot: Snapshot, in_array: int, singletons: Singletons
+) -> WaitReason | None:
+    """What the job has to wait for before room matters, or None.
+
+    in_array counts the other jobs of its array that run.
+    """
+    spec = job.spec
+    if job.begin_at is not None and job.begin_at > snapshot.now:
+        return NotBefore(at=job.begin_at)
+    for dependency in spec.after:
+        if dependency.kind is DependencyKind.SINGLETON:
+            before = singletons.before(job)
+            if before is not None:
+                return DependsOn(job=before, kind=dependency.kind)
+            continue
+        why = _unmet(dependency, snapshot)
+        if why is not None:
+            return why
+    part = spec.array
+    if part is not None and part.at_once is not None and in_array >= part.at_once:
+        return ArrayFull(array=part.array, at_once=part.at_once)
+    return None
+
+
+def _unmet(dependency: Dependency, snapshot: Snapshot) -> DependsOn | NotBefore | None:
+    other = dependency.job
+    waits = DependsOn(job=other, kind=dependency.kind)
+    never = DependsOn(job=other, kind=dependency.kind, never=True)
+    if other is None:
+        return never
+    finished = snapshot.finished.get(other)
+    if dependency.kind is DependencyKind.AFTER:
+        return _not_started(dependency, snapshot, waits)
+    if finished is None:
+        # A job that is neither there nor on record can come to nothing any more.
+        return waits if other in snapshot.jobs else never
+    if not _is_met(dependency.kind, finished):
+        return never
+    return _too_early(dependency, finished.ended_at, snapshot.now)
+
+
+def _is_met(kind: DependencyKind, finished: Finished) -> bool:
+    match kind:
+        case DependencyKind.AFTER_OK:
+            return finished.state is JobState.COMPLETED
+        case DependencyKind.AFTER_NOT_OK:
+            return finished.state is not JobState.COMPLETED
+        case DependencyKind.AFTER_ANY | DependencyKind.AFTER | DependencyKind.SINGLETON:
+            return True
+
+
+def _not_started(
+    dependency: Dependency, snapshot: Snapshot, waits: DependsOn
+) -> DependsOn | NotBefore | None:
+    """`after` asks only that the other job began, so long ago."""
+    assert dependency.job is not None
+    finished = snapshot.finished.get(dependency.job)
+    if finished is not None:
+        began_at = finished.ended_at if finished.started_at is None else finished.started_at
+        return _too_early(dependency, began_at, snapshot.now)
+    if dependency.job not in snapshot.jobs:
+        return DependsOn(job=dependency.job, kind=dependency.kind, never=True)
+    began_at = _began_at(snapshot.allocations.get(dependency.job))
+    return waits if began_at is None else _too_early(dependency, began_at, snapshot.now)
+
+
+def _began_at(allocation: Allocation | None) -> Instant | None:
+    return None if allocation is None else allocation.started_at
+
+
+def _too_early(dependency: Dependency, since: Instant, now: Instant) -> NotBefore | None:
+    due = Instant(since + dependency.delay)
+    return NotBefore(at=due) if dependency.delay and due > now else None

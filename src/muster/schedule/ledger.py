@@ -1,0 +1,376 @@
+"""What is free where: the one mutable thing in a plan, with one owner.
+
+The ledger follows the snapshot (`follow`), takes room for the jobs that the plan starts, and can take
+it on trial. What it says about a node hangs only on who is there, never on the order they came in.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from muster.model.cluster import Node, NodesReserved, NodeState
+from muster.model.gpu import Slice, enforcement
+from muster.model.placement import DeviceShare, Placement
+from muster.model.policy import Policy
+from muster.model.snapshot import Snapshot
+from muster.model.value import DeviceId, Instant, JobId, NodeId
+from muster.schedule.fit import offer
+from muster.schedule.index import Index, Kind, Promise, Room, Tenant, models_of
+from muster.schedule.needs import Need, Needs, Offer
+from muster.schedule.profiles import GpuNeed, Profile, Profiles, Taking
+from muster.schedule.score import Score
+from muster.schedule.slices import DeviceState, resting, with_tenant
+
+
+class Seat(NamedTuple):
+    """A room, and what a task would take of its devices there (None without GPUs)."""
+
+    room: Room
+    taking: Taking | None
+
+
+class _Before(NamedTuple):
+    room: Room
+    cpu_milli: int
+    memory_mib: int
+    devices: tuple[DeviceState | None, ...]
+    profile: Profile
+    promise: Promise | None
+
+
+class Trial:
+    """Room taken within a trial is put back unless it is kept."""
+
+    __slots__ = ("is_kept",)
+
+    def __init__(self) -> None:
+        self.is_kept = False
+
+    def keep(self) -> None:
+        """Let what was taken stand."""
+        self.is_kept = True
+
+
+class Ledger:
+    """Every node's room, indexed by what is left."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+        self.policy = policy
+        self.score = Score(snapshot.usual)
+        self.profiles = Profiles(self.score.judge)
+        self.index = Index(self.score)
+        self.needs = Needs()
+        self.rooms: dict[NodeId, Room] = {}
+        self.kinds: dict[str, Kind] = {}
+        self.kinds_version = 0
+        self.label_keys = label_keys(snapshot.nodes.values())
+        self.promised: dict[NodeId, Room] = {}
+        self._snapshot = snapshot
+        self._reserved = _reserved_nodes(snapshot)
+        self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
+        self._undo: list[_Before] = []
+        self._trials = 0
+
+    # Following the world
+
+    def set_node(self, node: Node) -> None:
+        """A node came or changed; those who are there stay."""
+        tenants = self._drop(node.id)
+        room = Room(node, self._kind(node))
+        room.tenants = tenants
+        whole = self.profiles.of(resting(device) for device in node.devices)
+        room.size = (node.cpu_milli, node.memory_mib, whole)
+        room.kind.sizes[room.size] += 1
+        self.rooms[node.id] = room
+        self.settle(room)
+
+    def drop_node(self, node_id: NodeId) -> None:
+        """A node is gone."""
+        self._drop(node_id)
+
+    def settle(self, room: Room) -> None:
+        """Work out from scratch what is left beside those who are there, and list it."""
+        self.index.remove(room)
+        room.cpu_milli, room.memory_mib, room.devices = self._left(room, room.tenants)
+        room.profile = self.profiles.of(state for state in room.devices if state is not None)
+        self._list(room)
+
+    # Asking
+
+    def offer(self, kind: Kind, need: Need) -> Offer | None:
+        """What a kind of node offers a need."""
+        if kind not in need.offers:
+            need.offers[kind] = offer(kind, need, self.needs, self.policy)
+        return need.offers[kind]
+
+    def fit_without(self, room: Room, gone: Set[JobId], need: Need, gpus: GpuNeed | None) -> int:
+        """How many tasks would fit if some of those who are there left."""
+        staying = {job: tenant for job, tenant in room.tenants.items() if job not in gone}
+        if need.where.exclusive and staying:
+            return 0
+        cpu_milli, memory_mib, devices = self._left(room, staying)
+        fits = [need.where.max_per_node or 1 << 30]
+        if need.cpu_milli:
+            fits.append(cpu_milli // need.cpu_milli)
+        if need.memory_mib:
+            fits.append(memory_mib // need.memory_mib)
+        if gpus is not None:
+            profile = self.profiles.of(state for state in devices if state is not None)
+            fits.append(self.profiles.most(profile, gpus))
+        return max(0, min(fits))
+
+    # Taking
+
+    @contextmanager
+    def trial(self) -> Iterator[Trial]:
+        """Take on trial: unless kept, everything taken inside is put back."""
+        mark, trial = len(self._undo), Trial()
+        self._trials += 1
+        try:
+            yield trial
+        finally:
+            self._trials -= 1
+            if not trial.is_kept:
+                self._restore(mark)
+            if not self._trials:
+                self._undo.clear()
+
+    def take(self, seat: Seat, need: Need, ends_at: Instant) -> tuple[DeviceShare, ...]:
+        """Give one task its room; the devices it got."""
+        room, taking = seat
+        assert room.profile is not None
+        self._undo.append(_before(room, room.profile))
+        outlives = room.promise is not None and ends_at > room.promise.at
+        self.index.remove(room)
+        room.cpu_milli -= need.cpu_milli
+        room.memory_mib -= need.memory_mib
+        if outlives and room.promise is not None:
+            room.promise = _beside(room.promise, need)
+        shares = () if taking is None else self._move(room, taking, need, outlives=outlives)
+        self._list(room)
+        return shares
+
+    def seal(self, room: Room) -> None:
+        """Nobody else may come to this room: it has an exclusive tenant."""
+        assert room.profile is not None
+        self._undo.append(_before(room, room.profile))
+        self.index.remove(room)
+        room.cpu_milli, room.memory_mib, room.profile = 0, 0, self.profiles.empty
+        self._list(room)
+
+    def promise(self, room: Room, promise: Promise) -> None:
+        """From `promise.at` on, part of the room is due to a job."""
+        self.index.remove(room)
+        room.promise = promise
+        self.promised[room.node.id] = room
+        self._list(room)
+
+    def forget_promises(self) -> None:
+        """Promises are made anew in each plan."""
+        for room in self.promised.values():
+            self.index.remove(room)
+            room.promise = None
+            self._list(room)
+        self.promised.clear()
+
+    def occupy(
+        self, job: JobId, placements: tuple[Placement, ...], tenant: Tenant
+    ) -> list[Room]:
+        """Note who is in which rooms; they must be settled unless the room was taken before."""
+        entered: list[Room] = []
+        for node_id, here in by_node(placements).items():
+            room = self.rooms.get(node_id)
+            if room is not None:
+                room.tenants[job] = tenant._replace(placements=here)
+                entered.append(room)
+        return entered
+
+    def vacate(self, job: JobId, placements: tuple[Placement, ...]) -> list[Room]:
+        """The job has left; the rooms it was in must be settled."""
+        left: list[Room] = []
+        for node_id in by_node(placements):
+            room = self.rooms.get(node_id)
+            if room is not None and room.tenants.pop(job, None) is not None:
+                left.append(room)
+        return left
+
+    # Inside
+
+    def _drop(self, node_id: NodeId) -> dict[JobId, Tenant]:
+        room = self.rooms.pop(node_id, None)
+        if room is None:
+            return {}
+        self.index.remove(room)
+        room.kind.rooms.pop(node_id, None)
+        if room.size is not None:
+            room.kind.sizes[room.size] -= 1
+            if not room.kind.sizes.total():
+                del self.kinds[room.kind.name]
+                self.kinds_version += 1
+        self.promised.pop(node_id, None)
+        return room.tenants
+
+    def _kind(self, node: Node) -> Kind:
+        labels = {key: value for key, value in node.labels.items() if key in self.label_keys}
+        reserved = self._reserved.get(node.id, ())
+        name = _kind_name(node, labels, reserved)
+        kind = self.kinds.get(name)
+        if kind is None:
+            cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
+            kind = self.kinds[name] = Kind(node, cluster, pool, name)
+            kind.labels, kind.reserved = labels, reserved
+            kind.label_keys = self.label_keys
+            self.kinds_version += 1
+        return kind
+
+    def _left(
+        self, room: Room, tenants: Mapping[JobId, Tenant]
+    ) -> tuple[int, int, tuple[DeviceState | None, ...]]:
+        if any(tenant.is_exclusive for tenant in tenants.values()):
+            return 0, 0, ()
+        node = room.node
+        cpu_milli, memory_mib = node.cpu_milli, node.memory_mib
+        states = {device.id: resting(device) for device in node.devices if device.healthy}
+        for _, tenant in sorted(tenants.items()):
+            for placement in tenant.placements:
+                memory_mib -= placement.amount.memory_mib
+                if not tenant.is_suspended:
+                    cpu_milli -= placement.amount.cpu_milli
+                    _take_shares(states, placement)
+        return cpu_milli, memory_mib, self._by_index(node, states)
+
+    def _by_index(
+        self, node: Node, states: Mapping[DeviceId, DeviceState]
+    ) -> tuple[DeviceState | None, ...]:
+        """States in the order of the node's devices; None for one that nobody may use."""
+        found = (states.get(device.id) for device in node.devices)
+        return tuple(None if state is None else self.profiles.state(state) for state in found)
+
+    def _list(self, room: Room) -> None:
+        """Put the room where those who look for room will find what is open to jobs of any length."""
+        room.open_cpu_milli, room.open_memory_mib = room.cpu_milli, room.memory_mib
+        profile = room.profile
+        assert profile is not None
+        if room.promise is not None:
+            room.open_cpu_milli = min(room.cpu_milli, room.promise.cpu_milli)
+            room.open_memory_mib = min(room.memory_mib, room.promise.memory_mib)
+            profile = self.profiles.of(unpromised(room))
+        if room.node.state is NodeState.UP:
+            room.kind.rooms[room.node.id] = room
+            self.index.put(room, profile)
+
+    def _move(
+        self, room: Room, taking: Taking, need: Need, *, outlives: bool
+    ) -> tuple[DeviceShare, ...]:
+        part = None if need.gpus is None else need.gpus.slice
+        states = list(room.devices)
+        barred = room.promise.devices if room.promise is not None and outlives else frozenset[int]()
+        shares: list[DeviceShare] = []
+        for move in taking.moves:
+            place = _first(states, move.before, barred)
+            states[place] = move.after
+            shares.append(self._share(room.node.devices[place].id, part, move.start))
+        room.devices = tuple(states)
+        room.profile = (
+            taking.after
+            if room.promise is None
+            else self.profiles.of(state for state in states if state is not None)
+        )
+        return tuple(shares)
+
+    def _share(self, device: DeviceId, part: Slice | None, start: int | None) -> DeviceShare:
+        key = (device, part, start)
+        known = self._shares.get(key)
+        if known is None:
+            known = self._shares[key] = DeviceShare(
+                device=device, slice=part, start=start, enforced=enforcement(part)
+            )
+        return known
+
+    def _restore(self, mark: int) -> None:
+        while len(self._undo) > mark:
+            before = self._undo.pop()
+            room = before.room
+            self.index.remove(room)
+            room.cpu_milli, room.memory_mib = before.cpu_milli, before.memory_mib
+            room.devices, room.profile = before.devices, before.profile
+            room.promise = before.promise
+            self._list(room)
+
+
+def _before(room: Room, profile: Profile) -> _Before:
+    return _Before(
+        room, room.cpu_milli, room.memory_mib, room.devices, profile, room.promise
+    )
+
+
+def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, ...]]:
+    """Placements gathered by node."""
+    if len(placements) == 1:
+        return {placements[0].node: placements}
+    found: dict[NodeId, tuple[Placement, ...]] = {}
+    for placement in placements:
+        found[placement.node] = (*found.get(placement.node, ()), placement)
+    return found
+
+
+def unpromised(room: Room) -> Iterator[DeviceState]:
+    """The devices that are not promised to anybody."""
+    promised = room.promise.devices if room.promise is not None else frozenset[int]()
+    for place, state in enumerate(room.devices):
+        if state is not None and place not in promised:
+            yield state
+
+
+MOST_LABEL_VALUES = 64
+
+
+def label_keys(nodes: Iterable[Node]) -> frozenset[str]:
+    """The labels that sort nodes into kinds. One with a value for every node, its name say, does not."""
+    values: dict[str, set[str]] = {}
+    for node in nodes:
+        for key, value in node.labels.items():
+            values.setdefault(key, set()).add(value)
+    return frozenset(key for key, found in values.items() if len(found) <= MOST_LABEL_VALUES)
+
+
+def _beside(promise: Promise, need: Need) -> Promise:
+    return promise._replace(
+        cpu_milli=promise.cpu_milli - need.cpu_milli,
+        memory_mib=promise.memory_mib - need.memory_mib,
+    )
+
+
+def _first(
+    states: list[DeviceState | None], wanted: DeviceState, barred: frozenset[int]
+) -> int:
+    place = states.index(wanted)
+    while place in barred:
+        place = states.index(wanted, place + 1)
+    return place
+
+
+def _take_shares(states: dict[DeviceId, DeviceState], placement: Placement) -> None:
+    for share in placement.devices:
+        state = states.get(share.device)
+        if state is not None:
+            states[share.device] = with_tenant(state, share.slice, share.start)
+
+
+def _kind_name(
+    node: Node, labels: Mapping[str, str], reserved: tuple[NodesReserved, ...]
+) -> str:
+    models = ",".join(models_of(node))
+    marks = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    taints = ",".join(f"{taint.key}={taint.value}" for taint in node.taints)
+    kept = ",".join(each.name for each in reserved)
+    return f"{node.cluster}/{node.pool}/{models}/{marks}/{taints}/{kept}"
+
+
+def _reserved_nodes(snapshot: Snapshot) -> dict[NodeId, tuple[NodesReserved, ...]]:
+    found: dict[NodeId, tuple[NodesReserved, ...]] = {}
+    for each in snapshot.reservations:
+        if isinstance(each, NodesReserved):
+            for node in each.nodes:
+                found[node] = (*found.get(node, ()), each)
+    return found

@@ -1,0 +1,49 @@
+"""What is done beside the decisions: jobs preempted, devices cut anew, elastic jobs grown."""
+
+from muster.model.gpu import Device, MigInstance
+from muster.model.plan import Measure, Repartition, Start
+from muster.schedule.decide import Turn
+from muster.schedule.follow import Memory
+from muster.schedule.grow import grown
+from muster.schedule.ledger import Ledger
+from muster.schedule.search import Standing
+
+
+def measures(memory: Memory, standing: Standing, turn: Turn) -> tuple[Measure, ...]:
+    """In the order in which a controller should take them."""
+    resizes = grown(memory, standing)
+    starts = [each for each in turn.decided.values() if isinstance(each, Start)]
+    return (*turn.preempted, *_repartitions(starts, standing.ledger), *resizes)
+
+
+def _repartitions(starts: list[Start], ledger: Ledger) -> list[Repartition]:
+    """Devices whose layout is not yet what the jobs that start there need."""
+    found: dict[str, Repartition] = {}
+    for start in starts:
+        for placement in start.placements:
+            room = ledger.rooms[placement.node]
+            for share in placement.devices:
+                place, device = _device(room.node.devices, share.device)
+                state = room.devices[place]
+                if state is None or state.layout == _sorted(device.mig):
+                    continue
+                found.setdefault(
+                    device.id,
+                    Repartition(
+                        node=room.node.id,
+                        device=device.id,
+                        instances=state.layout,
+                        for_job=start.job,
+                    ),
+                )
+    return list(found.values())
+
+
+def _device(devices: tuple[Device, ...], wanted: str) -> tuple[int, Device]:
+    return next((place, each) for place, each in enumerate(devices) if each.id == wanted)
+
+
+def _sorted(layout: tuple[MigInstance, ...] | None) -> tuple[MigInstance, ...] | None:
+    if layout is None:
+        return None
+    return tuple(sorted(layout, key=lambda made: (made.start, made.profile)))

@@ -1,0 +1,127 @@
+"""What one task of a group needs, with all that says where it may go. Equal needs are one object."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from muster.model.gpu import GpuAsk, Slice
+from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
+from muster.model.queue import JobClass
+from muster.model.resources import Resources
+from muster.model.value import ClusterName, GpuModel, PoolName
+from muster.schedule.profiles import GpuNeed
+
+if TYPE_CHECKING:
+    from muster.schedule.backfill import Forecast
+    from muster.schedule.find import Finder
+    from muster.schedule.gang import Table
+    from muster.schedule.index import Kind
+
+Tier = tuple[int, int, int, int, str]
+"""Where to look first: place among named pools and clusters, price, cluster order, cluster name."""
+
+
+class Offer(NamedTuple):
+    """What a kind of node offers a need: how early it is tried, and what it takes of which model."""
+
+    tier: Tier
+    penalty: int
+    gpus: tuple[GpuNeed | None, ...]
+
+
+class Option(NamedTuple):
+    """One pool and one GPU model: where all tasks of a group may go together."""
+
+    pool: PoolName
+    gpus: GpuNeed | None
+
+
+class NeedKey(NamedTuple):
+    """What makes two needs the same."""
+
+    each: Ask
+    where: Where
+    pools: tuple[PoolName, ...]
+    clusters: tuple[ClusterName, ...]
+    spot: Spot
+
+
+class Need:
+    """One task's need, and what was found out about it so far."""
+
+    __slots__ = (
+        "amounts",
+        "clusters",
+        "cpu_milli",
+        "each",
+        "finders",
+        "forecasts",
+        "gpus",
+        "is_picky",
+        "kinds_seen",
+        "memory_mib",
+        "offers",
+        "options",
+        "pools",
+        "spot",
+        "tables",
+        "tiers",
+        "where",
+    )
+
+    def __init__(self, key: NeedKey) -> None:
+        self.each = key.each
+        self.cpu_milli = key.each.cpu_milli
+        self.memory_mib = key.each.memory_mib
+        self.gpus: GpuAsk | None = key.each.gpus
+        self.where = key.where
+        self.pools = key.pools
+        self.clusters = key.clusters
+        self.spot = key.spot
+        self.is_picky = _is_picky(key.where)
+        self.offers: dict[Kind, Offer | None] = {}
+        self.finders: dict[Tier, Finder] = {}
+        self.forecasts: dict[Option, Forecast] = {}
+        self.tables: dict[Option, Table] = {}
+        self.amounts: dict[GpuNeed | None, Resources] = {}
+        self.tiers: list[Tier] = []
+        self.options: dict[Tier, list[Option]] = {}
+        self.kinds_seen = 0
+
+
+    def amount(self, gpus: GpuNeed | None) -> Resources:
+        """What one task comes to on the model that was settled."""
+        known = self.amounts.get(gpus)
+        if known is None:
+            known = self.amounts[gpus] = self.each.amount(None if gpus is None else gpus.model)
+        return known
+
+
+class Needs:
+    """All needs met so far."""
+
+    def __init__(self) -> None:
+        self._needs: dict[NeedKey, Need] = {}
+        self._gpus: dict[tuple[int, Slice | None, GpuModel, int, bool], GpuNeed] = {}
+
+    def of(self, group: TaskGroup, spec: JobSpec, job_class: JobClass) -> Need:
+        """The need of each task of this group."""
+        spot = Spot.ONLY if job_class.spot_only else spec.spot
+        key = NeedKey(group.each, group.where, spec.pools, spec.clusters, spot)
+        known = self._needs.get(key)
+        if known is None:
+            known = self._needs[key] = Need(key)
+        return known
+
+    def gpu(self, gpus: GpuAsk, model: GpuModel, *, may_cut: bool) -> GpuNeed:
+        """The need for GPUs of this model."""
+        key = (gpus.count, gpus.slice, model, gpus.min_memory_mib, may_cut)
+        known = self._gpus.get(key)
+        if known is None:
+            known = self._gpus[key] = GpuNeed(
+                gpus.count, gpus.slice, model, memory_mib=gpus.min_memory_mib, may_cut=may_cut
+            )
+        return known
+
+
+def _is_picky(where: Where) -> bool:
+    """Does the choice hang on more than the kind of node?"""
+    return bool(where.nodes or where.not_nodes or where.near or where.apart or where.exclusive)

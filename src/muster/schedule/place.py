@@ -1,0 +1,249 @@
+"""Where a whole job goes: every group of it, in one cluster, or nothing is taken."""
+
+from typing import NamedTuple
+
+from muster.model.job import TaskGroup
+from muster.model.placement import DeviceShare, Placement
+from muster.model.plan import NeverFits, WaitReason
+from muster.model.resources import NOTHING, Resources
+from muster.model.value import ClusterName, Instant
+from muster.schedule.find import Bounds
+from muster.schedule.index import Room
+from muster.schedule.ledger import Seat
+from muster.schedule.needs import Option, Tier
+from muster.schedule.profiles import GpuNeed
+from muster.schedule.quota import Portion
+from muster.schedule.roster import Entry
+from muster.schedule.search import Search, Standing, at_most, clusters, tiers
+
+
+class Placed(NamedTuple):
+    """A job that has its room."""
+
+    cluster: ClusterName
+    placements: tuple[Placement, ...]
+    portions: tuple[Portion, ...]
+    ends_at: Instant
+
+
+class _GroupPlaced(NamedTuple):
+    placements: tuple[Placement, ...]
+    portion: Portion
+
+
+class _Task(NamedTuple):
+    room: Room
+    devices: tuple[DeviceShare, ...]
+
+
+def place(entry: Entry, standing: Standing) -> Placed | WaitReason:
+    """Take room for the whole job, or say what is missing."""
+    why: WaitReason | None = None
+    for cluster in clusters(entry.shape.groups[0].need, standing.ledger):
+        with standing.ledger.trial() as trial:
+            placed = _place_in(cluster, entry, standing)
+            if isinstance(placed, Placed):
+                trial.keep()
+                return placed
+        why = why or placed
+    return why or _nowhere(entry, standing)
+
+
+def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement, ...]:
+    """Further tasks for a group that runs, one at a time, until it is whole or room runs out."""
+    group, need = search.group, search.need
+    added: tuple[Placement, ...] = ()
+    portions: list[Portion] = []
+    most_here = need.where.max_per_node
+    while already + len(added) < group.count and most_here is None:
+        found = _first_seat(search, bounds)
+        if found is None:
+            break
+        seat, gpus = found
+        portion = search.portion(seat.room.kind.pool.name, gpus, 1)
+        if search.refusal([*portions, portion]) is not None:
+            break
+        task = _take(search, seat)
+        added += _placements(group, need.amount(gpus), [task], first=already + len(added))
+        portions.append(portion)
+    return added
+
+
+def never_fits(entry: Entry, standing: Standing) -> NeverFits | None:
+    """The group of which not even the empty clusters could hold enough tasks."""
+    for group, need in entry.shape.groups:
+        most = at_most(need, standing.ledger)
+        if most < group.fewest:
+            return NeverFits(group=group.name, wanted=group.fewest, at_most=most)
+    return None
+
+
+def _nowhere(entry: Entry, standing: Standing) -> WaitReason:
+    """Not a single node is of a kind that the job accepts."""
+    group = entry.shape.groups[0].group
+    return never_fits(entry, standing) or NeverFits(
+        group=group.name, wanted=group.fewest, at_most=0
+    )
+
+
+def _place_in(cluster: ClusterName, entry: Entry, standing: Standing) -> Placed | WaitReason:
+    placements: tuple[Placement, ...] = ()
+    portions: list[Portion] = []
+    for group_need in entry.shape.groups:
+        found = _place_group(Search(entry, group_need, standing), cluster, portions)
+        if not isinstance(found, _GroupPlaced):
+            return found
+        placements += found.placements
+        portions.append(found.portion)
+    total = sum((portion.amount for portion in portions), NOTHING)
+    over = standing.books.over_class_limit(entry.job.spec, entry.job_class, total)
+    if over is not None:
+        return over
+    until = max(standing.ends_at(entry, portion.pool) for portion in portions)
+    return Placed(cluster, placements, tuple(portions), until)
+
+
+def _place_group(
+    search: Search, cluster: ClusterName, before: list[Portion]
+) -> _GroupPlaced | WaitReason:
+    why: WaitReason | None = None
+    for tier in tiers(search.need, search.standing.ledger):
+        if tier[-1] == cluster:
+            place_tasks = _place_one if search.group.count == 1 else _place_many
+            found = place_tasks(search, tier, before)
+            if isinstance(found, _GroupPlaced):
+                return found
+            why = why or found
+    return why or search.no_room(0)
+
+
+def _place_one(
+    search: Search, tier: Tier, before: list[Portion]
+) -> _GroupPlaced | WaitReason:
+    bounds = search.bounds()
+    finder = search.finder(tier)
+    why = search.why_shut
+    while True:
+        found = finder.best(bounds) or _on_promised(search, tier, bounds)
+        if found is None:
+            return why or search.no_room(0)
+        seat, gpus = found
+        pool = seat.room.kind.pool.name
+        portion = search.portion(pool, gpus, 1)
+        refusal = search.refusal([*before, portion])
+        if refusal is None:
+            task = _take(search, seat)
+            _seal(search, task.room)
+            return _GroupPlaced(_placements(search.group, search.need.amount(gpus), [task]), portion)
+        why = refusal
+        bounds = bounds._replace(closed=bounds.closed | search.alike(pool, gpus))
+
+
+def _place_many(
+    search: Search, tier: Tier, before: list[Portion]
+) -> _GroupPlaced | WaitReason:
+    group, why = search.group, search.why_shut
+    for option in search.need.options[tier]:
+        most = _most_allowed(search, option, before)
+        if not isinstance(most, int):
+            why = why or most
+            continue
+        table = search.table(tier, option)
+        shares = table.best_fit(group.together, fewest=group.fewest, most=most)
+        if shares:
+            return _take_many(search, option, shares)
+        why = why or search.no_room(min(table.largest(group.together), group.fewest - 1))
+    return why or search.no_room(0)
+
+
+def _most_allowed(search: Search, option: Option, before: list[Portion]) -> int | WaitReason:
+    """How many tasks quota and promises allow, down to the fewest that may start."""
+    group = search.group
+    for count in range(group.count, group.fewest, -1):
+        if search.refusal([*before, search.portion(option.pool, option.gpus, count)]) is None:
+            return count
+    fewest = search.portion(option.pool, option.gpus, group.fewest)
+    return search.refusal([*before, fewest]) or group.fewest
+
+
+def _take_many(search: Search, option: Option, shares: list[tuple[Room, int]]) -> _GroupPlaced:
+    tasks: list[_Task] = []
+    profiles = search.standing.ledger.profiles
+    for room, count in shares:
+        for _ in range(count):
+            assert room.group is not None
+            gpus = option.gpus
+            taking = None if gpus is None else profiles.taking(room.group.profile, gpus)
+            tasks.append(_take(search, Seat(room, taking)))
+        _seal(search, room)
+    amount = search.need.amount(option.gpus)
+    portion = search.portion(option.pool, option.gpus, len(tasks))
+    return _GroupPlaced(_placements(search.group, amount, tasks), portion)
+
+
+def _take(search: Search, seat: Seat) -> _Task:
+    until = search.standing.ends_at(search.entry, seat.room.kind.pool.name)
+    return _Task(seat.room, search.standing.ledger.take(seat, search.need, until))
+
+
+def _seal(search: Search, room: Room) -> None:
+    if search.need.where.exclusive:
+        search.standing.ledger.seal(room)
+
+
+def _on_promised(
+    search: Search, tier: Tier, bounds: Bounds
+) -> tuple[Seat, GpuNeed | None] | None:
+    """A seat that is promised to a job for later, if this job will have left by then."""
+    ledger = search.standing.ledger
+    for _, room in sorted(ledger.promised.items()):
+        offer = ledger.offer(room.kind, search.need)
+        if offer is None or offer.tier != tier or not _has_left_by(search, room, bounds):
+            continue
+        for gpus in offer.gpus:
+            seat = _seat_now(search, room, gpus)
+            if seat is not None and (room.kind, gpus) not in bounds.closed:
+                return seat, gpus
+    return None
+
+
+def _has_left_by(search: Search, room: Room, bounds: Bounds) -> bool:
+    if room.promise is None or room.group is None:
+        return False
+    until = search.standing.ends_at(search.entry, room.kind.pool.name)
+    return until <= room.promise.at and (bounds.allows is None or bounds.allows(room))
+
+
+def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
+    need = search.need
+    if room.cpu_milli < need.cpu_milli or room.memory_mib < need.memory_mib:
+        return None
+    if gpus is None:
+        return Seat(room, None)
+    assert room.profile is not None
+    taking = search.standing.ledger.profiles.taking(room.profile, gpus)
+    return None if taking is None else Seat(room, taking)
+
+
+def _first_seat(search: Search, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
+    for tier in tiers(search.need, search.standing.ledger):
+        found = search.finder(tier).best(bounds)
+        if found is not None:
+            return found
+    return None
+
+
+def _placements(
+    group: TaskGroup, amount: Resources, tasks: list[_Task], *, first: int = 0
+) -> tuple[Placement, ...]:
+    return tuple(
+        Placement(
+            group=group.name,
+            index=index,
+            node=room.node.id,
+            pool=room.node.pool,
+            amount=amount,
+            devices=devices,
+        )
+        for index, (room, devices) in enumerate(tasks, start=first)
+    )

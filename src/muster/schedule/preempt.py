@@ -1,0 +1,147 @@
+"""Making room: the running jobs with the least lost work go, and only if the other then starts."""
+
+from typing import NamedTuple
+
+from muster.model.plan import Preempt
+from muster.model.queue import PreemptMode
+from muster.model.value import JobId
+from muster.schedule.books import Holding
+from muster.schedule.index import Room, Tenant
+from muster.schedule.place import Placed, place
+from muster.schedule.rights import Rights
+from muster.schedule.roster import Entry
+from muster.schedule.search import Standing
+from muster.schedule.victims import enough
+
+
+class Clearing(NamedTuple):
+    """Room that a job will have once the victims are gone."""
+
+    placed: Placed
+    victims: tuple[Holding, ...]
+
+
+def clearing(entry: Entry, standing: Standing, spared: set[JobId]) -> Clearing | None:
+    """The cheapest victims whose leaving lets the whole job start; None if there are none."""
+    rights = Rights(entry, standing)
+    if not rights.lower and not rights.reclaims:
+        return None
+    willing = [
+        victim
+        for victim in _candidates(rights, standing)
+        if victim.job.id not in spared and rights.may_take(victim)
+    ]
+    willing.sort(key=lambda victim: (lost_gpu_ms(victim, standing), -victim.job.id))
+    with Vacancy(standing) as vacancy:
+        for victim in enough(entry, willing, standing):
+            # Each one that leaves brings his queue nearer to its guarantee, so ask again.
+            if rights.may_take(victim):
+                vacancy.remove(victim)
+        placed = vacancy.rehearse(entry)
+        if placed is None:
+            return None
+        vacancy.keep_only_needed(entry, placed)
+        placed = vacancy.rehearse(entry)
+        victims = tuple(victim for victim in willing if victim in vacancy.victims)
+    if placed is None or not all(rights.has_right(placed.portions, each) for each in victims):
+        return None
+    return Clearing(placed, victims)
+
+
+def lost_gpu_ms(holding: Holding, standing: Standing) -> int:
+    """GPU-time since the last checkpoint that was really written, plus what a restart costs."""
+    allocation = standing.snapshot.allocations[holding.job.id]
+    since = max(allocation.started_at or standing.now, allocation.checkpointed_at or 0)
+    restart = holding.spec.restart_cost or standing.policy.preempt.restart_cost
+    gpu_milli = sum(portion.amount.gpu_milli for portion in holding.portions)
+    return gpu_milli * (max(0, standing.now - since) + restart) // 1_000
+
+
+def preemption(victim: Holding, for_job: JobId, standing: Standing) -> Preempt:
+    """The measure that makes a victim leave."""
+    return Preempt(
+        job=victim.job.id,
+        attempt=victim.job.attempt,
+        for_job=for_job,
+        mode=mode_of(victim, standing),
+        grace=standing.snapshot.classes[victim.spec.job_class].grace,
+        lost_gpu_ms=lost_gpu_ms(victim, standing),
+    )
+
+
+def mode_of(victim: Holding, standing: Standing) -> PreemptMode:
+    """What becomes of the victim; where a cluster cannot suspend, it is requeued instead."""
+    snapshot = standing.snapshot
+    mode = victim.spec.preempt_mode or snapshot.classes[victim.spec.job_class].preempt_mode
+    cluster = snapshot.clusters[snapshot.allocations[victim.job.id].cluster]
+    if mode is PreemptMode.SUSPEND and not cluster.abilities.suspend:
+        return PreemptMode.REQUEUE
+    return mode
+
+
+def _candidates(rights: Rights, standing: Standing) -> list[Holding]:
+    books = standing.books
+    if rights.reclaims:
+        return list(books.holdings.values())
+    return [each for name in rights.lower for each in books.by_class.get(name, {}).values()]
+
+
+class Vacancy:
+    """The ledger and books as if some jobs had left; they are back when it ends."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._left: dict[JobId, tuple[Holding, dict[Room, Tenant]]] = {}
+
+    def __enter__(self) -> "Vacancy":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for victim in self.victims:
+            self.bring_back(victim)
+
+    @property
+    def victims(self) -> tuple[Holding, ...]:
+        """Those who have left, cheapest first."""
+        return tuple(holding for holding, _ in self._left.values())
+
+    def remove(self, victim: Holding) -> None:
+        """One leaves; a job that is only suspended keeps its memory."""
+        ledger = self._standing.ledger
+        rooms = {
+            ledger.rooms[node]: ledger.rooms[node].tenants[victim.job.id]
+            for node in dict.fromkeys(each.node for each in victim.placements)
+            if node in ledger.rooms
+        }
+        self._standing.books.close(victim.job.id)
+        is_suspended = mode_of(victim, self._standing) is PreemptMode.SUSPEND
+        for room, tenant in rooms.items():
+            if is_suspended:
+                room.tenants[victim.job.id] = tenant._replace(is_suspended=True)
+            else:
+                del room.tenants[victim.job.id]
+            ledger.settle(room)
+        self._left[victim.job.id] = (victim, rooms)
+
+    def bring_back(self, victim: Holding) -> None:
+        """One need not leave after all."""
+        _, rooms = self._left.pop(victim.job.id)
+        self._standing.books.open(victim)
+        for room, tenant in rooms.items():
+            room.tenants[victim.job.id] = tenant
+            self._standing.ledger.settle(room)
+
+    def rehearse(self, entry: Entry) -> Placed | None:
+        """Where the job would start now; nothing is taken."""
+        with self._standing.ledger.trial():
+            placed = place(entry, self._standing)
+            return placed if isinstance(placed, Placed) else None
+
+    def keep_only_needed(self, entry: Entry, placed: Placed) -> None:
+        """Let those stay without whom the job starts as well, the dearest first."""
+        nodes = {placement.node for placement in placed.placements}
+        for victim in self.victims[::-1]:
+            is_beside = nodes.isdisjoint(each.node for each in victim.placements)
+            self.bring_back(victim)
+            if not is_beside and self.rehearse(entry) is None:
+                self.remove(victim)

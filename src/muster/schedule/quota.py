@@ -1,0 +1,238 @@
+"""The queue tree's quotas: what is used, what may still be, and what is guaranteed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from muster.model.amounts import capacity_of, covers, resolved
+from muster.model.cluster import Node
+from muster.model.gpu import Mig
+from muster.model.plan import BorrowedOut, OverLimit, TooManyJobs, WaitReason
+from muster.model.queue import Meter, Queue, Quota, Scope, lineage
+from muster.model.resources import Resources
+from muster.model.value import GpuModel, PoolName, QueuePath
+
+WITHOUT_END = 1 << 60
+
+
+class Portion(NamedTuple):
+    """What tasks of one group hold, or ask for, in one pool on one model."""
+
+    pool: PoolName
+    model: GpuModel | None
+    amount: Resources
+    profile: str | None = None
+    instances: int = 0
+
+    def measured(self, scope: Scope) -> int:
+        """How much of the scope's meter this is."""
+        match scope.meter:
+            case Meter.GPU:
+                return self.amount.gpu_milli
+            case Meter.CPU:
+                return self.amount.cpu_milli
+            case Meter.MEMORY:
+                return self.amount.memory_mib
+            case Meter.MIG:
+                return self.instances if scope.profile == self.profile else 0
+
+
+class Line:
+    """One line of a queue's quota in plain numbers, and what its subtree uses of it."""
+
+    __slots__ = ("ceiling", "guaranteed", "kept", "limit", "path", "quota", "scope", "used")
+
+    def __init__(self, path: QueuePath, quota: Quota) -> None:
+        self.path = path
+        self.quota = quota
+        self.scope = quota.scope
+        self.used = 0
+        self.guaranteed = 0
+        self.limit = WITHOUT_END
+        self.ceiling = WITHOUT_END
+        self.kept = 0
+
+    def resolve(self, capacity: int) -> None:
+        """Work out what percentages come to."""
+        quota = self.quota
+        self.guaranteed = resolved(quota.guaranteed, capacity)
+        if quota.limit is not None:
+            self.limit = resolved(quota.limit, capacity)
+        if quota.borrow_limit is not None:
+            self.ceiling = self.guaranteed + resolved(quota.borrow_limit, capacity)
+        if quota.lend_limit is not None:
+            self.kept = max(0, self.guaranteed - resolved(quota.lend_limit, capacity))
+
+
+class Account:
+    """One queue: its own lines, the queues above it, and how many jobs its subtree runs."""
+
+    __slots__ = ("above", "jobs", "lines", "lines_by_place", "path", "queue")
+
+    def __init__(self, queue: Queue, lines: list[Line]) -> None:
+        self.queue = queue
+        self.path = queue.path
+        self.lines = lines
+        self.above: tuple[Account, ...] = ()
+        self.jobs = 0
+        self.lines_by_place: dict[tuple[PoolName, GpuModel | None], list[Line]] = {}
+
+    def lines_at(self, pool: PoolName, model: GpuModel | None) -> list[Line]:
+        """The lines, here and above, that count what lies in this pool on this model."""
+        known = self.lines_by_place.get((pool, model))
+        if known is None:
+            known = self.lines_by_place[pool, model] = [
+                line
+                for account in self.above
+                for line in account.lines
+                if covers(line.scope, pool, model)
+            ]
+        return known
+
+
+class Quotas:
+    """All accounts, and for scopes where somebody keeps part of his guarantee, the whole scope."""
+
+    def __init__(self, queues: Mapping[QueuePath, Queue]) -> None:
+        self.accounts: dict[QueuePath, Account] = {}
+        self._capacity: dict[Scope, int] = {}
+        self._below: dict[str, list[QueuePath]] = {}
+        for path in sorted(queues):
+            lines = [Line(path, quota) for quota in queues[path].quotas]
+            self.accounts[path] = Account(queues[path], lines)
+            self._below.setdefault(path.rpartition("/")[0], []).append(path)
+        for path, account in self.accounts.items():
+            account.above = tuple(
+                self.accounts[each] for each in lineage(path) if each in self.accounts
+            )
+        lines = [line for account in self.accounts.values() for line in account.lines]
+        kept = {line.scope for line in lines if line.quota.lend_limit is not None}
+        self._kept_scopes = tuple(sorted(kept, key=str))
+        self._total_used: dict[Scope, int] = dict.fromkeys(self._kept_scopes, 0)
+
+    def resolve(self, nodes: Iterable[Node]) -> None:
+        """Capacity came or went: work out anew what percentages come to."""
+        every_node = list(nodes)
+        self._capacity.clear()
+        for account in self.accounts.values():
+            for line in account.lines:
+                if line.scope not in self._capacity:
+                    self._capacity[line.scope] = capacity_of(line.scope, every_node)
+                line.resolve(self._capacity[line.scope])
+
+    def add(self, path: QueuePath, portions: Sequence[Portion], *, jobs: int, sign: int) -> None:
+        """Somebody took (sign 1) or gave back (sign -1) this much."""
+        account = self.accounts.get(path)
+        for portion in portions:
+            for scope in self._kept_scopes:
+                if covers(scope, portion.pool, portion.model):
+                    self._total_used[scope] += sign * portion.measured(scope)
+            if account is not None:
+                for line in account.lines_at(portion.pool, portion.model):
+                    line.used += sign * portion.measured(line.scope)
+        if account is not None:
+            for each in account.above:
+                each.jobs += sign * jobs
+
+    def refusal(self, path: QueuePath, portions: Sequence[Portion]) -> WaitReason | None:
+        """Why the queue may not have this much more, or None if it may."""
+        account = self.accounts[path]
+        if len(portions) == 1:
+            portion = portions[0]
+            lines = account.lines_at(portion.pool, portion.model)
+            asks = [(line, portion.measured(line.scope)) for line in lines]
+        else:
+            asks = list(_asked(account, portions).items())
+        for line, asked in asks:
+            if asked and line.used + asked > line.limit:
+                return OverLimit(
+                    queue=line.path, scope=line.scope, limit=line.limit, used=line.used, asked=asked
+                )
+            if asked and line.used + asked > line.ceiling:
+                available = max(0, line.ceiling - line.used)
+                return BorrowedOut(
+                    queue=line.path, scope=line.scope, available=available, asked=asked
+                )
+        return self._kept_refusal(account, portions) if self._kept_scopes else None
+
+    def too_many_jobs(self, path: QueuePath) -> TooManyJobs | None:
+        """Which queue above (or this one) already runs as many jobs as it may."""
+        for account in self.accounts[path].above:
+            limit = account.queue.max_jobs
+            if limit is not None and account.jobs >= limit:
+                return TooManyJobs(queue=account.path, limit=limit)
+        return None
+
+    def is_within_guarantee(self, account: Account, portions: Sequence[Portion]) -> bool:
+        """Would this account's own guarantees, where it has any on GPUs, still cover this?"""
+        covering = _covering(account, portions)
+        return bool(covering) and all(
+            line.used + asked <= line.guaranteed for line, asked in covering
+        )
+
+    def is_borrowing(self, account: Account, portions: Sequence[Portion]) -> bool:
+        """Does this account hold more than its guarantee of what these portions are part of?"""
+        covering = _covering(account, portions)
+        return not covering or any(line.used > line.guaranteed for line, _ in covering)
+
+    def _kept_refusal(
+        self, account: Account, portions: Sequence[Portion]
+    ) -> BorrowedOut | None:
+        """Would this eat into what another queue does not lend?"""
+        for scope in self._kept_scopes:
+            asked = sum(
+                portion.measured(scope)
+                for portion in portions
+                if covers(scope, portion.pool, portion.model)
+            )
+            kept = self._kept_beside(account, scope)
+            available = self._capacity[scope] - self._total_used[scope] - kept
+            if asked and asked > available:
+                return BorrowedOut(
+                    queue=account.path, scope=scope, available=max(0, available), asked=asked
+                )
+        return None
+
+    def _kept_beside(self, account: Account, scope: Scope) -> int:
+        lineage_paths = {each.path for each in account.above}
+        parents = {"", *lineage_paths}
+        beside = (path for parent in parents for path in self._below.get(parent, ()))
+        return sum(self._kept_in(path, scope) for path in beside if path not in lineage_paths)
+
+    def _kept_in(self, path: QueuePath, scope: Scope) -> int:
+        """What the queue's subtree keeps for itself and does not use."""
+        own = [line for line in self.accounts[path].lines if line.scope == scope]
+        unused = max((line.kept - line.used for line in own), default=0)
+        children = self._below.get(path, ())
+        return max(0, unused, sum(self._kept_in(child, scope) for child in children))
+
+
+def portion_of(
+    pool: PoolName, model: GpuModel | None, amount: Resources, part: object, instances: int
+) -> Portion:
+    """A portion; only MIG instances are counted by profile."""
+    profile = part.profile if isinstance(part, Mig) else None
+    return Portion(pool, model, amount, profile, instances if profile else 0)
+
+
+def _asked(account: Account, portions: Sequence[Portion]) -> dict[Line, int]:
+    asked: dict[Line, int] = {}
+    for portion in portions:
+        for line in account.lines_at(portion.pool, portion.model):
+            asked[line] = asked.get(line, 0) + portion.measured(line.scope)
+    return asked
+
+
+def _covering(account: Account, portions: Sequence[Portion]) -> list[tuple[Line, int]]:
+    """The account's own GPU lines with a guarantee that count some of this, and how much of it."""
+    covering: list[tuple[Line, int]] = []
+    for line in account.lines:
+        if line.scope.meter is not Meter.GPU or not line.guaranteed:
+            continue
+        asked = sum(
+            portion.amount.gpu_milli
+            for portion in portions
+            if covers(line.scope, portion.pool, portion.model)
+        )
+        if asked:
+            covering.append((line, asked))
+    return covering

@@ -1,0 +1,108 @@
+"""Jobs that come back to room that is theirs: cleared for them, or left by them while suspended."""
+
+from muster.model.cluster import NodeState
+from muster.model.job import HOLDING, HeldBy, Job
+from muster.model.placement import Placement
+from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
+from muster.model.resources import NOTHING
+from muster.schedule.books import portions_of
+from muster.schedule.follow import Hold, Memory
+from muster.schedule.index import Room
+from muster.schedule.ledger import by_node
+from muster.schedule.roster import Entry
+from muster.schedule.search import Standing
+from muster.schedule.slices import DeviceState, choices
+
+
+def claim_is_sound(entry: Entry, standing: Standing) -> bool:
+    """Are all nodes of the job's claim up, in order, and open to it?"""
+    claim = entry.job.claim
+    return claim is not None and all(
+        _is_sound(placement, entry, standing) for placement in claim.placements
+    )
+
+
+def started_on_claim(
+    entry: Entry, memory: Memory, standing: Standing
+) -> Start | MakingRoom:
+    """The job starts on the room that was cleared for it, once all victims are gone."""
+    job, claim, hold = entry.job, entry.job.claim, memory.hold(entry.id)
+    assert claim is not None and hold is not None
+    jobs = standing.snapshot.jobs
+    left = tuple(each for each in claim.victims if _holds_room(jobs.get(each)))
+    if left:
+        return MakingRoom(victims=left)
+    ends_at = max(standing.ends_at(entry, each.pool) for each in claim.placements)
+    memory.change(job.id, hold._replace(ends_at=ends_at))
+    standing.neighbours.add(job.spec, claim.placements)
+    return Start(
+        job=job.id, attempt=job.attempt + 1, cluster=claim.cluster, placements=claim.placements
+    )
+
+
+def resumed(entry: Entry, memory: Memory, standing: Standing) -> Resume | WaitReason:
+    """A suspended job goes on where it is, if what it left is free."""
+    if isinstance(entry.job.why, HeldBy):
+        return entry.job.why
+    hold = memory.hold(entry.id)
+    if hold is None:
+        return WaitingToResume(node=None)
+    for node_id, placements in by_node(hold.placements).items():
+        if not _is_free(standing.ledger.rooms.get(node_id), placements):
+            return WaitingToResume(node=node_id)
+    # Asleep it counts with its memory; awake it must be allowed as a whole.
+    memory.change(entry.id, None)
+    why = _refusal(entry, hold, standing)
+    memory.change(entry.id, hold if why is not None else hold._replace(is_suspended=False))
+    return why or Resume(job=entry.id, attempt=entry.job.attempt)
+
+
+def _refusal(entry: Entry, hold: Hold, standing: Standing) -> WaitReason | None:
+    spec, quotas = entry.job.spec, standing.books.quotas
+    portions = portions_of(hold.placements, standing.snapshot.nodes, is_suspended=False)
+    total = sum((portion.amount for portion in portions), NOTHING)
+    for placement in hold.placements:
+        kind = standing.ledger.rooms[placement.node].kind
+        why = standing.calendar.closed(kind, spec, entry.job_class)
+        if why is not None:
+            return why
+    return (
+        quotas.too_many_jobs(spec.queue)
+        or quotas.refusal(spec.queue, portions)
+        or standing.books.over_class_limit(spec, entry.job_class, total)
+    )
+
+
+def _is_sound(placement: Placement, entry: Entry, standing: Standing) -> bool:
+    room = standing.ledger.rooms.get(placement.node)
+    if room is None or room.node.state is not NodeState.UP or not room.kind.cluster.reachable:
+        return False
+    healthy = {device.id for device in room.node.devices if device.healthy}
+    if not all(share.device in healthy for share in placement.devices):
+        return False
+    return standing.calendar.closed(room.kind, entry.job.spec, entry.job_class) is None
+
+
+def _holds_room(victim: Job | None) -> bool:
+    return victim is not None and victim.state in HOLDING
+
+
+def _is_free(room: Room | None, placements: tuple[Placement, ...]) -> bool:
+    if room is None or room.group is None or not room.kind.cluster.reachable:
+        return False
+    if sum(each.amount.cpu_milli for each in placements) > room.cpu_milli:
+        return False
+    places = {device.id: place for place, device in enumerate(room.node.devices)}
+    states: dict[int, DeviceState | None] = dict(enumerate(room.devices))
+    for placement in placements:
+        for share in placement.devices:
+            place = places.get(share.device, -1)
+            state = states.get(place)
+            taken = [] if state is None else choices(state, share.slice, may_cut=False)
+            found = next((each.after for each in taken if each.start == share.start), None)
+            if found is None:
+                return False
+            states[place] = found
+    return True
+
+

@@ -1,0 +1,114 @@
+"""Who may take room from whom.
+
+A chain of preemptions cannot come back to where it began. By class, priority strictly rises.
+Reclaiming, a queue within its guarantee takes from one beyond it, and whoever starts within his
+guarantee is protected from other queues; the one who lost the room cannot take it back in that way,
+because with him his queue was beyond its guarantee.
+"""
+
+from collections.abc import Sequence
+
+from muster.model.job import JobState
+from muster.model.queue import lineage
+from muster.model.snapshot import Snapshot
+from muster.model.value import QueuePath
+from muster.schedule.books import Holding
+from muster.schedule.quota import Account, Portion
+from muster.schedule.roster import Entry
+from muster.schedule.search import Search, Standing, tiers
+
+TAKEABLE = frozenset({JobState.STARTING, JobState.RUNNING})
+
+
+class Rights:
+    """What one waiting job may take from those who run."""
+
+    def __init__(self, entry: Entry, standing: Standing) -> None:
+        self._entry = entry
+        self._standing = standing
+        self._quotas = standing.books.quotas
+        self._queue = entry.job.spec.queue
+        self._portions = _likely_portions(entry, standing)
+        self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
+        self.reclaims = standing.policy.preempt.reclaim and self._has_guarantee()
+
+    def may_take(self, victim: Holding) -> bool:
+        """May this job stop that one, as things stand?"""
+        if not is_takeable(victim, self._standing):
+            return False
+        _, his = sides(self._queue, victim.spec.queue)
+        if his is not None and not self._is_borrowing(his, victim):
+            return False
+        return self.has_right(self._portions, victim)
+
+    def has_right(self, portions: Sequence[Portion], victim: Holding) -> bool:
+        """With what the job would really hold, has it the right by class, or by its guarantee?"""
+        mine, _ = sides(self._queue, victim.spec.queue)
+        return victim.spec.job_class in self.lower or (
+            mine is not None and self.reclaims and self._is_within(mine, portions)
+        )
+
+    def _has_guarantee(self) -> bool:
+        return any(self._is_within(path, self._portions) for path in lineage(self._queue))
+
+    def _is_within(self, path: QueuePath, portions: Sequence[Portion]) -> bool:
+        account = self._quotas.accounts.get(path)
+        return account is not None and self._quotas.is_within_guarantee(account, portions)
+
+    def _is_borrowing(self, path: QueuePath, victim: Holding) -> bool:
+        account: Account | None = self._quotas.accounts.get(path)
+        return account is None or self._quotas.is_borrowing(account, victim.portions)
+
+
+def sides(
+    mine: QueuePath, his: QueuePath
+) -> tuple[QueuePath | None, QueuePath | None]:
+    """The queues just below the nearest common ancestor on each way down; None on its own level."""
+    ours, theirs = list(lineage(mine))[::-1], list(lineage(his))[::-1]
+    depth = 0
+    while depth < min(len(ours), len(theirs)) and ours[depth] == theirs[depth]:
+        depth += 1
+    return (
+        ours[depth] if depth < len(ours) else None,
+        theirs[depth] if depth < len(theirs) else None,
+    )
+
+
+def is_takeable(victim: Holding, standing: Standing) -> bool:
+    """Is the job of a kind that can be stopped, and has it had its minimum run time?"""
+    job, job_class = victim.job, standing.snapshot.classes.get(victim.spec.job_class)
+    if job.state not in TAKEABLE or job_class is None:
+        return False
+    if not (job.spec.preemptible and job_class.preemptible):
+        return False
+    allocation = standing.snapshot.allocations.get(job.id)
+    if allocation is None:
+        return False
+    started_at = allocation.started_at
+    ran = 0 if started_at is None else standing.now - started_at
+    return ran >= max(job_class.min_run, standing.policy.preempt.min_run)
+
+
+def _by_class(standing: Standing) -> bool:
+    return standing.policy.preempt.by_class
+
+
+def _lower_classes(entry: Entry, snapshot: Snapshot) -> tuple[str, ...]:
+    """Classes that this one names, and only while its own priority is the higher one."""
+    own = entry.job_class
+    named = (snapshot.classes.get(name) for name in own.preempts)
+    return tuple(
+        each.name for each in named if each is not None and each.priority < own.priority
+    )
+
+
+def _likely_portions(entry: Entry, standing: Standing) -> tuple[Portion, ...]:
+    """What the job would hold where it is tried first."""
+    found: list[Portion] = []
+    for group_need in entry.shape.groups:
+        search = Search(entry, group_need, standing)
+        order = tiers(search.need, standing.ledger)
+        if order:
+            option = search.need.options[order[0]][0]
+            found.append(search.portion(option.pool, option.gpus, search.group.fewest))
+    return tuple(found)

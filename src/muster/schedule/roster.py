@@ -1,0 +1,217 @@
+"""The waiting jobs, in lanes: one for each user in each queue, in the order of their turn.
+
+Within a lane the order never changes while nothing is edited: class, size, queue and age set it, and
+age grows alike for all. Between lanes the order follows fair share, which `order.py` looks after.
+"""
+
+from bisect import bisect_left, insort
+from typing import NamedTuple
+
+from muster.model.job import Job, JobSpec, JobState, TaskGroup
+from muster.model.plan import NoSuchClass, NoSuchQueue, WaitReason
+from muster.model.policy import OrderWeights
+from muster.model.queue import JobClass, Queue
+from muster.model.resources import NOTHING, Resources
+from muster.model.snapshot import Snapshot
+from muster.model.value import ClassName, Instant, JobId, QueuePath, UserName
+from muster.schedule.needs import Need, Needs
+from muster.schedule.quota import WITHOUT_END
+from muster.schedule.share import Branch, Shares
+
+FULL = 1_000
+"""A factor of 1, in thousandths."""
+
+
+class GroupNeed(NamedTuple):
+    """A task group and the need of each of its tasks."""
+
+    group: TaskGroup
+    need: Need
+
+
+class Shape:
+    """Jobs that ask for the same. Equal shapes are one object.
+
+    In the plan numbered `blocked_in`, jobs of this shape that run `blocked_ms` or longer find no room.
+    """
+
+    __slots__ = ("amount", "blocked_in", "blocked_ms", "groups", "why")
+
+    def __init__(self, groups: tuple[GroupNeed, ...]) -> None:
+        self.groups = groups
+        self.amount = _amount(groups)
+        self.blocked_in = -1
+        self.blocked_ms = 0
+        self.why: WaitReason | None = None
+
+
+class Lane:
+    """One user's waiting jobs in one queue."""
+
+    __slots__ = ("entries", "leaf", "queue", "user")
+
+    def __init__(self, queue: QueuePath, user: UserName, leaf: Branch) -> None:
+        self.queue = queue
+        self.user = user
+        self.leaf = leaf
+        self.entries: list[Entry] = []
+
+
+class Entry:
+    """One waiting job, with what its turn hangs on."""
+
+    __slots__ = (
+        "id",
+        "is_gated",
+        "job",
+        "job_class",
+        "lane",
+        "limit_ms",
+        "merit",
+        "problem",
+        "rank",
+        "shape",
+        "turn",
+    )
+
+    def __init__(self, job: Job, shape: Shape, job_class: JobClass, lane: Lane) -> None:
+        self.id = job.id
+        self.job = job
+        self.shape = shape
+        self.job_class = job_class
+        self.lane = lane
+        self.limit_ms = WITHOUT_END if job.spec.time_limit is None else job.spec.time_limit
+        self.merit = 0
+        self.rank: tuple[int, Instant, JobId] = (0, job.submitted_at, job.id)
+        self.turn = self.rank
+        self.problem: WaitReason | None = None
+        self.is_gated = _is_gated(job)
+
+
+class Roster:
+    """All waiting jobs that are not held."""
+
+    def __init__(self, snapshot: Snapshot, weights: OrderWeights, needs: Needs) -> None:
+        self._queues = snapshot.queues
+        self._classes = snapshot.classes
+        self._weights = weights
+        self._needs = needs
+        self._top = max((each.priority for each in snapshot.classes.values()), default=0)
+        self._top_queue = max((each.priority for each in snapshot.queues.values()), default=0)
+        self._shapes: dict[tuple[tuple[Need, int, int | None, object, str], ...], Shape] = {}
+        self.entries: dict[JobId, Entry] = {}
+        self.sociable: set[JobId] = set()
+        self._line: list[Entry] = []
+        self._fresh: list[Entry] = []
+        self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
+
+    def add(self, job: Job, shares: Shares) -> None:
+        """A job waits for its turn."""
+        lane = self._lane(job.spec.queue, job.spec.user, shares)
+        entry = self.entry(job, lane)
+        insort(lane.entries, entry, key=_rank)
+        self.entries[job.id] = entry
+        self._fresh.append(entry)
+        if is_sociable(job.spec):
+            self.sociable.add(job.id)
+
+    def entry(self, job: Job, lane: Lane) -> Entry:
+        """A job with what its turn hangs on."""
+        spec = job.spec
+        job_class = self._classes.get(spec.job_class)
+        shape = self._shape(spec, job_class or _UNKNOWN)
+        entry = Entry(job, shape, job_class or _UNKNOWN, lane)
+        if job_class is None:
+            entry.problem = NoSuchClass(job_class=spec.job_class)
+        if spec.queue not in self._queues:
+            entry.problem = NoSuchQueue(queue=spec.queue)
+        entry.merit = self._merit(job, entry.job_class, shape)
+        entry.rank = (-entry.merit, job.submitted_at, job.id)
+        return entry
+
+    def remove(self, job_id: JobId) -> None:
+        """A job waits no more."""
+        entry = self.entries.pop(job_id, None)
+        if entry is None:
+            return
+        self.sociable.discard(job_id)
+        lane = entry.lane
+        del lane.entries[bisect_left(lane.entries, entry.rank, key=_rank)]
+        if not lane.entries:
+            del self.lanes[lane.queue, lane.user]
+
+    def line(self) -> list[Entry]:
+        """All jobs, roughly as they stood last time, so that putting them in order is quick."""
+        known = self.entries
+        self._line = [entry for entry in self._line if known.get(entry.id) is entry]
+        self._line += [entry for entry in self._fresh if known.get(entry.id) is entry]
+        self._fresh = []
+        return self._line
+
+    def _lane(self, queue: QueuePath, user: UserName, shares: Shares) -> Lane:
+        lane = self.lanes.get((queue, user))
+        if lane is None:
+            lane = self.lanes[queue, user] = Lane(queue, user, shares.leaf(queue, user))
+        return lane
+
+    def _shape(self, spec: JobSpec, job_class: JobClass) -> Shape:
+        groups = tuple(
+            GroupNeed(group, self._needs.of(group, spec, job_class)) for group in spec.groups
+        )
+        key = tuple(
+            (need, group.count, group.min_count, group.together, group.name)
+            for group, need in groups
+        )
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = Shape(groups)
+        return shape
+
+    def _merit(self, job: Job, job_class: JobClass, shape: Shape) -> int:
+        """All of a job's turn but its fair share, up to an age that is the same for all."""
+        weights, spec = self._weights, job.spec
+        queue = self._queues.get(spec.queue, Queue(path=spec.queue))
+        since = max(job.submitted_at, job.begin_at or 0)
+        return (
+            weights.job_class * _part(job_class.priority, self._top)
+            + weights.queue * _part(queue.priority, self._top_queue)
+            + weights.size * min(FULL, shape.amount.gpu_milli // 1_000)
+            + spec.priority * FULL
+            - weights.age * FULL * since // weights.age_full
+        )
+
+
+def is_sociable(spec: JobSpec) -> bool:
+    """Does the job have rules about its neighbours?"""
+    return any(group.where.near or group.where.apart for group in spec.groups)
+
+
+def is_elastic(spec: JobSpec) -> bool:
+    """May the job run with fewer tasks than it would like?"""
+    return any(group.fewest < group.count for group in spec.groups)
+
+
+_UNKNOWN = JobClass(name=ClassName(""))
+
+
+def _rank(entry: Entry) -> tuple[int, Instant, JobId]:
+    return entry.rank
+
+
+def _part(priority: int, top: int) -> int:
+    return FULL * priority // top if top else 0
+
+
+def _amount(groups: tuple[GroupNeed, ...]) -> Resources:
+    total = NOTHING
+    for group, need in groups:
+        total += need.each.amount(None) * group.count
+    return total
+
+
+def _is_gated(job: Job) -> bool:
+    """Is there anything but room and quota that may keep the job?"""
+    spec = job.spec
+    has_time = job.begin_at is not None or spec.deadline is not None
+    is_known = spec.after == () and spec.array is None and job.claim is None
+    return has_time or not is_known or job.state is JobState.SUSPENDED

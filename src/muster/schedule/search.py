@@ -1,0 +1,226 @@
+"""One job's search: what it may have, where it may look, and what keeps it from there."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from muster.model.plan import NoRoom, WaitReason
+from muster.model.policy import Policy
+from muster.model.snapshot import Snapshot
+from muster.model.value import ClusterName, Instant, PoolName
+from muster.schedule.books import Books
+from muster.schedule.calendar import Calendar, ends_at
+from muster.schedule.find import Bounds, Finder
+from muster.schedule.gang import Table
+from muster.schedule.index import Kind, Room
+from muster.schedule.ledger import Ledger
+from muster.schedule.needs import Need, Option, Tier
+from muster.schedule.neighbours import Neighbours
+from muster.schedule.profiles import GpuNeed
+from muster.schedule.quota import Portion, portion_of
+from muster.schedule.roster import Entry, GroupNeed
+
+Closed = frozenset[tuple[Kind, GpuNeed | None]]
+
+
+class Standing(NamedTuple):
+    """How things stand while one plan is made."""
+
+    snapshot: Snapshot
+    policy: Policy
+    ledger: Ledger
+    books: Books
+    calendar: Calendar
+    neighbours: Neighbours
+    shut: dict[tuple[object, ...], dict[Kind, WaitReason]]
+
+    @property
+    def now(self) -> Instant:
+        """The instant of the snapshot."""
+        return self.snapshot.now
+
+    def ends_at(self, entry: Entry, pool: PoolName) -> Instant:
+        """When the job must have ended if it begins now in this pool."""
+        return ends_at(entry.job.spec, self.snapshot.pools[pool], self.policy, self.now)
+
+
+class Search:
+    """The search for one group of one job."""
+
+    def __init__(self, entry: Entry, group_need: GroupNeed, standing: Standing) -> None:
+        self.entry = entry
+        self.group, self.need = group_need
+        self.standing = standing
+        self.shut = _shut_kinds(entry, self.need, standing)
+        self.allows = _room_filter(entry, self.need, standing)
+
+    @property
+    def why_shut(self) -> WaitReason | None:
+        """Why a kind of node that would do is closed to the job now."""
+        return next(iter(self.shut.values()), None)
+
+    def bounds(self) -> Bounds:
+        """What a finder must leave out."""
+        return Bounds(self._shut_pairs(), self.allows) if self.shut else Bounds(NONE, self.allows)
+
+    def finder(self, tier: Tier) -> Finder:
+        """Finds single seats in one tier."""
+        finder = self.need.finders.get(tier)
+        if finder is None:
+            finder = self.need.finders[tier] = Finder(self.need, tier, self.standing.ledger)
+        return finder
+
+    def table(self, tier: Tier, option: Option) -> Table:
+        """Tells how many tasks fit where; kept from search to search unless the job is special."""
+        ledger = self.standing.ledger
+        if self.shut or self.allows is not None:
+            return Table(self.need, tier, option, ledger, self._allows_room)
+        table = self.need.tables.get(option)
+        if table is None:
+            table = self.need.tables[option] = Table(self.need, tier, option, ledger)
+        table.catch_up()
+        return table
+
+    def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
+        """What so many tasks come to."""
+        need = self.need
+        model, part, each = (None, None, 0) if gpus is None else (gpus.model, gpus.part, gpus.count)
+        return portion_of(pool, model, need.amount(gpus) * count, part, each * count)
+
+    def refusal(self, portions: list[Portion]) -> WaitReason | None:
+        """Why quota or a promise forbids this much, or None."""
+        spec, calendar = self.entry.job.spec, self.standing.calendar
+        refusal = self.standing.books.quotas.refusal(spec.queue, portions)
+        if refusal is None and calendar.has_amounts:
+            portion = portions[-1]
+            limit = self.standing.ends_at(self.entry, portion.pool) - self.standing.now
+            refusal = calendar.refusal(spec, portion, limit)
+        return refusal
+
+    def no_room(self, placed: int) -> NoRoom:
+        """The reason when nothing but room is missing."""
+        group = self.group
+        nodes = usable_nodes(self.need, self.standing.ledger)
+        return NoRoom(group=group.name, placed=placed, wanted=group.fewest, nodes=nodes)
+
+    def alike(self, pool: PoolName, gpus: GpuNeed | None) -> Closed:
+        """All nodes on which the job would count against the same quota."""
+        kinds = self.standing.ledger.kinds.values()
+        return frozenset((kind, gpus) for kind in kinds if kind.pool.name == pool)
+
+    def _allows_room(self, room: Room) -> bool:
+        return room.kind not in self.shut and (self.allows is None or self.allows(room))
+
+    def _shut_pairs(self) -> Closed:
+        ledger = self.standing.ledger
+        offers = ((kind, ledger.offer(kind, self.need)) for kind in self.shut)
+        return frozenset(
+            (kind, gpus) for kind, offer in offers if offer is not None for gpus in offer.gpus
+        )
+
+
+NONE: Closed = frozenset()
+NOTHING_SHUT: dict[Kind, WaitReason] = {}
+
+
+def tiers(need: Need, ledger: Ledger) -> list[Tier]:
+    """Where to look first, second and so on; worked out again when new kinds of node appeared."""
+    if need.kinds_seen != ledger.kinds_version:
+        need.kinds_seen = ledger.kinds_version
+        need.options = _options(need, ledger)
+        need.tiers = sorted(need.options)
+    return need.tiers
+
+
+def clusters(need: Need, ledger: Ledger) -> list[ClusterName]:
+    """The clusters that could serve the need, in the order they are tried."""
+    return list(dict.fromkeys(ClusterName(tier[-1]) for tier in tiers(need, ledger)))
+
+
+def usable_nodes(need: Need, ledger: Ledger) -> int:
+    """How many nodes are up that the need may go to."""
+    return sum(len(kind.rooms) for kind in ledger.kinds.values() if ledger.offer(kind, need))
+
+
+def at_most(need: Need, ledger: Ledger) -> int:
+    """How many tasks all nodes together would hold if nobody were there."""
+    total = 0
+    for kind in ledger.kinds.values():
+        offer = ledger.offer(kind, need)
+        if offer is not None:
+            total += max(_empty_fit(kind, need, gpus, ledger) for gpus in offer.gpus)
+    return total
+
+
+def _options(need: Need, ledger: Ledger) -> dict[Tier, list[Option]]:
+    found: dict[Tier, set[Option]] = {}
+    for kind in ledger.kinds.values():
+        offer = ledger.offer(kind, need)
+        if offer is not None:
+            options = found.setdefault(offer.tier, set())
+            options.update(Option(kind.pool.name, gpus) for gpus in offer.gpus)
+    return {tier: sorted(options, key=_option_name) for tier, options in found.items()}
+
+
+def _option_name(option: Option) -> tuple[str, str]:
+    return (option.pool, "" if option.gpus is None else option.gpus.model)
+
+
+def _empty_fit(kind: Kind, need: Need, gpus: GpuNeed | None, ledger: Ledger) -> int:
+    total = 0
+    for (cpu_milli, memory_mib, profile), nodes in kind.sizes.items():
+        fits = [need.where.max_per_node or 1 << 30]
+        if need.cpu_milli:
+            fits.append(cpu_milli // need.cpu_milli)
+        if need.memory_mib:
+            fits.append(memory_mib // need.memory_mib)
+        if gpus is not None:
+            fits.append(ledger.profiles.most(profile, gpus))
+        total += nodes * min(fits)
+    return total
+
+
+def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
+    """Kinds that would do but for the time the job takes, and why; usually none."""
+    calendar, spec = standing.calendar, entry.job.spec
+    if calendar.is_clear and spec.deadline is None and entry.job_class.max_time is None:
+        return NOTHING_SHUT
+    queue = spec.queue if calendar.has_nodes else ""
+    key = (need, spec.time_limit, spec.deadline, spec.job_class, queue)
+    known = standing.shut.get(key)
+    if known is None:
+        known = standing.shut[key] = _find_shut(entry, need, standing)
+    return known
+
+
+def _find_shut(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
+    shut: dict[Kind, WaitReason] = {}
+    for _, kind in sorted(standing.ledger.kinds.items()):
+        if standing.ledger.offer(kind, need) is not None:
+            why = standing.calendar.closed(kind, entry.job.spec, entry.job_class)
+            if why is not None:
+                shut[kind] = why
+    return shut
+
+
+def _room_filter(
+    entry: Entry, need: Need, standing: Standing
+) -> Callable[[Room], bool] | None:
+    where = need.where
+    beside = standing.neighbours.filter(entry.job.spec, where)
+    keys = standing.ledger.label_keys
+    rules = [rule for rule in where.require if rule.key not in keys] if where.require else []
+    if not need.is_picky and not rules and beside is None:
+        return None
+    wanted, unwanted = frozenset(where.nodes), frozenset(where.not_nodes)
+
+    def allows(room: Room) -> bool:
+        node = room.node
+        if (wanted and node.id not in wanted) or node.id in unwanted:
+            return False
+        if where.exclusive and room.tenants:
+            return False
+        if not all(rule.accepts(node.labels) for rule in rules):
+            return False
+        return beside is None or beside(room)
+
+    return allows

@@ -1,0 +1,148 @@
+"""Fair share with decay, at every level of the tree down to the user.
+
+What counts against a queue or user is what it used lately, each half-life half as much, plus what it
+holds now over a short time to come: so a light user overtakes a heavy one, and of several who arrive
+together nobody takes everything. All of it is counted in thousandths of a GPU times milliseconds,
+for the dominant of GPU, CPU and memory.
+"""
+
+from collections.abc import Mapping
+
+from muster.model.policy import SharePolicy
+from muster.model.queue import Queue, lineage
+from muster.model.resources import Resources
+from muster.model.snapshot import Snapshot, UsedLately
+from muster.model.value import Duration, Instant, QueuePath, UserName
+
+ONE = 1_000_000_000
+"""Shares of use and of weight are counted in billionths."""
+
+FULL = 1_000
+"""The factor of somebody who used nothing."""
+
+
+def decayed(amount: int, *, elapsed: Duration, half_life: Duration) -> int:
+    """What is left to count of an amount after some time."""
+    return int(amount * 0.5 ** (max(0, elapsed) / half_life))
+
+
+def dominant_milli(amount: Resources, whole: Resources) -> int:
+    """The amount in thousandths of a GPU, by the resource of which it is the largest part."""
+    if not whole.gpu_milli:
+        return amount.cpu_milli
+    by_cpu = amount.cpu_milli * whole.gpu_milli // max(1, whole.cpu_milli)
+    by_memory = amount.memory_mib * whole.gpu_milli // max(1, whole.memory_mib)
+    return max(amount.gpu_milli, by_cpu, by_memory)
+
+
+class Branch:
+    """A queue or, below it, a user: its part of the parent, what it holds, what it used.
+
+    `jobs` counts the jobs that keep a user's branch alive beside past use.
+    """
+
+    __slots__ = ("above", "held_milli", "jobs", "name", "part", "share", "used", "weight")
+
+    def __init__(self, name: str, weight: int, above: "Branch | None") -> None:
+        self.name = name
+        self.weight = weight
+        self.above = above
+        self.part = ONE
+        self.share = ONE
+        self.held_milli = 0
+        self.jobs = 0
+        self.used = 0
+
+
+class Shares:
+    """The tree of shares. Parts follow the weights of the branches that are there."""
+
+    def __init__(self, queues: Mapping[QueuePath, Queue], policy: SharePolicy) -> None:
+        self._policy = policy
+        self._root = Branch("", 1, None)
+        self._queues: dict[QueuePath, Branch] = {}
+        self._users: dict[tuple[QueuePath, UserName], Branch] = {}
+        self._below: dict[Branch, list[Branch]] = {self._root: []}
+        self._uneven: set[Branch] = set()
+        self._whole = 1
+        for path in sorted(queues):
+            self._queues[path] = self._grow(path, queues[path].weight, self._parent(path))
+        self._divide(self._root)
+
+    def leaf(self, queue: QueuePath, user: UserName) -> Branch:
+        """The branch of one user in one queue. New branches count from the next `recount` on."""
+        known = self._users.get((queue, user))
+        if known is None:
+            above = self._queues.get(queue, self._root)
+            known = self._users[queue, user] = self._grow(f"{queue}:{user}", 1, above)
+            self._uneven.add(above)
+        return known
+
+    def recount(self, snapshot: Snapshot, capacity_milli: int) -> None:
+        """Count anew what everybody used lately, as of now, and who is there to share."""
+        for branch in self._below:
+            branch.used = 0
+        for each in snapshot.used_lately:
+            self._count(self.leaf(each.queue, each.user), self._now(each, snapshot.now))
+        self._prune()
+        for branch in self._uneven:
+            self._divide(branch)
+        self._uneven.clear()
+        self._whole = max(1, self._root.used + capacity_milli * self._policy.lookahead)
+
+    def _count(self, leaf: Branch, used: int) -> None:
+        branch: Branch | None = leaf
+        while branch is not None:
+            branch.used += used
+            branch = branch.above
+
+    def _prune(self) -> None:
+        """A user without jobs or past use has no part: shares hang on the snapshot alone."""
+        gone = [key for key, leaf in self._users.items() if not leaf.jobs and not leaf.used]
+        for key in gone:
+            leaf = self._users.pop(key)
+            above = leaf.above or self._root
+            self._below[above].remove(leaf)
+            del self._below[leaf]
+            self._uneven.add(above)
+
+    def hold(self, leaf: Branch, milli: int) -> None:
+        """Somebody takes (or, below zero, gives back) so much."""
+        branch: Branch | None = leaf
+        while branch is not None:
+            branch.held_milli += milli
+            branch = branch.above
+
+    def factor(self, leaf: Branch) -> int:
+        """From 1,000 for one who used nothing, through 500 at just his share, towards 0."""
+        used = self._effective(leaf)
+        return FULL * leaf.share // max(1, leaf.share + used)
+
+    def _effective(self, branch: Branch) -> int:
+        """The branch's part of all use; of what is used beside it, its parent's part counts too."""
+        own = (branch.used + branch.held_milli * self._policy.lookahead) * ONE // self._whole
+        if branch.above is None or branch.above is self._root:
+            return own
+        return own + (self._effective(branch.above) - own) * branch.part // ONE
+
+    def _now(self, used: UsedLately, now: Instant) -> int:
+        elapsed = Duration(now - used.as_of)
+        return decayed(used.gpu_milli_ms, elapsed=elapsed, half_life=self._policy.half_life)
+
+    def _parent(self, path: QueuePath) -> Branch:
+        above = list(lineage(path))[1:]
+        return next((self._queues[each] for each in above if each in self._queues), self._root)
+
+    def _grow(self, name: str, weight: int, above: Branch) -> Branch:
+        branch = Branch(name, max(1, weight), above)
+        self._below[branch] = []
+        self._below[above].append(branch)
+        return branch
+
+    def _divide(self, branch: Branch) -> None:
+        below = self._below[branch]
+        total = sum(each.weight for each in below)
+        for each in below:
+            each.part = ONE * each.weight // total
+            each.share = max(1, branch.share * each.weight // total)
+            self._divide(each)

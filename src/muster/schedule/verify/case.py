@@ -1,0 +1,67 @@
+"""What is judged: the snapshot, the plan, and what follows from both before any rule is asked."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Resume, Start, Wait
+from muster.model.snapshot import Snapshot
+from muster.model.value import DeviceId, JobId, NodeId
+from muster.schedule.verify.additions import Addition, Kind, additions_of
+from muster.schedule.verify.moments import Moment, moments_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """All that a rule may look at. Additions come in the order of the plan, resizes last."""
+
+    snapshot: Snapshot
+    plan: Plan
+    acts: list[Start | Resume | Clear]
+    additions: list[Addition]
+    clears: list[Clear]
+    preempts: list[Preempt]
+    resizes: list[Resize]
+    cuts: dict[tuple[NodeId, DeviceId], list[Repartition]]
+    moments: tuple[Moment, ...]
+
+    @cached_property
+    def fresh(self) -> list[Addition]:
+        """Starts and Clears: a place for a job that has none."""
+        return [each for each in self.placed if each.kind is not Kind.RESIZE]
+
+    @cached_property
+    def placed(self) -> list[Addition]:
+        """All for which the plan chose a place; a resumed job goes on where it was."""
+        return [each for each in self.additions if each.kind is not Kind.RESUME]
+
+    @cached_property
+    def clear_of(self) -> dict[JobId, Clear]:
+        """The Clear of each job that gets one."""
+        return {clear.job: clear for clear in self.clears}
+
+
+def case_of(snapshot: Snapshot, plan: Plan) -> Case:
+    """Gather it, looking once at each decision, each job and each allocation."""
+    acts = [each for each in plan.decisions if not isinstance(each, Wait)]
+    clears = [each for each in acts if isinstance(each, Clear)]
+    resizes = [each for each in plan.measures if isinstance(each, Resize)]
+    additions = additions_of(snapshot, acts) + additions_of(snapshot, resizes)
+    return Case(
+        snapshot=snapshot,
+        plan=plan,
+        acts=acts,
+        additions=additions,
+        clears=clears,
+        preempts=[each for each in plan.measures if isinstance(each, Preempt)],
+        resizes=resizes,
+        cuts=_cuts(plan),
+        moments=moments_of(snapshot, additions, clears),
+    )
+
+
+def _cuts(plan: Plan) -> dict[tuple[NodeId, DeviceId], list[Repartition]]:
+    cuts: dict[tuple[NodeId, DeviceId], list[Repartition]] = {}
+    for each in plan.measures:
+        if isinstance(each, Repartition):
+            cuts.setdefault((each.node, each.device), []).append(each)
+    return cuts

@@ -1,0 +1,120 @@
+"""How many jobs a queue runs, and how much a class lets one user or one queue hold."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from muster.model.job import JobSpec
+from muster.model.placement import Placement
+from muster.model.queue import Ceiling, JobClass, lineage
+from muster.model.value import ClassName
+from muster.schedule.verify.additions import Kind
+from muster.schedule.verify.case import Case
+from muster.schedule.verify.moments import Moment
+from muster.schedule.verify.usage import rolled_up
+from muster.schedule.verify.violation import Violation
+
+NO_BOUND = Ceiling()
+
+Whose = tuple[ClassName, str, str]
+"""A class, and the user or queue that holds something in it."""
+
+Classes = Mapping[ClassName, JobClass]
+
+Sums = dict[Whose, list[int]]
+"""How much of each of the measures is held."""
+
+MEASURES = ("GPU milli", "CPU milli", "MiB", "jobs")
+
+
+def queues_hold_few_enough_jobs(case: Case) -> Iterator[Violation]:
+    """Jobs that hold, claim or are new: at most `max_jobs` of each queue in the lineage."""
+    queues = {each.job.spec.queue for each in case.additions if each.kind is not Kind.RESIZE}
+    bounded = {
+        path: most
+        for queue in queues
+        for path in lineage(queue)
+        if path in case.snapshot.queues
+        and (most := case.snapshot.queues[path].max_jobs) is not None
+    }
+    for moment in case.moments if bounded else ():
+        new = {each.job.id: each.job for each in moment.added if each.kind is not Kind.RESIZE}
+        held = Counter([job.spec.queue for job, _ in moment.holders() if job.id not in new])
+        added = Counter([job.spec.queue for job in new.values()])
+        total, extra = rolled_up(held + added), rolled_up(added)
+        for path, most in sorted(bounded.items()):
+            if extra.get(path, 0) and total[path] > most:
+                text = f"It would run {total[path]} jobs of at most {most}{moment.words}."
+                yield Violation(rule="max jobs", subject=f"queue {path}", text=text)
+
+
+def class_ceilings_hold(case: Case) -> Iterator[Violation]:
+    """Per class: at most `per_user` for one user and at most `per_queue` for one queue itself."""
+    names = {addition.job.spec.job_class for addition in case.additions}
+    classes = {
+        name: found
+        for name in names
+        if (found := case.snapshot.classes.get(name)) is not None
+        and (found.per_user != NO_BOUND or found.per_queue != NO_BOUND)
+    }
+    for moment in case.moments if classes else ():
+        new = _new(moment, classes)
+        held = _held(moment, classes, new)
+        for whose, added in sorted(new.items()):
+            for text in _above(_ceiling(whose, classes), whose, added, held[whose]):
+                subject = f"{whose[1]} {whose[2]}"
+                yield Violation(rule="class limit", subject=subject, text=f"{text}{moment.words}.")
+
+
+def _new(moment: Moment, classes: Classes) -> Sums:
+    """What is new, for each user and each queue that a ceiling of their class bounds."""
+    new: Sums = defaultdict(lambda: [0, 0, 0, 0])
+    for each in moment.added:
+        for whose in _bounded(each.job.spec, classes):
+            _count(new[whose], each.placements, jobs=each.kind is not Kind.RESIZE)
+    return new
+
+
+def _held(moment: Moment, classes: Classes, new: Sums) -> Sums:
+    """What is held by those for whom something is new."""
+    held: Sums = {whose: [0, 0, 0, 0] for whose in new}
+    for job, placements in moment.holders():
+        for whose in _bounded(job.spec, classes):
+            if whose in held:
+                _count(held[whose], placements, jobs=1)
+    for job, placements in moment.memory_only:
+        for whose in _bounded(job.spec, classes):
+            if whose in held:
+                _count(held[whose], placements, jobs=0)
+    return held
+
+
+def _bounded(spec: JobSpec, classes: Classes) -> Sequence[Whose]:
+    """Whose ceilings of the class the job counts towards."""
+    job_class = classes.get(spec.job_class)
+    if job_class is None:
+        return ()
+    user, queue = (spec.job_class, "user", spec.user), (spec.job_class, "queue", spec.queue)
+    if job_class.per_queue == NO_BOUND:
+        return (user,)
+    return (queue,) if job_class.per_user == NO_BOUND else (user, queue)
+
+
+def _count(sums: list[int], placements: Iterable[Placement], *, jobs: int) -> None:
+    sums[3] += jobs
+    for placement in placements:
+        amount = placement.amount
+        sums[0] += amount.gpu_milli
+        sums[1] += amount.cpu_milli
+        sums[2] += amount.memory_mib
+
+
+def _ceiling(whose: Whose, classes: Classes) -> Ceiling:
+    job_class = classes[whose[0]]
+    return job_class.per_user if whose[1] == "user" else job_class.per_queue
+
+
+def _above(ceiling: Ceiling, whose: Whose, new: list[int], held: list[int]) -> Iterator[str]:
+    bounds = (ceiling.gpu_milli, ceiling.cpu_milli, ceiling.memory_mib, ceiling.jobs)
+    for measure, bound, more, had in zip(MEASURES, bounds, new, held, strict=True):
+        if bound is not None and more > 0 and had + more > bound:
+            yield f"It would hold {had + more} {measure} in class {whose[0]}, of at most {bound}"

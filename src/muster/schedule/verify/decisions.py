@@ -1,0 +1,114 @@
+"""One decision for each waiting job, of the right kind."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+
+from muster.model.job import WAITING, HeldBy, Job, JobState
+from muster.model.placement import Claim
+from muster.model.plan import Clear, Start
+from muster.model.value import JobId
+from muster.schedule.verify.additions import Addition, Kind
+from muster.schedule.verify.case import Case
+from muster.schedule.verify.violation import Violation
+
+
+def names_the_snapshot(case: Case) -> Iterator[Violation]:
+    """The plan names the snapshot's version."""
+    made_for, version = case.plan.snapshot_version, case.snapshot.version
+    if made_for != version:
+        text = f"The plan was made for version {made_for}, and this is version {version}."
+        yield Violation(rule="version", subject="plan", text=text)
+
+
+def every_waiting_job_has_one_decision(case: Case) -> Iterator[Violation]:
+    """Each waiting job (HELD, PENDING, SUSPENDED) has exactly one decision; no other has one."""
+    states = WAITING
+    waiting = {job_id for job_id, job in case.snapshot.jobs.items() if job.state in states}
+    decided = [decision.job for decision in case.plan.decisions]
+    if len(decided) == len(waiting) and waiting == set(decided):
+        return
+    counts = Counter(decided)
+    for job_id in sorted(waiting - counts.keys()):
+        text = "It waits, and has no decision."
+        yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
+    for job_id in sorted(counts.keys() - waiting):
+        text = "It has a decision, and does not wait."
+        yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
+    for job_id, times in sorted(counts.items()):
+        if times > 1:
+            text = f"It has {times} decisions."
+            yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
+
+
+def decisions_suit_the_state(case: Case) -> Iterator[Violation]:
+    """Start and Clear are for PENDING jobs, Resume for SUSPENDED ones that nobody holds back."""
+    for addition in case.additions:
+        job = addition.job
+        if _suits(addition):
+            continue
+        text = f"A {addition.kind} does not suit a job that is {_standing(job)}."
+        yield Violation(rule="state", subject=f"job {job.id}", text=text)
+
+
+def attempts_are_current(case: Case) -> Iterator[Violation]:
+    """A Start's attempt is the next one; that of Resume, Preempt and Resize is the job's."""
+    jobs = case.snapshot.jobs
+    for each in chain(case.acts, case.preempts, case.resizes):
+        if isinstance(each, Clear) or each.job not in jobs:
+            continue
+        expected = jobs[each.job].attempt + isinstance(each, Start)
+        if each.attempt != expected:
+            text = f"It names attempt {each.attempt} instead of {expected}."
+            yield Violation(rule="attempt", subject=f"job {each.job}", text=text)
+
+
+def claims_are_clear_before_the_start(case: Case) -> Iterator[Violation]:
+    """A job does not start while a victim is stopping on a node that its claim uses."""
+    for addition in case.additions:
+        claim = addition.job.claim
+        if addition.kind is not Kind.START or claim is None or claim.until <= case.snapshot.now:
+            continue
+        for victim in _still_stopping(case, claim):
+            text = f"It starts while its victim, job {victim}, is still stopping."
+            yield Violation(rule="claim", subject=f"job {addition.job.id}", text=text)
+
+
+def queue_and_class_exist(case: Case) -> Iterator[Violation]:
+    """The queue and the class of a job that starts or claims room exist."""
+    queues, classes = case.snapshot.queues, case.snapshot.classes
+    for addition in case.fresh:
+        spec = addition.job.spec
+        if spec.queue not in queues:
+            text = f"Its queue {spec.queue} does not exist."
+            yield Violation(rule="queue", subject=f"job {addition.job.id}", text=text)
+        if spec.job_class not in classes:
+            text = f"Its class {spec.job_class} does not exist."
+            yield Violation(rule="class", subject=f"job {addition.job.id}", text=text)
+
+
+def _suits(addition: Addition) -> bool:
+    job = addition.job
+    match addition.kind:
+        case Kind.START | Kind.CLEAR:
+            return job.state is JobState.PENDING
+        case Kind.RESUME:
+            return job.state is JobState.SUSPENDED and not isinstance(job.why, HeldBy)
+        case Kind.RESIZE:
+            return job.state is JobState.RUNNING
+
+
+def _standing(job: Job) -> str:
+    return f"{job.state} and held by {job.why.user}" if isinstance(job.why, HeldBy) else job.state
+
+
+def _still_stopping(case: Case, claim: Claim) -> Iterator[JobId]:
+    """A victim that was requeued and runs again, or stops elsewhere, is no longer in the way."""
+    jobs, allocations = case.snapshot.jobs, case.snapshot.allocations
+    nodes = {placement.node for placement in claim.placements}
+    for victim in claim.victims:
+        job, allocation = jobs.get(victim), allocations.get(victim)
+        if job is None or allocation is None or job.state is not JobState.STOPPING:
+            continue
+        if any(placement.node in nodes for placement in allocation.placements):
+            yield victim

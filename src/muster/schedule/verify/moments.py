@@ -1,0 +1,188 @@
+"""Who holds what: now, and once claims have replaced their victims."""
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from muster.model.cluster import Node
+from muster.model.job import HOLDING, Job, JobState, Preempted
+from muster.model.placement import Placement
+from muster.model.plan import Clear
+from muster.model.queue import PreemptMode
+from muster.model.resources import Resources
+from muster.model.snapshot import Snapshot
+from muster.model.value import JobId, NodeId, Value, replace
+from muster.schedule.verify.additions import Addition, Kind, Task
+
+Holder = tuple[Job, tuple[Placement, ...]]
+"""A job and what it holds."""
+
+Sitting = tuple[Job, Placement]
+"""A job and one of its placements."""
+
+
+class Seats(Value):
+    """Who is on a node to which the plan adds something."""
+
+    node: Node
+    held: list[Sitting]
+    claimed: list[Sitting]
+    memory_only: list[Sitting]
+    added: list[Task]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """Who holds what at one time, and what the plan adds by then.
+
+    Now, victims are still there and their room cannot be had.
+    Then, they are gone, and claims have come in their place.
+    """
+
+    words: str
+    staying: list[Holder]
+    leaving: list[Holder]
+    claims: list[Holder]
+    memory_only: list[Holder]
+    added: list[Addition]
+    standing: dict[NodeId, list[Sitting]]
+
+    def holders(self) -> Iterator[Holder]:
+        """All that hold or claim, without those that keep only their memory."""
+        return chain(self.staying, self.leaving, self.claims)
+
+    @cached_property
+    def seats(self) -> dict[NodeId, Seats]:
+        """The nodes to which the plan adds something, and everyone there."""
+        found: dict[NodeId, Seats] = {}
+        for addition in self.added:
+            for task in addition.tasks:
+                node = task.node
+                if node.id not in found:
+                    found[node.id] = _seats(node, self.standing.get(node.id, ()))
+                found[node.id].added.append(task)
+        for node_id, sitting in _on_nodes(self.leaving, found).items():
+            found[node_id].held.extend(sitting)
+        for node_id, sitting in _on_nodes(self.claims, found).items():
+            found[node_id].claimed.extend(sitting)
+        for node_id, sitting in _on_nodes(self.memory_only, found).items():
+            found[node_id].memory_only.extend(sitting)
+        return found
+
+
+def moments_of(
+    snapshot: Snapshot, additions: list[Addition], clears: list[Clear]
+) -> tuple[Moment, ...]:
+    """The moments that must be looked at: without claims, only now."""
+    claiming = _claiming(snapshot)
+    victims = _victims(snapshot, claiming, clears)
+    staying, leaving, suspended = _holders(snapshot, victims)
+    touched = {task.node.id for addition in additions for task in addition.tasks}
+    now = Moment(
+        words="",
+        staying=staying,
+        leaving=leaving,
+        claims=[],
+        memory_only=suspended,
+        added=[addition for addition in additions if addition.kind is not Kind.CLEAR],
+        standing=_on_nodes(staying, touched),
+    )
+    if not claiming and not clears:
+        return (now,)
+    asleep = [
+        _asleep(job, placements)
+        for job, placements in leaving
+        if mode_of(snapshot, job) is PreemptMode.SUSPEND
+    ]
+    then = Moment(
+        words=" once claims have replaced their victims",
+        staying=staying,
+        leaving=[],
+        claims=_claims(claiming, additions),
+        memory_only=suspended + asleep,
+        added=additions,
+        standing=now.standing,
+    )
+    return now, then
+
+
+def mode_of(snapshot: Snapshot, job: Job) -> PreemptMode:
+    """What becomes of the job when it is preempted; where nobody can suspend, it is requeued."""
+    if job.state is JobState.STOPPING and isinstance(job.why, Preempted):
+        return job.why.mode
+    job_class = snapshot.classes.get(job.spec.job_class)
+    usual = PreemptMode.REQUEUE if job_class is None else job_class.preempt_mode
+    mode = job.spec.preempt_mode or usual
+    allocation = snapshot.allocations.get(job.id)
+    cluster = None if allocation is None else snapshot.clusters.get(allocation.cluster)
+    can_suspend = cluster is None or cluster.abilities.suspend
+    return PreemptMode.REQUEUE if mode is PreemptMode.SUSPEND and not can_suspend else mode
+
+
+def _claiming(snapshot: Snapshot) -> list[Job]:
+    """Jobs whose claim has not run out."""
+    now = snapshot.now
+    claiming = [job for job in snapshot.jobs.values() if job.claim is not None]
+    return [job for job in claiming if job.claim is not None and job.claim.until > now]
+
+
+def _claims(claiming: list[Job], additions: list[Addition]) -> list[Holder]:
+    """What is claimed; a Start or another Clear takes the place of the job's claim."""
+    replaced = {each.job.id for each in additions if each.kind in {Kind.START, Kind.CLEAR}}
+    return [
+        (job, job.claim.placements)
+        for job in claiming
+        if job.claim is not None and job.id not in replaced
+    ]
+
+
+def _victims(snapshot: Snapshot, claiming: list[Job], clears: list[Clear]) -> set[JobId]:
+    """Those whom this plan stops, and those who are stopping for a claim."""
+    jobs = snapshot.jobs
+    named = {victim for job in claiming if job.claim is not None for victim in job.claim.victims}
+    stopping = {
+        victim for victim in named if victim in jobs and jobs[victim].state is JobState.STOPPING
+    }
+    return stopping | {victim for clear in clears for victim in clear.victims}
+
+
+def _holders(
+    snapshot: Snapshot, victims: set[JobId]
+) -> tuple[list[Holder], list[Holder], list[Holder]]:
+    """Those that stay, those that leave, and those that keep only their memory."""
+    jobs, holding, asleep = snapshot.jobs, HOLDING, JobState.SUSPENDED
+    staying: list[Holder] = []
+    leaving: list[Holder] = []
+    suspended: list[Holder] = []
+    for job_id, allocation in snapshot.allocations.items():
+        job = jobs.get(job_id)
+        if job is None:
+            continue
+        if job.state in holding:
+            (leaving if job_id in victims else staying).append((job, allocation.placements))
+        elif job.state is asleep:
+            suspended.append(_asleep(job, allocation.placements))
+    return staying, leaving, suspended
+
+
+def _asleep(job: Job, placements: tuple[Placement, ...]) -> Holder:
+    """What a suspended job holds: its memory, and no device."""
+    kept = (
+        replace(each, amount=Resources(memory_mib=each.amount.memory_mib), devices=())
+        for each in placements
+    )
+    return job, tuple(kept)
+
+
+def _on_nodes(holders: Iterable[Holder], nodes: Container[NodeId]) -> dict[NodeId, list[Sitting]]:
+    found: dict[NodeId, list[Sitting]] = {}
+    for job, placements in holders:
+        for placement in placements:
+            if placement.node in nodes:
+                found.setdefault(placement.node, []).append((job, placement))
+    return found
+
+
+def _seats(node: Node, held: Iterable[Sitting]) -> Seats:
+    return Seats(node=node, held=list(held), claimed=[], memory_only=[], added=[])

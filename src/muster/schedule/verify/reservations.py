@@ -1,0 +1,96 @@
+"""Capacity that is promised for a time."""
+
+from collections.abc import Iterator
+
+from muster.model.cluster import AmountReserved, NodesReserved, Reservation
+from muster.model.job import Job
+from muster.model.placement import Placement
+from muster.model.queue import Meter, Scope, is_within
+from muster.model.value import NodeId
+from muster.schedule.verify.case import Case
+from muster.schedule.verify.times import time_limit
+from muster.schedule.verify.usage import Fleet
+from muster.schedule.verify.violation import Violation
+
+
+def nodes_stay_reserved(case: Case) -> Iterator[Violation]:
+    """A job of another queue (any job, when they are for nobody) does not overlap the window."""
+    kept = _kept_nodes(case)
+    for addition in case.additions if kept else ():
+        job, placements = addition.job, addition.placements
+        for node in sorted({placement.node for placement in placements} & kept.keys()):
+            for each in kept[node]:
+                if _is_outside(job, each) and _overlaps(case, job, placements, each):
+                    text = (
+                        f"It would still be on {node} when {each.name} begins, "
+                        f"in {each.begins_at - case.snapshot.now} ms."
+                    )
+                    yield Violation(rule="reserved", subject=f"job {job.id}", text=text)
+
+
+def amounts_stay_reserved(case: Case) -> Iterator[Violation]:
+    """All outsiders that overlap the window leave the promised GPU of the pool free.
+
+    It is asked when an outsider that overlaps the window is new in the pool.
+    """
+    fleet = Fleet(case.snapshot)
+    for reservation in case.snapshot.reservations:
+        if not isinstance(reservation, AmountReserved):
+            continue
+        if reservation.ends_at <= case.snapshot.now:
+            continue
+        for moment in case.moments:
+            new = sum(_taken(case, each.job, each.placements, reservation) for each in moment.added)
+            if not new:
+                continue
+            scope = Scope(meter=Meter.GPU, pool=reservation.pool)
+            held = sum(_taken(case, *holder, reservation) for holder in moment.holders())
+            total, capacity = held + new + reservation.gpu_milli, fleet.capacity(scope)
+            if total > capacity:
+                text = (
+                    f"{held + new} GPU milli of outsiders and {reservation.gpu_milli} promised "
+                    f"do not fit in the {capacity} of pool {reservation.pool}{moment.words}."
+                )
+                yield Violation(
+                    rule="reserved", subject=f"reservation {reservation.name}", text=text
+                )
+
+
+def _kept_nodes(case: Case) -> dict[NodeId, list[NodesReserved]]:
+    kept: dict[NodeId, list[NodesReserved]] = {}
+    for reservation in case.snapshot.reservations:
+        if isinstance(reservation, NodesReserved) and reservation.ends_at > case.snapshot.now:
+            for node in reservation.nodes:
+                kept.setdefault(node, []).append(reservation)
+    return kept
+
+
+def _taken(
+    case: Case, job: Job, placements: tuple[Placement, ...], reservation: AmountReserved
+) -> int:
+    """The GPU that the job takes from the pool, if it is an outsider and overlaps the window."""
+    pool = reservation.pool
+    gpu_milli = sum([each.amount.gpu_milli for each in placements if each.pool == pool])
+    if not gpu_milli or not _is_outside(job, reservation):
+        return 0
+    return gpu_milli if _overlaps(case, job, placements, reservation) else 0
+
+
+def _is_outside(job: Job, reservation: Reservation) -> bool:
+    whose = reservation.for_queue
+    return whose is None or not is_within(job.spec.queue, whose)
+
+
+def _overlaps(
+    case: Case, job: Job, placements: tuple[Placement, ...], reservation: Reservation
+) -> bool:
+    """Has the job not ended, by its limit, when the window begins? Who is here now has not."""
+    now = case.snapshot.now
+    limit = time_limit(case, job, placements)
+    if limit is None or reservation.begins_at <= now:
+        return True
+    allocation = case.snapshot.allocations.get(job.id)
+    if allocation is None:
+        return now + limit > reservation.begins_at
+    began = allocation.placed_at if allocation.started_at is None else allocation.started_at
+    return began + limit > reservation.begins_at

@@ -1,0 +1,74 @@
+"""Why each of the others waits, and until when."""
+
+from collections.abc import Iterator
+
+from muster.model.job import HeldBy
+from muster.model.plan import ArrayFull, NoEstimate, OverClassLimit, Wait, WaitReason
+from muster.schedule.decide import Turn
+from muster.schedule.estimate import IN_LINE, Expected, Outlook, expected, outlooks
+from muster.schedule.follow import Memory
+from muster.schedule.order import Order
+from muster.schedule.roster import Entry, Shape
+from muster.schedule.search import Standing, tiers
+from muster.schedule.share import dominant_milli
+
+
+def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> Iterator[Wait]:
+    """One wait for each job that neither starts nor resumes nor has room cleared for it."""
+    for job_id, job in sorted(memory.held.items()):
+        why = job.why if isinstance(job.why, HeldBy) else HeldBy(user=job.spec.user)
+        yield Wait(job=job_id, why=why, expected=NoEstimate.HELD)
+    line = _Line(standing)
+    for entry in order.settled(memory.roster):
+        if entry.id not in turn.decided:
+            yield line.wait(entry, turn)
+
+
+class _Line:
+    """The jobs that wait, one behind the other, each in the pool that it would try first."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._outlooks = outlooks(standing)
+        self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
+        self._known: dict[WaitReason, Expected] = {}
+
+    def wait(self, entry: Entry, turn: Turn) -> Wait:
+        """The wait of the next job in line."""
+        shape = entry.shape
+        home = self._homes.get(shape)
+        if home is None:
+            home = self._homes[shape] = self._home(shape)
+        outlook, milli = home
+        why = turn.reasons.get(entry.id)
+        when = turn.dates.get(entry.id)
+        if why is None:
+            # It was not looked at, because another job of its shape had found no room.
+            why = shape.why
+            assert why is not None
+        if when is None:
+            when = self._expected(entry, why, outlook, milli)
+        if outlook is not None and not isinstance(when, NoEstimate):
+            outlook.add(milli, entry.limit_ms)
+        return Wait(job=entry.id, why=why, expected=when)
+
+    def _expected(
+        self, entry: Entry, why: WaitReason, outlook: Outlook | None, milli: int
+    ) -> Expected:
+        if type(why) in IN_LINE:
+            return NoEstimate.UNBOUNDED if outlook is None else outlook.expected(milli)
+        if isinstance(why, (ArrayFull, OverClassLimit)):
+            return expected(entry, why, self._standing)
+        known = self._known.get(why)
+        if known is None:
+            known = self._known[why] = expected(entry, why, self._standing)
+        return known
+
+    def _home(self, shape: Shape) -> tuple[Outlook | None, int]:
+        """The pool where the first group would be tried first, and the size of the whole job."""
+        need = shape.groups[0].need
+        milli = max(1, dominant_milli(shape.amount, self._standing.books.whole))
+        for tier in tiers(need, self._standing.ledger):
+            for option in need.options[tier]:
+                return self._outlooks.get(option.pool), milli
+        return None, milli

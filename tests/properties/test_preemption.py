@@ -1,0 +1,85 @@
+"""Nobody is stopped for nothing, and nobody for ever."""
+
+from hypothesis import given
+from muster.schedule.plan import plan
+
+from muster.model.job import WAITING
+from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Start, Wait
+from muster.model.value import MINUTE, Instant, JobId, replace
+from muster.schedule.verify import violations
+from properties.strategies import CROWDED, worlds
+from stories.acting import carry_out, stop
+from stories.scene import Scene
+from stories.world import World
+
+
+@given(worlds(CROWDED))
+def test_every_victim_is_needed_and_all_of_them_suffice(world: World) -> None:
+    made = plan(world.scene.snapshot(), world.policy)
+
+    for clear in made.decisions:
+        if isinstance(clear, Clear):
+            assert fits(world.scene, made, clear, without=set(clear.victims))
+            for victim in clear.victims:
+                spared = set(clear.victims) - {victim}
+                assert not fits(world.scene, made, clear, without=spared), victim
+
+
+@given(worlds(CROWDED))
+def test_a_job_that_room_was_made_for_starts_in_the_next_cycle(world: World) -> None:
+    first = world.goes_on()
+    second = world.goes_on()
+
+    assert set(first.cleared()) <= set(second.started())
+
+
+@given(worlds(CROWDED))
+def test_preemption_comes_to_rest_when_no_job_ends(world: World) -> None:
+    """Each job is preempted at most as often as others could outrank it, so this is bounded."""
+    cycles = 4 * len(world.names) + 4
+    quiet = 0
+    while quiet < 3:
+        outcome = world.goes_on()
+        quiet = quiet + 1 if is_quiet(outcome.plan) else 0
+        cycles -= 1
+        assert cycles > 0, f"still preempting: {outcome.plan.measures}"
+        world.scene.now = Instant(world.scene.now + MINUTE)
+
+
+def is_quiet(made: Plan) -> bool:
+    """Does nothing happen by this plan?"""
+    return not made.measures and all(isinstance(one, Wait) for one in made.decisions)
+
+
+def fits(scene: Scene, made: Plan, clear: Clear, *, without: set[JobId]) -> bool:
+    """Could the job start where its room is made, with the rest of the plan done and these gone?
+
+    Asked of the verifier, which knows nothing of how the victims were chosen.
+    """
+    after = scene.copy()
+    modes = carry_out(after, made)
+    for victim in sorted(without):
+        stop(after, victim, modes[victim])
+    after.jobs[clear.job] = replace(after.jobs[clear.job], claim=None)
+    snapshot = after.snapshot()
+    decisions = tuple(
+        start(clear, scene) if job.id == clear.job else wait(job.id)
+        for job in snapshot.jobs.values()
+        if job.state in WAITING
+    )
+    tried = Plan(snapshot_version=snapshot.version, policy=made.policy, decisions=decisions)
+    return violations(snapshot, tried) == []
+
+
+def start(clear: Clear, scene: Scene) -> Start:
+    return Start(
+        job=clear.job,
+        attempt=scene.jobs[clear.job].attempt + 1,
+        cluster=clear.cluster,
+        placements=clear.placements,
+    )
+
+
+def wait(job: JobId) -> Wait:
+    why = NoRoom(group="main", placed=0, wanted=1, nodes=0)
+    return Wait(job=job, why=why, expected=NoEstimate.UNBOUNDED)

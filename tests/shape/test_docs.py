@@ -1,0 +1,96 @@
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from shape.source import ROOT
+
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("changes/README.md")])
+DECISION_PARTS = [
+    "## Context",
+    "## Choice",
+    "## What we gave up",
+    "## How we would notice we were wrong",
+]
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+# Only where it opens a code span or an indented line: prose may make things too.
+MAKE_COMMAND = re.compile(r"(?:`|^ {4})make ([a-z-]+)", re.MULTILINE)
+BENCH_COMMAND = re.compile(r"make bench NAME=([a-z-]+)")
+# A Python example, and the output that it promises when a text block follows directly.
+EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+
+    local = [target for target in targets if "://" not in target]
+
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_the_docs_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    targets = set(MAKE_COMMAND.findall(text))
+    benches = {name.replace("-", "_") for name in BENCH_COMMAND.findall(text)}
+
+    assert targets - make_targets() == set()
+    assert benches - {path.stem for path in ROOT.glob("bench/*.py")} == set()
+
+
+def test_the_files_that_where_to_change_names_exist() -> None:
+    page = (ROOT / "docs" / "where-to-change.md").read_text(encoding="utf-8")
+    present, _, _ = page.partition("Coming with")
+
+    named = re.findall(r"`(\w+/\w+\.py)`", present)
+
+    assert [path for path in named if not (ROOT / "src" / "muster" / path).exists()] == []
+
+
+def test_examples_in_the_readme_run_and_print_what_they_promise() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    for code, promised in EXAMPLE.findall(readme):
+        printed = output_of(code)
+        assert not promised or printed == promised
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    numbers = [int(path.name[:4]) for path in DECISIONS]
+
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_is_one_page_in_four_parts(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    assert lines[0].startswith(f"# {int(path.name[:4])}. ")
+    assert [line for line in lines if line.startswith("## ")] == DECISION_PARTS
+    assert len(lines) <= 60
+
+
+def test_news_fragments_have_a_kind_that_exists() -> None:
+    fragments = {path.name for path in (ROOT / "changes").glob("*.md")} - {"README.md"}
+
+    well_named = re.compile(r"(\d+|\+[\w-]+)\.(added|changed|fixed|removed)\.md")
+
+    assert [name for name in sorted(fragments) if not well_named.fullmatch(name)] == []
+
+
+def output_of(code: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})  # noqa: S102
+    return printed.getvalue()
+
+
+def make_targets() -> set[str]:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))

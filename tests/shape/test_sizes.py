@@ -1,0 +1,48 @@
+import ast
+
+from shape.source import Function, definitions, modules, unexempted
+
+MOST_LINES_IN_A_FUNCTION = 40
+MOST_LINES_IN_A_FILE = 400
+
+# dotted name: the reason why this one is better long
+LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {}
+
+
+def test_functions_fit_in_one_look() -> None:
+    lengths = {
+        each.name: length(each.node)
+        for module in modules()
+        for each in definitions(module)
+        if not isinstance(each.node, ast.ClassDef)
+    }
+
+    long = {name: lines for name, lines in lengths.items() if lines > MOST_LINES_IN_A_FUNCTION}
+
+    assert unexempted(long, LONG_FUNCTIONS) == {}
+
+
+def test_files_hold_one_idea() -> None:
+    lengths = {module.name: len(module.text.splitlines()) for module in modules()}
+
+    long = {name: lines for name, lines in lengths.items() if lines > MOST_LINES_IN_A_FILE}
+
+    assert unexempted(long, LONG_FILES) == {}
+
+
+def test_a_docstring_does_not_count_as_length() -> None:
+    tree = ast.parse('def f(\n    a,\n):\n    """One.\n\n    Two.\n    """\n    return a\n')
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+
+    assert length(function) == 4
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the end, without the docstring."""
+    whole = (function.end_lineno or function.lineno) - function.lineno + 1
+    if ast.get_docstring(function) is None:
+        return whole
+    docstring = function.body[0]
+    return whole - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)

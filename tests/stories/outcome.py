@@ -1,0 +1,123 @@
+"""What a plan says, asked in the words of a story."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.model.job import JobState
+from muster.model.placement import DeviceShare, Placement
+from muster.model.plan import (
+    Clear,
+    NoEstimate,
+    Plan,
+    Preempt,
+    Repartition,
+    Resize,
+    Resume,
+    Start,
+    Wait,
+    WaitReason,
+)
+from muster.model.snapshot import Snapshot
+from muster.model.value import MINUTE, JobId
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A plan beside the snapshot it was made for, with jobs called by their names.
+
+    Lists of jobs are in the order of their submission.
+    """
+
+    snapshot: Snapshot
+    plan: Plan
+    names: Mapping[str, JobId]
+
+    def started(self, of: str = "") -> list[str]:
+        """Jobs that start now; those of many that are called `of`, if it is given."""
+        jobs = {one.job for one in self.plan.decisions if isinstance(one, Start)}
+        return [name for name in self._called(jobs) if not of or name.rstrip("0123456789") == of]
+
+    def resumed(self) -> list[str]:
+        """Suspended jobs that go on."""
+        return self._called({one.job for one in self.plan.decisions if isinstance(one, Resume)})
+
+    def waiting(self) -> list[str]:
+        """Jobs that neither start nor have room made for them."""
+        return self._called({one.job for one in self.plan.decisions if isinstance(one, Wait)})
+
+    def cleared(self) -> list[str]:
+        """Jobs that room is made for, from now on."""
+        return self._called({one.job for one in self.plan.decisions if isinstance(one, Clear)})
+
+    def preempted(self) -> list[str]:
+        """Jobs that must make room."""
+        return self._called({one.job for one in self.plan.measures if isinstance(one, Preempt)})
+
+    def in_turn(self) -> list[str]:
+        """All waiting jobs in the order they were decided."""
+        called = {job: name for name, job in self.names.items()}
+        return [called[one.job] for one in self.plan.decisions]
+
+    def why(self, name: str) -> WaitReason:
+        """The reason a job waits."""
+        return self._wait(name).why
+
+    def expected(self, name: str) -> float | NoEstimate:
+        """In how many minutes a waiting job is expected to start, or why nobody can say."""
+        expected = self._wait(name).expected
+        if isinstance(expected, NoEstimate):
+            return expected
+        return (expected - self.snapshot.now) / MINUTE
+
+    def placements(self, name: str) -> tuple[Placement, ...]:
+        """Where the tasks of a job go that starts, or that room is made for."""
+        decision = self.plan.decisions[self._index(name)]
+        assert isinstance(decision, Start | Clear), f"{name} does not start: {decision}"
+        return decision.placements
+
+    def nodes(self, name: str) -> list[str]:
+        """The nodes of a job that starts: each once, by name."""
+        return sorted({placed.node for placed in self.placements(name)})
+
+    def devices(self, name: str) -> list[DeviceShare]:
+        """The devices, or parts of devices, of a job that starts."""
+        return [share for placed in self.placements(name) for share in placed.devices]
+
+    def cluster(self, name: str) -> str:
+        """The cluster of a job that starts."""
+        decision = self.plan.decisions[self._index(name)]
+        assert isinstance(decision, Start | Clear), f"{name} does not start: {decision}"
+        return decision.cluster
+
+    def preemption(self, name: str) -> Preempt:
+        """How, and for whom, a job makes room."""
+        job = self.names[name]
+        found = [one for one in self.plan.measures if isinstance(one, Preempt) and one.job == job]
+        assert len(found) == 1, f"{name} is preempted {len(found)} times"
+        return found[0]
+
+    def repartitions(self) -> list[Repartition]:
+        """Devices that are cut anew."""
+        return [one for one in self.plan.measures if isinstance(one, Repartition)]
+
+    def grown(self, name: str) -> int:
+        """How many tasks a running job gets in addition."""
+        job = self.names[name]
+        sizes = [one for one in self.plan.measures if isinstance(one, Resize) and one.job == job]
+        return sum(len(one.placements) for one in sizes)
+
+    def held(self) -> list[str]:
+        """Jobs that nobody has released yet."""
+        jobs = self.snapshot.jobs.values()
+        return self._called({job.id for job in jobs if job.state is JobState.HELD})
+
+    def _called(self, jobs: set[JobId]) -> list[str]:
+        return [name for name, job in self.names.items() if job in jobs]
+
+    def _index(self, name: str) -> int:
+        return [one.job for one in self.plan.decisions].index(self.names[name])
+
+    def _wait(self, name: str) -> Wait:
+        decision = self.plan.decisions[self._index(name)]
+        assert isinstance(decision, Wait), f"{name} does not wait: {decision}"
+        return decision

@@ -1,0 +1,298 @@
+"""Making room: only when it helps, at the least loss, and never back and forth."""
+
+import pytest
+
+from muster.model.plan import MakingRoom, WaitingToResume
+from muster.model.policy import Policy, PreemptPolicy
+from muster.model.queue import PreemptMode
+from muster.model.value import MINUTE, Duration, JobId, NodeId
+from stories.world import World
+
+
+def world_with_urgent_class(policy: Policy | None = None) -> World:
+    """One node, and a class whose jobs may preempt normal ones."""
+    world = World(policy)
+    world.has_nodes("n1", gpus=8)
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    return world
+
+
+def test_urgent_inference_preempts_the_training_that_checkpointed_last() -> None:
+    world = world_with_urgent_class()
+    world.runs("old_checkpoint", on="n1", gpus=4, ran=300, checkpointed=240)
+    world.runs("new_checkpoint", on="n1", gpus=4, ran=300, checkpointed=1)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    outcome = world.plans()
+
+    assert outcome.cleared() == ["inference"]
+    assert outcome.preempted() == ["new_checkpoint"]
+
+
+def test_the_victim_is_the_one_with_the_least_work_to_do_again() -> None:
+    world = world_with_urgent_class()
+    world.runs("for_hours", on="n1", gpus=4, ran=300)
+    world.runs("just_begun", on="n1", gpus=4, ran=2)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == ["just_begun"]
+
+
+def test_starting_again_has_a_cost_too() -> None:
+    world = world_with_urgent_class()
+    world.runs("slow_to_restart", on="n1", gpus=4, ran=10, restart_minutes=60)
+    world.runs("quick_to_restart", on="n1", gpus=4, ran=20)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == ["quick_to_restart"]
+
+
+def test_the_plan_says_how_much_work_is_lost() -> None:
+    world = world_with_urgent_class(Policy(preempt=PreemptPolicy(restart_cost=Duration(0))))
+    world.runs("train", on="n1", gpus=8, ran=60, checkpointed=10)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preemption("train").lost_gpu_ms == 8 * 10 * MINUTE
+
+
+def test_no_more_jobs_are_preempted_than_needed() -> None:
+    world = world_with_urgent_class()
+    world.runs_many("train", 4, on="n1", gpus=2)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert len(world.plans().preempted()) == 2
+
+
+def test_nobody_is_preempted_while_there_is_room() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=4)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    outcome = world.plans()
+
+    assert (outcome.started(), outcome.preempted()) == (["inference"], [])
+
+
+def test_nobody_is_preempted_for_a_job_that_could_not_start_even_then() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=4)
+    world.runs("safe", on="n1", gpus=4, preemptible=False)
+    world.submits("inference", gpus=8, job_class="urgent")
+
+    outcome = world.plans()
+
+    assert (outcome.waiting(), outcome.preempted()) == (["inference"], [])
+
+
+def test_nobody_is_preempted_for_a_job_that_its_queue_would_not_let_start() -> None:
+    world = world_with_urgent_class()
+    world.has_queue("nlp", limit=2)
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent", queue="nlp")
+
+    assert world.plans().preempted() == []
+
+
+def test_the_preemptor_starts_in_the_room_that_was_made() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    world.goes_on()
+    outcome = world.goes_on()
+
+    assert outcome.started() == ["inference"]
+    assert outcome.preempted() == []
+
+
+def test_the_preemptor_waits_until_its_victims_are_gone() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    world.goes_on(slowly=True)
+    outcome = world.plans()
+
+    assert outcome.why("inference") == MakingRoom(victims=(JobId(1),))
+    assert outcome.preempted() == []
+
+
+def test_room_that_one_victim_left_is_held_while_another_still_stops() -> None:
+    world = world_with_urgent_class()
+    world.runs("one", on="n1", gpus=4)
+    world.runs("two", on="n1", gpus=4)
+    world.submits("inference", gpus=8, job_class="urgent")
+    world.goes_on(slowly=True)
+    world.stops("one")
+    world.submits("thief", gpus=4, minutes=1)
+
+    assert world.plans().waiting() == ["one", "inference", "thief"]
+
+
+def test_the_victim_waits_its_turn_and_does_not_preempt_back() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+    world.goes_on()
+    world.goes_on()
+
+    outcome = world.plans()
+    world.finishes("inference")
+
+    assert (outcome.waiting(), outcome.preempted()) == (["train"], [])
+    assert world.plans().started() == ["train"]
+
+
+def test_a_job_is_safe_until_it_had_its_minimum_run_time() -> None:
+    world = world_with_urgent_class()
+    world.has_class("normal", min_run_minutes=30)
+    world.runs("train", on="n1", gpus=8, ran=10)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    too_early = world.plans()
+    world.passes(minutes=20)
+
+    assert too_early.preempted() == []
+    assert world.plans().preempted() == ["train"]
+
+
+def test_policy_may_give_every_job_a_minimum_run_time() -> None:
+    world = world_with_urgent_class(Policy(preempt=PreemptPolicy(min_run=Duration(30 * MINUTE))))
+    world.runs("train", on="n1", gpus=8, ran=29)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_a_class_preempts_only_those_it_names() -> None:
+    world = world_with_urgent_class()
+    world.has_class("vip", priority=50)
+    world.runs("train", on="n1", gpus=8, job_class="vip")
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_a_class_preempts_none_of_its_own_or_higher_priority() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.has_class("red", priority=10, preempts=("blue",))
+    world.has_class("blue", priority=10, preempts=("red",))
+    world.runs("train", on="n1", gpus=8, job_class="red")
+    world.submits("other", gpus=8, job_class="blue")
+
+    assert world.plans().preempted() == []
+
+
+def test_a_class_that_is_not_preemptible_is_left_alone() -> None:
+    world = world_with_urgent_class()
+    world.has_class("normal", preemptible=False)
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_policy_may_forbid_preemption_by_class() -> None:
+    world = world_with_urgent_class(Policy(preempt=PreemptPolicy(by_class=False)))
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_policy_may_forbid_reclaiming() -> None:
+    world = World(Policy(preempt=PreemptPolicy(reclaim=False)))
+    world.has_nodes("n1", gpus=8)
+    world.has_queue("prod", guaranteed=8)
+    world.runs("guest", on="n1", gpus=8)
+    world.submits("ours", gpus=8, queue="prod")
+
+    assert world.plans().preempted() == []
+
+
+def test_a_queue_within_its_guarantee_is_safe_from_urgent_strangers() -> None:
+    world = world_with_urgent_class()
+    world.has_queue("prod", guaranteed=8)
+    world.runs("ours", on="n1", gpus=8, queue="prod")
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_few_jobs_may_ask_for_room_in_one_plan() -> None:
+    world = world_with_urgent_class(Policy(preempt=PreemptPolicy(jobs_per_plan=1)))
+    world.runs_many("train", 2, on="n1", gpus=4)
+    world.submits_many("inference", 2, gpus=4, job_class="urgent")
+
+    first = world.goes_on()
+    second = world.goes_on()
+
+    assert (len(first.preempted()), len(second.preempted())) == (1, 1)
+
+
+@pytest.mark.parametrize("mode", list(PreemptMode))
+def test_a_victim_goes_the_way_its_class_says(mode: PreemptMode) -> None:
+    world = world_with_urgent_class()
+    world.has_class("normal", mode=mode)
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preemption("train").mode is mode
+
+
+def test_a_job_may_choose_the_way_it_goes() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8, mode="checkpoint")
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    assert world.plans().preemption("train").mode is PreemptMode.CHECKPOINT
+
+
+def test_a_suspended_job_goes_on_where_it_was_when_its_gpus_are_free() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8, mode="suspend")
+    world.submits("inference", gpus=4, job_class="urgent")
+    world.goes_on()
+
+    suspended = world.goes_on()
+    world.finishes("inference")
+
+    assert suspended.started() == ["inference"]
+    assert suspended.why("train") == WaitingToResume(node=NodeId("n1"))
+    assert world.plans().resumed() == ["train"]
+
+
+def test_a_suspended_job_keeps_its_memory() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8, memory_gib=400, mode="suspend")
+    world.submits("inference", gpus=4, memory_gib=100, job_class="urgent")
+    world.goes_on()
+    world.goes_on()
+    world.submits("hungry", gpus=1, memory_gib=100, minutes=1)
+
+    assert "hungry" in world.plans().waiting()
+
+
+def test_a_cancelled_victim_does_not_come_back() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=8, mode="cancel")
+    world.submits("inference", gpus=4, job_class="urgent")
+    world.goes_on()
+
+    outcome = world.plans()
+
+    assert (outcome.started(), outcome.waiting()) == (["inference"], [])
+
+
+def test_a_gang_is_preempted_whole() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n2", gpus=8)
+    world.runs("gang", on="n1 n2", tasks=2, gpus=8)
+    world.submits("inference", gpus=4, job_class="urgent")
+
+    world.goes_on()
+    outcome = world.plans()
+
+    assert outcome.started() == ["inference"]
+    assert outcome.waiting() == ["gang"]
