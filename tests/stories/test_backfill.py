@@ -121,6 +121,24 @@ def test_estimates_follow_one_another() -> None:
     assert expected == [60, 90, 120]
 
 
+def test_an_estimate_counts_what_starts_in_the_same_plan() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.submits("first", gpus=8, minutes=60)
+    world.submits("second", gpus=8)
+
+    assert world.plans().expected("second") == 60
+
+
+def test_a_job_behind_an_endless_one_that_starts_now_has_no_estimate() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.submits("first", gpus=1)
+    world.submits("second", gpus=8)
+
+    assert world.plans().expected("second") is NoEstimate.UNBOUNDED
+
+
 def test_an_estimate_takes_into_account_how_long_jobs_ran_already() -> None:
     world = World()
     world.has_nodes("n1", gpus=1)

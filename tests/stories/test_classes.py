@@ -17,6 +17,17 @@ def test_a_class_with_priority_goes_first() -> None:
     assert world.plans().started() == ["urgent"]
 
 
+def test_a_class_below_normal_goes_last() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=1)
+    world.has_class("scavenger", priority=-100)
+    world.submits("patient", job_class="scavenger")
+    world.passes(hours=1)
+    world.submits("usual")
+
+    assert world.plans().started() == ["usual"]
+
+
 def test_one_user_holds_at_most_so_many_gpus_in_a_class() -> None:
     world = World()
     world.has_nodes("n1")

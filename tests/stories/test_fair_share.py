@@ -155,13 +155,22 @@ def test_the_older_of_two_equal_jobs_goes_first() -> None:
     assert world.plans().started() == ["old"]
 
 
-def test_large_jobs_go_before_small_ones_that_came_with_them() -> None:
+def test_size_does_not_count_unless_told() -> None:
     world = World()
     world.has_nodes("n1", gpus=8)
     world.submits("small", gpus=1)
     world.submits("large", gpus=8)
 
-    assert world.plans().in_turn() == ["large", "small"]
+    assert world.plans().started() == ["small"]
+
+
+def test_a_positive_size_weight_lets_large_jobs_go_first() -> None:
+    world = World(Policy(order=OrderWeights(size=100)))
+    world.has_nodes("n1", gpus=8)
+    world.submits("small", gpus=1)
+    world.submits("large", gpus=8)
+
+    assert world.plans().started() == ["large"]
 
 
 def test_a_negative_size_weight_lets_small_jobs_go_first() -> None:
@@ -170,7 +179,7 @@ def test_a_negative_size_weight_lets_small_jobs_go_first() -> None:
     world.submits("large", gpus=8)
     world.submits("small", gpus=1)
 
-    assert world.plans().in_turn() == ["small", "large"]
+    assert world.plans().started() == ["small"]
 
 
 def test_a_queue_with_priority_goes_first() -> None:
@@ -181,6 +190,16 @@ def test_a_queue_with_priority_goes_first() -> None:
     world.submits("shown", queue="demo", user="bob")
 
     assert world.plans().started() == ["shown"]
+
+
+def test_a_queue_with_negative_priority_goes_last() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=1)
+    world.has_queue("leftovers", priority=-100)
+    world.submits("patient", queue="leftovers", user="bob")
+    world.submits("usual")
+
+    assert world.plans().started() == ["usual"]
 
 
 def test_a_user_ranks_own_jobs_by_priority() -> None:

@@ -56,13 +56,25 @@ def test_a_task_lies_on_one_node_whole() -> None:
 
     outcome = world.plans()
 
-    assert outcome.why("wide") == NeverFits(group="main", wanted=8, at_most=4)
+    assert outcome.why("wide") == NeverFits(group="main", wanted=1, at_most=0)
     assert outcome.expected("wide") is NoEstimate.NEVER
+
+
+def test_a_gang_larger_than_the_cluster_is_told_so() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", gpus=4)
+    world.submits("huge", tasks=9)
+
+    outcome = world.plans()
+
+    assert outcome.why("huge") == NeverFits(group="main", wanted=9, at_most=8)
+    assert outcome.expected("huge") is NoEstimate.NEVER
 
 
 def test_all_groups_of_a_job_start_or_none_does() -> None:
     world = World()
-    world.has_nodes("n1", gpus=4, cpu=8)
+    world.has_nodes("n1", gpus=4, cpu=16)
+    world.runs("other", on="n1", gpus=0, cpu=8)
     servers = group("server", tasks=2, gpus=0, cpu=8)
     world.submits("job", groups=(group("worker", tasks=4), servers))
 

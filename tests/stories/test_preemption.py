@@ -220,6 +220,38 @@ def test_a_queue_within_its_guarantee_is_safe_from_urgent_strangers() -> None:
     assert world.plans().preempted() == []
 
 
+def test_a_job_does_not_preempt_the_company_it_needs() -> None:
+    world = world_with_urgent_class()
+    world.runs("cache", on="n1", gpus=8, labels={"app": "cache"})
+    world.submits("reader", gpus=4, near=("app=cache",), job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_a_whole_gpu_job_starts_where_it_made_a_mig_tenant_leave() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n1", gpus=1, mig=("2g.10gb@0",))
+    world.runs("tenant", on="n1", mig="2g.10gb")
+    world.submits("whole", job_class="urgent")
+
+    cleared = world.goes_on().cleared()
+
+    assert cleared == ["whole"]
+    assert world.goes_on().started() == ["whole"]
+
+
+def test_a_mig_job_starts_where_it_made_a_whole_gpu_job_leave() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n1", gpus=1)
+    world.runs("whole", on="n1")
+    world.submits("slice", mig="2g.10gb", job_class="urgent")
+
+    cleared = world.goes_on().cleared()
+
+    assert cleared == ["slice"]
+    assert world.goes_on().started() == ["slice"]
+
+
 def test_few_jobs_may_ask_for_room_in_one_plan() -> None:
     world = world_with_urgent_class(Policy(preempt=PreemptPolicy(jobs_per_plan=1)))
     world.runs_many("train", 2, on="n1", gpus=4)

@@ -13,6 +13,7 @@ from muster.model.plan import (
 )
 from muster.model.value import HOUR, Instant, JobId, UserName
 from stories.scene import NEW_YEAR
+from stories.words import group
 from stories.world import World
 
 COMPLETED, FAILED, CANCELLED = JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED
@@ -276,6 +277,16 @@ def test_capacity_promised_to_a_queue_is_not_given_to_others() -> None:
 
     assert len(outcome.started("other")) == 3
     assert isinstance(outcome.why(outcome.waiting()[0]), Reserved)
+
+
+def test_all_groups_of_a_job_count_against_what_is_promised_to_others() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=4)
+    world.has_queue("demo")
+    world.promises(2, queue="demo", begins=0, ends=120)
+    world.submits("wide", groups=(group("a", gpus=2), group("b", mps=500)))
+
+    assert isinstance(world.plans().why("wide"), Reserved)
 
 
 def test_capacity_promised_for_later_may_be_used_until_then() -> None:

@@ -1,6 +1,6 @@
 """Which nodes: labels, taints, lists, neighbours, GPU models, health."""
 
-from muster.model.plan import NeverFits, NoRoom, NoSuchPool
+from muster.model.plan import NeverFits, NoEstimate, NoRoom, NoSuchPool
 from stories.words import group
 from stories.world import World
 
@@ -32,7 +32,10 @@ def test_a_label_that_no_node_has_is_told_as_never() -> None:
     world.has_nodes("n1")
     world.submits("job", needs=("disk=ssd",))
 
-    assert isinstance(world.plans().why("job"), NeverFits)
+    outcome = world.plans()
+
+    assert outcome.why("job") == NeverFits(group="main", wanted=1, at_most=0)
+    assert outcome.expected("job") is NoEstimate.NEVER
 
 
 def test_a_preferred_label_is_followed_where_there_is_room() -> None:
@@ -116,6 +119,14 @@ def test_a_job_that_nobody_is_near_to_waits() -> None:
     assert world.plans().waiting() == ["reader"]
 
 
+def test_a_job_that_nobody_is_near_to_is_not_promised_a_time() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.submits("reader", near=("app=cache",))
+
+    assert isinstance(world.plans().expected("reader"), NoEstimate)
+
+
 def test_a_job_keeps_apart_from_the_job_it_avoids() -> None:
     world = World()
     world.has_nodes("n1", "n2")
@@ -143,6 +154,18 @@ def test_keeping_apart_may_mean_the_whole_rack() -> None:
     assert world.plans().waiting() == ["shy"]
 
 
+def test_a_rack_is_one_rack_whichever_pools_its_nodes_are_in() -> None:
+    world = World()
+    world.has_nodes("n1", where=("z", "r1"))
+    world.has_nodes("h1", where=("z", "r1"), pool="h100")
+    world.submits("shy", apart=("app=noisy@rack",))
+    world.submits("noisy", labels={"app": "noisy"})
+
+    outcome = world.plans()
+
+    assert (outcome.started(), outcome.waiting()) == (["shy"], ["noisy"])
+
+
 def test_replicas_that_avoid_each_other_land_on_different_nodes() -> None:
     world = World()
     world.has_nodes("n1", "n2")
@@ -165,6 +188,19 @@ def test_an_exclusive_job_has_its_node_to_itself() -> None:
 
     assert outcome.nodes("alone") == ["n2"]
     assert outcome.nodes("late") == ["n1"]
+
+
+def test_nobody_joins_an_exclusive_job_in_the_plan_that_starts_it() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.has_class("urgent", priority=100)
+    world.submits("early")
+    world.submits("late")
+    world.submits("alone", exclusive=True, minutes=60, job_class="urgent")
+
+    outcome = world.plans()
+
+    assert (outcome.started(), outcome.waiting()) == (["alone"], ["early", "late"])
 
 
 def test_nobody_joins_an_exclusive_job() -> None:
@@ -251,6 +287,18 @@ def test_a_drained_node_takes_nothing_new() -> None:
 
     assert outcome.nodes("new") == ["n2"]
     assert outcome.preempted() == []
+
+
+def test_a_node_that_reports_itself_again_changes_nothing() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.submits("runs", minutes=60)
+    world.submits("waits", needs=("disk=tape",))
+    before = world.goes_on()
+
+    world.restores("n1")
+
+    assert world.goes_on().why("waits") == before.why("waits")
 
 
 def test_a_drained_node_is_used_again_when_it_is_back() -> None:

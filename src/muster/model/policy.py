@@ -42,11 +42,16 @@ class SharePolicy(Value, gc=False):
 
 
 class PreemptPolicy(Value, gc=False):
-    """When running jobs may be stopped for others, and how many jobs may ask so in one plan."""
+    """When running jobs may be stopped for others.
+
+    tries: for how many waiting jobs one plan looks for victims; candidates: among how many of the
+    cheapest running jobs it looks. They bound the time of a plan.
+    """
 
     by_class: bool = True
     reclaim: bool = True
-    jobs_per_plan: int = 32
+    tries: int = 16
+    candidates: int = 2_000
     min_run: Duration = Duration(0)
     restart_cost: Duration = Duration(60_000)
 

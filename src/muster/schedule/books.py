@@ -14,6 +14,7 @@ from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
     ClassName,
+    Duration,
     GpuModel,
     Instant,
     JobId,
@@ -26,18 +27,27 @@ from muster.schedule.share import Shares, dominant_milli
 
 
 class Holding(NamedTuple):
-    """One job that holds something, until when at the latest."""
+    """One job that holds something, until when at the latest.
+
+    since is when the work began that would be lost: at its start or its last checkpoint.
+    """
 
     job: Job
     placements: tuple[Placement, ...]
     portions: tuple[Portion, ...]
     milli: int
     ends_at: Instant
+    gpu_milli: int
+    since: Instant
 
     @property
     def spec(self) -> JobSpec:
         """What the job asked for."""
         return self.job.spec
+
+
+LossKey = tuple[ClassName, int, Duration]
+"""Class, GPU and restart cost: among jobs alike in these, the latest checkpoint loses the least."""
 
 
 class Books:
@@ -53,6 +63,7 @@ class Books:
         self.ends_by_pool: dict[PoolName, list[tuple[Instant, JobId, int]]] = {}
         self.in_array: Counter[JobId] = Counter()
         self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
+        self.by_loss: dict[LossKey, list[tuple[int, int, Holding]]] = {}
         self._by_class_user: dict[tuple[ClassName, str, str], Resources] = {}
         self._jobs_by_class: Counter[tuple[ClassName, str, str]] = Counter()
 
@@ -61,6 +72,7 @@ class Books:
         self.holdings[holding.job.id] = holding
         self.by_queue.setdefault(holding.spec.queue, {})[holding.job.id] = holding
         self.by_class.setdefault(holding.spec.job_class, {})[holding.job.id] = holding
+        insort(self.by_loss.setdefault(_loss_key(holding), []), _latest_first(holding))
         for pool, milli in _milli_by_pool(holding, self.whole).items():
             ends = self.ends_by_pool.setdefault(pool, [])
             insort(ends, (holding.ends_at, holding.job.id, milli))
@@ -73,6 +85,8 @@ class Books:
             return None
         del self.by_queue[holding.spec.queue][job_id]
         del self.by_class[holding.spec.job_class][job_id]
+        losses = self.by_loss[_loss_key(holding)]
+        del losses[bisect_left(losses, _latest_first(holding)[:2])]
         for pool in _milli_by_pool(holding, self.whole):
             ends = self.ends_by_pool[pool]
             del ends[bisect_left(ends, (holding.ends_at, job_id))]
@@ -122,6 +136,15 @@ class Books:
             key = (spec.job_class, side, whose)
             self._by_class_user[key] = self._by_class_user.get(key, NOTHING) + total * sign
             self._jobs_by_class[key] += sign * is_active
+
+
+def _loss_key(holding: Holding) -> LossKey:
+    spec = holding.spec
+    return (spec.job_class, holding.gpu_milli, spec.restart_cost)
+
+
+def _latest_first(holding: Holding) -> tuple[int, int, Holding]:
+    return (-holding.since, -holding.job.id, holding)
 
 
 def whole(nodes: Mapping[NodeId, Node]) -> Resources:

@@ -17,6 +17,7 @@ from muster.schedule.follow import Hold, Memory
 from muster.schedule.gates import Singletons, gate
 from muster.schedule.place import Placed, never_fits, place
 from muster.schedule.preempt import Clearing, clearing, preemption
+from muster.schedule.rights import Rights
 from muster.schedule.resume import claim_is_sound, resumed, started_on_claim
 from muster.schedule.roster import Entry, Shape
 from muster.schedule.search import Standing
@@ -30,7 +31,7 @@ class Turn:
         self._standing = standing
         self._number = number
         self._promises_left = standing.policy.backfill_depth
-        self._clearings_left = standing.policy.preempt.jobs_per_plan
+        self._clearings_left = standing.policy.preempt.tries
         self._hopeless: set[tuple[Shape, str, str]] = set()
         self._singletons = Singletons(standing.snapshot.jobs)
         self.decided: dict[JobId, Decision] = {}
@@ -151,13 +152,17 @@ class Turn:
     def _clear(self, entry: Entry) -> Clear | None:
         if not self._may_clear(entry):
             return None
-        spared = {measure.job for measure in self.preempted}
-        found = clearing(entry, self._standing, spared)
-        if found is None:
-            spec = entry.job.spec
-            self._hopeless.add((entry.shape, spec.job_class, spec.queue))
+        spec = entry.job.spec
+        self._hopeless.add((entry.shape, spec.job_class, spec.queue))
+        rights = Rights(entry, self._standing)
+        if not rights.any:
             return None
         self._clearings_left -= 1
+        spared = {measure.job for measure in self.preempted}
+        found = clearing(entry, self._standing, rights, spared)
+        if found is None:
+            return None
+        self._hopeless.remove((entry.shape, spec.job_class, spec.queue))
         return self._cleared(entry, found)
 
     def _cleared(self, entry: Entry, found: Clearing) -> Clear:

@@ -40,6 +40,7 @@ from muster.schedule.search import Standing
 from muster.schedule.share import dominant_milli
 
 Expected = Instant | NoEstimate
+Limited = OverLimit | OverClassLimit | TooManyJobs | ArrayFull
 
 
 class Outlook:
@@ -88,7 +89,7 @@ def outlooks(standing: Standing) -> dict[PoolName, Outlook]:
     }
 
 
-IN_LINE = frozenset({NoRoom, Behind, WaitingToResume})
+IN_LINE = frozenset({NoRoom, Behind, WaitingToResume, BorrowedOut})
 """Reasons for which a job waits until those ahead of it have had their turn."""
 
 
@@ -109,9 +110,9 @@ def expected(entry: Entry, why: WaitReason, standing: Standing) -> Expected:
             return _end_of_reservation(name, standing)
         case MakingRoom():
             return standing.now if entry.job.claim is None else entry.job.claim.until
-        case OverLimit() | BorrowedOut() | OverClassLimit() | TooManyJobs() | ArrayFull():
+        case OverLimit() | OverClassLimit() | TooManyJobs() | ArrayFull():
             return _when_others_end(entry, why, standing)
-        case NoRoom() | Behind() | WaitingToResume():
+        case NoRoom() | Behind() | WaitingToResume() | BorrowedOut():
             return NoEstimate.UNBOUNDED
 
 
@@ -122,33 +123,22 @@ def _end_of_reservation(name: str, standing: Standing) -> Expected:
     return standing.now
 
 
-def _when_others_end(entry: Entry, why: WaitReason, standing: Standing) -> Expected:
+def _when_others_end(entry: Entry, why: Limited, standing: Standing) -> Expected:
     """When enough of those that count against the same limit must have left."""
-    asked, spare = 1, 0
-    match why:
-        case OverLimit(limit=limit, used=used, asked=asked):
-            if asked > limit:
-                return NoEstimate.NEVER
-            spare = limit - used
-        case OverClassLimit(limit=limit, used=used, asked=asked):
-            if asked > limit:
-                return NoEstimate.NEVER
-            spare = limit - used
-        case BorrowedOut(available=available, asked=asked):
-            spare = available
-        case _:
-            pass
-    leaving = sorted(
-        (holding.ends_at, _counted(holding, why)) for holding in _rivals(entry, why, standing.books)
-    )
-    for end, amount in leaving:
-        spare += amount
-        if spare >= asked and end < WITHOUT_END:
+    missing = 1
+    if isinstance(why, (OverLimit, OverClassLimit)):
+        if why.asked > why.limit:
+            return NoEstimate.NEVER
+        missing = why.used + why.asked - why.limit
+    rivals = _rivals(entry, why, standing.books)
+    for end, _, holding in sorted((each.ends_at, each.job.id, each) for each in rivals):
+        missing -= _counted(holding, why)
+        if missing <= 0 and end < WITHOUT_END:
             return Instant(max(standing.now, end))
     return NoEstimate.UNBOUNDED
 
 
-def _rivals(entry: Entry, why: WaitReason, books: Books) -> list[Holding]:
+def _rivals(entry: Entry, why: Limited, books: Books) -> list[Holding]:
     spec = entry.job.spec
     match why:
         case OverLimit(queue=path) | TooManyJobs(queue=path):
@@ -160,13 +150,11 @@ def _rivals(entry: Entry, why: WaitReason, books: Books) -> list[Holding]:
         case ArrayFull(array=array):
             queue = books.by_queue.get(spec.queue, {}).values()
             return [each for each in queue if each.spec.array and each.spec.array.array == array]
-        case _:
-            return list(books.holdings.values())
 
 
-def _counted(holding: Holding, why: WaitReason) -> int:
+def _counted(holding: Holding, why: Limited) -> int:
     match why:
-        case OverLimit(scope=scope) | BorrowedOut(scope=scope):
+        case OverLimit(scope=scope):
             return sum(portion.measured(scope) for portion in holding.portions)
         case OverClassLimit(resource=resource) if resource != "jobs":
             return sum(getattr(portion.amount, resource) for portion in holding.portions)

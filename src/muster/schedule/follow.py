@@ -37,6 +37,7 @@ class Hold(NamedTuple):
     is_suspended: bool
     is_counted: bool
     ends_at: Instant
+    since: Instant = Instant(0)
 
 
 class Memory:
@@ -220,13 +221,17 @@ class Memory:
         ends_at = _ends_at(job, allocation.placements, since, snapshot, self.policy)
         is_counted = job_id not in self._victims or not self._victims[job_id]
         is_suspended = job.state is JobState.SUSPENDED
-        return Hold(job, allocation.placements, is_suspended, is_counted, ends_at)
+        began = Instant(max(allocation.started_at or 0, allocation.checkpointed_at or 0))
+        return Hold(job, allocation.placements, is_suspended, is_counted, ends_at, began)
 
     def _holding(self, hold: Hold) -> Holding:
         nodes = {} if self._before is None else self._before.nodes
         portions = portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
         milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
-        return Holding(hold.job, hold.placements, portions, milli, hold.ends_at)
+        gpu_milli = sum(each.amount.gpu_milli for each in portions)
+        return Holding(
+            hold.job, hold.placements, portions, milli, hold.ends_at, gpu_milli, hold.since
+        )
 
     def _leaf(self, job: Job) -> Branch:
         return self.books.shares.leaf(job.spec.queue, job.spec.user)

@@ -87,6 +87,11 @@ class Need:
         self.kinds_seen = 0
 
 
+    @property
+    def gpu_milli(self) -> int:
+        """About how much GPU one task takes, before a model is settled."""
+        return self.each.amount(None).gpu_milli
+
     def amount(self, gpus: GpuNeed | None) -> Resources:
         """What one task comes to on the model that was settled."""
         known = self.amounts.get(gpus)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from muster.model.job import TaskGroup
 from muster.model.placement import DeviceShare, Placement
-from muster.model.plan import NeverFits, WaitReason
+from muster.model.plan import NeverFits, NoSuchPool, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
 from muster.schedule.find import Bounds
@@ -80,7 +80,12 @@ def never_fits(entry: Entry, standing: Standing) -> NeverFits | None:
 
 def _nowhere(entry: Entry, standing: Standing) -> WaitReason:
     """Not a single node is of a kind that the job accepts."""
-    group = entry.shape.groups[0].group
+    spec, snapshot, group = entry.job.spec, standing.snapshot, entry.shape.groups[0].group
+    reachable = {name for name, cluster in snapshot.clusters.items() if cluster.reachable}
+    pools = {name for name, pool in snapshot.pools.items() if pool.cluster in reachable}
+    for named, known in ((spec.pools, pools), (spec.clusters, reachable)):
+        if named and not known.intersection(named):
+            return NoSuchPool(name=named[0])
     return never_fits(entry, standing) or NeverFits(
         group=group.name, wanted=group.fewest, at_most=0
     )

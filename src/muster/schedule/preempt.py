@@ -1,5 +1,8 @@
 """Making room: the running jobs with the least lost work go, and only if the other then starts."""
 
+from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
 from typing import NamedTuple
 
 from muster.model.plan import Preempt
@@ -21,17 +24,34 @@ class Clearing(NamedTuple):
     victims: tuple[Holding, ...]
 
 
-def clearing(entry: Entry, standing: Standing, spared: set[JobId]) -> Clearing | None:
-    """The cheapest victims whose leaving lets the whole job start; None if there are none."""
-    rights = Rights(entry, standing)
-    if not rights.lower and not rights.reclaims:
-        return None
-    willing = [
-        victim
-        for victim in _candidates(rights, standing)
-        if victim.job.id not in spared and rights.may_take(victim)
-    ]
-    willing.sort(key=lambda victim: (lost_gpu_ms(victim, standing), -victim.job.id))
+def clearing(
+    entry: Entry, standing: Standing, rights: Rights, spared: set[JobId]
+) -> Clearing | None:
+    """The cheapest victims found whose leaving lets the whole job start; None if there are none."""
+    # Many small victims may be cheapest; but where they are scattered, only large ones clear a node.
+    for least_milli in (0, max(1, entry.shape.groups[0].need.gpu_milli)):
+        willing = [
+            victim
+            for victim in _cheapest(rights, standing, least_milli)
+            if victim.job.id not in spared and rights.may_take(victim)
+        ]
+        found = _rehearsed(entry, standing, rights, willing)
+        if found is not None:
+            return found
+    return None
+
+
+def lost_gpu_ms(holding: Holding, standing: Standing) -> int:
+    """GPU-time since the last checkpoint that was really written, plus what a restart costs."""
+    age = max(0, standing.now - holding.since) if holding.since else 0
+    restart = holding.spec.restart_cost or standing.policy.preempt.restart_cost
+    return holding.gpu_milli * (age + restart) // 1_000
+
+
+def _rehearsed(
+    entry: Entry, standing: Standing, rights: Rights, willing: list[Holding]
+) -> Clearing | None:
+    """Let them leave for a moment and see whether the job would really start."""
     with Vacancy(standing) as vacancy:
         for victim in enough(entry, willing, standing):
             # Each one that leaves brings his queue nearer to its guarantee, so ask again.
@@ -42,19 +62,25 @@ def clearing(entry: Entry, standing: Standing, spared: set[JobId]) -> Clearing |
             return None
         vacancy.keep_only_needed(entry, placed)
         placed = vacancy.rehearse(entry)
-        victims = tuple(victim for victim in willing if victim in vacancy.victims)
+        victims = tuple(victim for victim in willing if vacancy.has_left(victim))
     if placed is None or not all(rights.has_right(placed.portions, each) for each in victims):
         return None
     return Clearing(placed, victims)
 
 
-def lost_gpu_ms(holding: Holding, standing: Standing) -> int:
-    """GPU-time since the last checkpoint that was really written, plus what a restart costs."""
-    allocation = standing.snapshot.allocations[holding.job.id]
-    since = max(allocation.started_at or standing.now, allocation.checkpointed_at or 0)
-    restart = holding.spec.restart_cost or standing.policy.preempt.restart_cost
-    gpu_milli = sum(portion.amount.gpu_milli for portion in holding.portions)
-    return gpu_milli * (max(0, standing.now - since) + restart) // 1_000
+def _cheapest(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Holding]:
+    """Jobs that might be taken, by lost work; those alike in class and size are in order already."""
+    rows = (
+        row
+        for (job_class, gpu_milli, _), row in standing.books.by_loss.items()
+        if gpu_milli >= least_milli and (rights.reclaims or job_class in rights.lower)
+    )
+
+    def dearness(item: tuple[int, int, Holding]) -> tuple[int, int]:
+        return (lost_gpu_ms(item[2], standing), item[1])
+
+    found = (holding for _, _, holding in merge(*rows, key=dearness))
+    return islice(found, standing.policy.preempt.candidates)
 
 
 def preemption(victim: Holding, for_job: JobId, standing: Standing) -> Preempt:
@@ -79,13 +105,6 @@ def mode_of(victim: Holding, standing: Standing) -> PreemptMode:
     return mode
 
 
-def _candidates(rights: Rights, standing: Standing) -> list[Holding]:
-    books = standing.books
-    if rights.reclaims:
-        return list(books.holdings.values())
-    return [each for name in rights.lower for each in books.by_class.get(name, {}).values()]
-
-
 class Vacancy:
     """The ledger and books as if some jobs had left; they are back when it ends."""
 
@@ -104,6 +123,10 @@ class Vacancy:
     def victims(self) -> tuple[Holding, ...]:
         """Those who have left, cheapest first."""
         return tuple(holding for holding, _ in self._left.values())
+
+    def has_left(self, victim: Holding) -> bool:
+        """Is this one of those who have left?"""
+        return victim.job.id in self._left
 
     def remove(self, victim: Holding) -> None:
         """One leaves; a job that is only suspended keeps its memory."""

@@ -72,6 +72,8 @@ class Profiles:
         self._judge = judge
         self._profiles: dict[tuple[str, ...], Profile] = {}
         self._states: dict[DeviceState, tuple[str, DeviceState]] = {}
+        self._choices: dict[tuple[DeviceState, Slice | None, bool], list[Choice]] = {}
+        self._openings: dict[DeviceState, int] = {}
         self.empty = self.of(())
 
     def state(self, state: DeviceState) -> DeviceState:
@@ -118,7 +120,7 @@ class Profiles:
             is_again = place > 0 and profile.states[place - 1] is state
             if is_again or not _suits(state, need):
                 continue
-            for choice in choices(state, need.part, may_cut=need.may_cut):
+            for choice in self._choices_of(state, need):
                 move, after = self._step(profile, place, choice)
                 options.append((self._rank(move, after), move, after))
         if not options:
@@ -127,8 +129,26 @@ class Profiles:
         return move, after
 
     def _rank(self, move: Move, after: Profile) -> tuple[bool, int, int, int, str]:
-        left_milli = move.before.left_milli
-        return (move.cuts, self._judge(after), -openings(move.after), left_milli, after.name)
+        left_milli, open_to = move.before.left_milli, self._openings_of(move.after)
+        return (move.cuts, self._judge(after), -open_to, left_milli, after.name)
+
+    def _choices_of(self, state: DeviceState, need: GpuNeed) -> list[Choice]:
+        """Ways to take the slice; of several instances to cut, those that leave most openings."""
+        key = (state, need.part, need.may_cut)
+        known = self._choices.get(key)
+        if known is None:
+            found = choices(state, need.part, may_cut=need.may_cut)
+            known = self._choices[key] = sorted(found, key=self._closing)[:1]
+        return known
+
+    def _closing(self, choice: Choice) -> tuple[int, str]:
+        return (-self._openings_of(choice.after), choice.after.name)
+
+    def _openings_of(self, state: DeviceState) -> int:
+        known = self._openings.get(state)
+        if known is None:
+            known = self._openings[state] = openings(state)
+        return known
 
     def _step(self, profile: Profile, place: int, choice: Choice) -> tuple[Move, Profile]:
         states = profile.states

@@ -95,11 +95,9 @@ class Quotas:
     def __init__(self, queues: Mapping[QueuePath, Queue]) -> None:
         self.accounts: dict[QueuePath, Account] = {}
         self._capacity: dict[Scope, int] = {}
-        self._below: dict[str, list[QueuePath]] = {}
         for path in sorted(queues):
             lines = [Line(path, quota) for quota in queues[path].quotas]
             self.accounts[path] = Account(queues[path], lines)
-            self._below.setdefault(path.rpartition("/")[0], []).append(path)
         for path, account in self.accounts.items():
             account.above = tuple(
                 self.accounts[each] for each in lineage(path) if each in self.accounts
@@ -108,6 +106,8 @@ class Quotas:
         kept = {line.scope for line in lines if line.quota.lend_limit is not None}
         self._kept_scopes = tuple(sorted(kept, key=str))
         self._total_used: dict[Scope, int] = dict.fromkeys(self._kept_scopes, 0)
+        self._kept: dict[tuple[str, Scope], int] = {}
+        self._kept_below: dict[tuple[str, Scope], int] = {}
 
     def resolve(self, nodes: Iterable[Node]) -> None:
         """Capacity came or went: work out anew what percentages come to."""
@@ -118,6 +118,11 @@ class Quotas:
                 if line.scope not in self._capacity:
                     self._capacity[line.scope] = capacity_of(line.scope, every_node)
                 line.resolve(self._capacity[line.scope])
+        self._kept.clear()
+        self._kept_below.clear()
+        for path in sorted(self.accounts, key=_deepest_first):
+            for scope in self._kept_scopes:
+                self._recount_kept(self.accounts[path], scope)
 
     def add(self, path: QueuePath, portions: Sequence[Portion], *, jobs: int, sign: int) -> None:
         """Somebody took (sign 1) or gave back (sign -1) this much."""
@@ -129,6 +134,8 @@ class Quotas:
             if account is not None:
                 for line in account.lines_at(portion.pool, portion.model):
                     line.used += sign * portion.measured(line.scope)
+                for scope in self._kept_scopes:
+                    self._recount_kept(account, scope)
         if account is not None:
             for each in account.above:
                 each.jobs += sign * jobs
@@ -193,17 +200,24 @@ class Quotas:
         return None
 
     def _kept_beside(self, account: Account, scope: Scope) -> int:
-        lineage_paths = {each.path for each in account.above}
-        parents = {"", *lineage_paths}
-        beside = (path for parent in parents for path in self._below.get(parent, ()))
-        return sum(self._kept_in(path, scope) for path in beside if path not in lineage_paths)
+        """What all subtrees beside the account's lineage keep for themselves and do not use."""
+        kept = self._kept_below.get(("", scope), 0)
+        for each in account.above:
+            place = (each.path, scope)
+            kept += self._kept_below.get(place, 0) - self._kept.get(place, 0)
+        return kept
 
-    def _kept_in(self, path: QueuePath, scope: Scope) -> int:
-        """What the queue's subtree keeps for itself and does not use."""
-        own = [line for line in self.accounts[path].lines if line.scope == scope]
-        unused = max((line.kept - line.used for line in own), default=0)
-        children = self._below.get(path, ())
-        return max(0, unused, sum(self._kept_in(child, scope) for child in children))
+    def _recount_kept(self, account: Account, scope: Scope) -> None:
+        """A queue keeps the larger of its own unused part and what its children keep."""
+        for each in account.above:
+            lines = [line for line in each.lines if line.scope == scope]
+            unused = max((line.kept - line.used for line in lines), default=0)
+            kept = max(0, unused, self._kept_below.get((each.path, scope), 0))
+            change = kept - self._kept.get((each.path, scope), 0)
+            if change:
+                self._kept[each.path, scope] = kept
+                above = (each.path.rpartition("/")[0], scope)
+                self._kept_below[above] = self._kept_below.get(above, 0) + change
 
 
 def portion_of(
@@ -212,6 +226,10 @@ def portion_of(
     """A portion; only MIG instances are counted by profile."""
     profile = part.profile if isinstance(part, Mig) else None
     return Portion(pool, model, amount, profile, instances if profile else 0)
+
+
+def _deepest_first(path: QueuePath) -> tuple[int, QueuePath]:
+    return (-path.count("/"), path)
 
 
 def _asked(account: Account, portions: Sequence[Portion]) -> dict[Line, int]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from muster.model.job import JobState
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
-from muster.model.value import QueuePath
+from muster.model.value import ClassName, QueuePath
 from muster.schedule.books import Holding
 from muster.schedule.quota import Account, Portion
 from muster.schedule.roster import Entry
@@ -31,6 +31,12 @@ class Rights:
         self._portions = _likely_portions(entry, standing)
         self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
         self.reclaims = standing.policy.preempt.reclaim and self._has_guarantee()
+
+    @property
+    def any(self) -> bool:
+        """Is there anything at all that the job might take?"""
+        held = self._standing.books.by_class
+        return self.reclaims or any(held.get(ClassName(name)) for name in self.lower)
 
     def may_take(self, victim: Holding) -> bool:
         """May this job stop that one, as things stand?"""

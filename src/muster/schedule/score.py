@@ -12,9 +12,9 @@ from typing import NamedTuple
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.job import Ask
 from muster.model.snapshot import UsualAsk
-from muster.model.value import GpuModel
+from muster.model.value import GpuModel, replace
 from muster.schedule.profiles import Profile
-from muster.schedule.slices import DeviceState, choices
+from muster.schedule.slices import DeviceState, Use, choices
 
 STEP_MILLI = 40
 """Changes of fragmentation are compared in steps of this much of a GPU."""
@@ -31,24 +31,32 @@ GENERIC = tuple(
 
 class _Usual(NamedTuple):
     cpu_milli: int
-    gpus: GpuAsk | None
+    gpus: GpuAsk
     count: int
 
 
 class Score:
-    """Fragmentation and balance for one set of usual tasks."""
+    """Fragmentation and balance for one set of usual tasks.
+
+    A task that needs one device makes use of every device that can serve it, so what it leaves
+    unused is a sum over devices, each worked out once; only tasks that need several whole GPUs
+    have to look at the node as a whole.
+    """
 
     def __init__(self, usual: tuple[UsualAsk, ...]) -> None:
         asks = usual or GENERIC
-        self._usual = sorted(
-            (_Usual(ask.each.cpu_milli, ask.each.gpus, ask.count) for ask in asks),
-            key=lambda ask: ask.cpu_milli,
-        )
-        self.total = sum(ask.count for ask in self._usual)
-        self.cpu_milli_per_gpu = _cpu_milli_per_gpu(self._usual)
-        self.floors = _floors(self._usual, self.cpu_milli_per_gpu)
+        self.total = sum(ask.count for ask in asks)
+        self.cpu_milli_per_gpu = _cpu_milli_per_gpu(asks)
+        self.floors = _floors(asks, self.cpu_milli_per_gpu)
         self._top_level = len(self.floors) - 1
-        self._able: dict[tuple[DeviceState, int], bool] = {}
+        known = [
+            _Usual(ask.each.cpu_milli, ask.each.gpus, ask.count)
+            for ask in asks
+            if ask.each.gpus is not None
+        ]
+        self._on_one = [ask for ask in known if _devices(ask.gpus) == 1]
+        self._on_many = _by_devices([ask for ask in known if _devices(ask.gpus) > 1])
+        self._used: dict[tuple[DeviceState, int], int] = {}
 
     def level(self, cpu_milli: int) -> int:
         """Which level of free CPU this is; nodes on one level serve the same usual tasks."""
@@ -61,7 +69,7 @@ class Score:
         """
         known = profile.fragments.get(level)
         if known is None:
-            known = profile.fragments[level] = self._fragments(profile, self.floors[level])
+            known = profile.fragments[level] = self._fragments(profile, level)
         return known
 
     def judge(self, profile: Profile) -> int:
@@ -81,49 +89,62 @@ class Score:
         """The CPU that this much GPU usually needs."""
         return self.cpu_milli_per_gpu * left_milli // WHOLE_GPU_MILLI
 
-    def _fragments(self, profile: Profile, cpu_milli: int) -> int:
-        total = 0
-        for place, ask in enumerate(self._usual):
-            if ask.gpus is None or ask.cpu_milli > cpu_milli:
-                total += ask.count * profile.left_milli
-            else:
-                total += ask.count * self._useless_to(place, ask.gpus, profile)
-        return total
-
-    def _useless_to(self, place: int, gpus: GpuAsk, profile: Profile) -> int:
-        able = [state for state in profile.states if self._is_able(state, place, gpus)]
-        devices_needed = gpus.count if gpus.slice is None else 1
-        if len(able) < devices_needed:
-            return profile.left_milli
-        return profile.left_milli - sum(state.left_milli for state in able)
-
-    def _is_able(self, state: DeviceState, place: int, gpus: GpuAsk) -> bool:
-        key = (state, place)
-        known = self._able.get(key)
-        if known is None:
-            known = self._able[key] = _accepts(gpus, state.model, state.memory_mib) and bool(
-                choices(state, gpus.slice, may_cut=True)
+    def _fragments(self, profile: Profile, level: int) -> int:
+        states, floor = profile.states, self.floors[level]
+        used = sum(self._used_on_one(state, level) for state in states)
+        idle = [state for state in states if state.use is Use.IDLE]
+        for gpus, asks in self._on_many.items() if idle else ():
+            devices = sum(_accepts(gpus, state.model, state.memory_mib) for state in idle)
+            tasks = sum(
+                ask.count
+                for ask in asks
+                if ask.cpu_milli <= floor and ask.gpus.count <= devices
             )
+            used += tasks * devices * WHOLE_GPU_MILLI
+        return self.total * profile.left_milli - used
+
+    def _used_on_one(self, state: DeviceState, level: int) -> int:
+        """What usual tasks on one device each would make use of here, summed over them."""
+        known = self._used.get((state, level))
+        if known is None:
+            floor = self.floors[level]
+            asks = (ask for ask in self._on_one if ask.cpu_milli <= floor)
+            counts = (ask.count for ask in asks if _is_able(state, ask.gpus))
+            known = self._used[state, level] = state.left_milli * sum(counts)
         return known
+
+
+def _devices(gpus: GpuAsk) -> int:
+    return gpus.count if gpus.slice is None else 1
+
+
+def _by_devices(asks: list[_Usual]) -> dict[GpuAsk, list[_Usual]]:
+    """Tasks that need several GPUs, by what they ask of each."""
+    found: dict[GpuAsk, list[_Usual]] = {}
+    for ask in asks:
+        found.setdefault(replace(ask.gpus, count=1), []).append(ask)
+    return found
+
+
+def _is_able(state: DeviceState, gpus: GpuAsk) -> bool:
+    return _accepts(gpus, state.model, state.memory_mib) and bool(
+        choices(state, gpus.slice, may_cut=True)
+    )
 
 
 def _accepts(gpus: GpuAsk, model: GpuModel, memory_mib: int) -> bool:
     return (not gpus.models or model in gpus.models) and memory_mib >= gpus.min_memory_mib
 
 
-def _cpu_milli_per_gpu(usual: list[_Usual]) -> int:
-    cpu = sum(ask.cpu_milli * ask.count for ask in usual)
-    gpu = sum(_gpu_milli(ask.gpus) * ask.count for ask in usual)
+def _cpu_milli_per_gpu(usual: tuple[UsualAsk, ...]) -> int:
+    cpu = sum(ask.each.cpu_milli * ask.count for ask in usual)
+    gpu = sum(ask.each.amount(None).gpu_milli * ask.count for ask in usual)
     return cpu * WHOLE_GPU_MILLI // gpu if gpu else 0
 
 
-def _gpu_milli(gpus: GpuAsk | None) -> int:
-    return Ask(gpus=gpus).amount(None).gpu_milli
-
-
-def _floors(usual: list[_Usual], cpu_milli_per_gpu: int) -> list[int]:
+def _floors(usual: tuple[UsualAsk, ...], cpu_milli_per_gpu: int) -> list[int]:
     """The CPU amounts at which a level begins: where a usual task begins to fit, and between."""
-    asked = sorted({ask.cpu_milli for ask in usual})
+    asked = sorted({ask.each.cpu_milli for ask in usual})
     balanced = [cpu_milli_per_gpu * gpus for gpus in range(1, 9)]
     thinned = asked[:: 1 + len(asked) // CPU_LEVELS]
     return sorted({0, *thinned, *balanced})

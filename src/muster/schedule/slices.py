@@ -22,7 +22,7 @@ class Use(IntEnum):
     MIG = 4
 
 
-class DeviceState(Value):
+class DeviceState(Value, cache_hash=True):
     """All that decides what more a device can take.
 
     layout: the MIG instances that exist, None while MIG mode is off; taken: those in use.

@@ -232,6 +232,18 @@ def test_a_class_bounds_what_one_queue_itself_holds() -> None:
     assert yard.judge(start(2, at("n1", "g1")), start(3, at("n2"))) == ["class limit"]
 
 
+def test_a_suspended_job_counts_for_its_class_with_its_memory_alone() -> None:
+    yard = Yard()
+    yard.runs(1, at("n1"), state=JobState.SUSPENDED)
+    yard.waits(2)
+    for ceiling, broken in (
+        (Ceiling(gpu_milli=1_000, cpu_milli=1_000, jobs=1), []),
+        (Ceiling(memory_mib=1_024), ["class limit"]),
+    ):
+        yard.job_class("normal", per_user=ceiling)
+        assert yard.judge(start(2, at("n2"))) == broken
+
+
 def test_a_time_limit_is_what_class_and_pool_allow() -> None:
     yard = Yard()
     yard.waits(1, time_limit=Duration(2 * HOUR))

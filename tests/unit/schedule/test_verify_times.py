@@ -112,6 +112,9 @@ def test_a_job_must_be_able_to_meet_its_deadline() -> None:
 
     assert verdicts == [[], ["deadline"], ["deadline"]]
 
+    yard.pool("main", default_time=HOUR)
+    assert yard.judge(start(3, at("n1"))) == []
+
 
 def test_an_array_keeps_its_width() -> None:
     yard = Yard()
