@@ -14,13 +14,17 @@ from muster.model.value import DeviceId, Instant, JobId, NodeId
 from muster.schedule.books import Books
 from muster.schedule.index import Kind, Promise, Room, Tenant
 from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option
+from muster.schedule.needs import Need, Option, tasks_on_host
 from muster.schedule.quota import WITHOUT_END
 from muster.schedule.roster import Entry
 from muster.schedule.search import Search, Standing, tiers
 
 Slot = tuple[Instant, NodeId]
 """From then on one more task fits on that node."""
+
+
+MOST_SLOTS = 64
+"""More tasks on one node than this are not looked for."""
 
 
 class Start(NamedTuple):
@@ -40,8 +44,9 @@ class Forecast:
         self._books = books
         self.times: dict[NodeId, tuple[Instant, ...]] = {}
         for kind in ledger.kinds.values():
-            for room in kind.rooms.values():
-                self._note(room)
+            if ledger.offer(kind, need) is not None:
+                for room in kind.rooms.values():
+                    self._note(room)
         self._read = len(ledger.index.moved)
 
     def catch_up(self) -> None:
@@ -62,11 +67,14 @@ class Forecast:
 
     def _times(self, room: Room) -> tuple[Instant, ...]:
         offer = self._ledger.offer(room.kind, self._need)
-        is_here = room.group is not None and room.kind.pool.name == self._option.pool
+        is_here = room.is_listed and room.kind.pool.name == self._option.pool
         if not is_here or offer is None or self._option.gpus not in offer.gpus:
             return ()
         need = self._need
-        slots = [_gpu_times(room, self._option, self._ledger, self._books)]
+        on_gpus = _gpu_times(room, self._option, self._ledger, self._books)
+        if not on_gpus:
+            return ()
+        slots = [on_gpus]
         if need.cpu_milli or need.memory_mib:
             slots.append(_host_times(room, need, self._books))
         most = need.where.max_per_node
@@ -190,7 +198,7 @@ def _gpu_times(room: Room, option: Option, ledger: Ledger, books: Books) -> list
     """From when on the devices serve 1, 2, ... tasks."""
     gpus = option.gpus
     if gpus is None:
-        return [0] * 64
+        return [0] * MOST_SLOTS
     free = sorted(
         free_at
         for place, free_at in _free_devices(room, books).items()
@@ -200,7 +208,8 @@ def _gpu_times(room: Room, option: Option, ledger: Ledger, books: Books) -> list
         return free[gpus.count - 1 :: gpus.count]
     assert room.size is not None
     devices = max(1, len(room.node.devices))
-    per_device = max(1, ledger.profiles.most(room.size[2], gpus) // devices)
+    empty = ledger.profiles.of(room.size[2], gpus.family)
+    per_device = max(1, ledger.profiles.most(empty, gpus) // devices)
     return [at for at in free for _ in range(per_device)]
 
 
@@ -226,15 +235,19 @@ def _devices_of(tenant: Tenant) -> Iterator[DeviceId]:
 
 def _host_times(room: Room, need: Need, books: Books) -> list[int]:
     """From when on CPU and memory serve 1, 2, ... tasks."""
-    changes = sorted({0, *(_until(job, books) for job in room.tenants)})
-    times: list[int] = []
-    for at in changes:
-        cpu_milli, memory_mib = _host_left(room, books, Instant(at))
-        fits = min(
-            cpu_milli // need.cpu_milli if need.cpu_milli else 64,
-            memory_mib // need.memory_mib if need.memory_mib else 64,
-        )
-        times += [at] * (fits - len(times))
+    if any(tenant.is_exclusive for tenant in room.tenants.values()):
+        until = max(_until(job, books) for job in room.tenants)
+        return [until] * tasks_on_host(need, room.node.cpu_milli, room.node.memory_mib)
+    cpu_milli, memory_mib = room.cpu_milli, room.memory_mib
+    times = [0] * min(MOST_SLOTS, tasks_on_host(need, cpu_milli, memory_mib))
+    leaving = sorted((_until(job, books), job) for job in room.tenants)
+    for until, job in leaving:
+        tenant = room.tenants[job]
+        for placement in tenant.placements:
+            memory_mib += placement.amount.memory_mib
+            cpu_milli += 0 if tenant.is_suspended else placement.amount.cpu_milli
+        fit = min(MOST_SLOTS, tasks_on_host(need, cpu_milli, memory_mib))
+        times += [until] * (fit - len(times))
     return times
 
 

@@ -46,6 +46,9 @@ class Holding(NamedTuple):
         return self.job.spec
 
 
+ClassSide = tuple[ClassName, str, str]
+"""A class, and either "user" or "queue" with its name."""
+
 LossKey = tuple[ClassName, int, Duration]
 """Class, GPU and restart cost: among jobs alike in these, the latest checkpoint loses the least."""
 
@@ -64,8 +67,9 @@ class Books:
         self.in_array: Counter[JobId] = Counter()
         self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
         self.by_loss: dict[LossKey, list[tuple[int, int, Holding]]] = {}
-        self._by_class_user: dict[tuple[ClassName, str, str], Resources] = {}
-        self._jobs_by_class: Counter[tuple[ClassName, str, str]] = Counter()
+        self.by_class_side: dict[ClassSide, dict[JobId, Holding]] = {}
+        self._amount_by_side: dict[ClassSide, Resources] = {}
+        self._jobs_by_side: Counter[ClassSide] = Counter()
 
     def open(self, holding: Holding) -> None:
         """A job holds something from now on."""
@@ -108,8 +112,8 @@ class Books:
         )
         for ceiling, side, whose in ceilings:
             key = (spec.job_class, side, whose)
-            used = self._by_class_user.get(key, NOTHING)
-            over = _over(ceiling, used, amount, self._jobs_by_class[key])
+            used = self._amount_by_side.get(key, NOTHING)
+            over = _over(ceiling, used, amount, self._jobs_by_side[key])
             if over is not None:
                 resource, limit, have, asked = over
                 return OverClassLimit(
@@ -134,8 +138,13 @@ class Books:
             total += portion.amount
         for side, whose in (("user", spec.user), ("queue", spec.queue)):
             key = (spec.job_class, side, whose)
-            self._by_class_user[key] = self._by_class_user.get(key, NOTHING) + total * sign
-            self._jobs_by_class[key] += sign * is_active
+            self._amount_by_side[key] = self._amount_by_side.get(key, NOTHING) + total * sign
+            self._jobs_by_side[key] += sign * is_active
+            beside = self.by_class_side.setdefault(key, {})
+            if sign > 0:
+                beside[holding.job.id] = holding
+            else:
+                del beside[holding.job.id]
 
 
 def _loss_key(holding: Holding) -> LossKey:

@@ -35,10 +35,6 @@ class Calendar:
             for each in snapshot.reservations
             if isinstance(each, AmountReserved) and each.ends_at > snapshot.now
         ]
-        self.has_nodes = any(isinstance(each, NodesReserved) for each in snapshot.reservations)
-        self.is_clear = not self.has_nodes and all(
-            pool.max_time is None for pool in snapshot.pools.values()
-        )
         self._capacity = {each.pool: _gpu_milli(snapshot, each.pool) for each in self._amounts}
         self._outside = {each.name: 0 for each in self._amounts}
 

@@ -144,9 +144,10 @@ def _rivals(entry: Entry, why: Limited, books: Books) -> list[Holding]:
         case OverLimit(queue=path) | TooManyJobs(queue=path):
             queues = [queue for queue in books.by_queue if is_within(queue, path)]
             return [each for queue in queues for each in books.by_queue[queue].values()]
-        case OverClassLimit(whose=whose):
-            alike = books.by_class.get(spec.job_class, {}).values()
-            return [each for each in alike if whose in (each.spec.user, each.spec.queue)]
+        case OverClassLimit(job_class=name, whose=whose):
+            sides = (("user", spec.user), ("queue", spec.queue))
+            side = next(side for side, each in sides if each == whose)
+            return list(books.by_class_side.get((name, side, whose), {}).values())
         case ArrayFull(array=array):
             queue = books.by_queue.get(spec.queue, {}).values()
             return [each for each in queue if each.spec.array and each.spec.array.array == array]

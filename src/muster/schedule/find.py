@@ -26,24 +26,18 @@ class Bounds(NamedTuple):
     allows: Callable[[Room], bool] | None = None
 
 
-class _Merit(NamedTuple):
-    """Groups are tried in this order; the name is complete, so that no two are equal."""
+_Merit = tuple[int, int, int, int, Group, str, GpuNeed | None, Taking | None, int]
+"""Groups are tried in this order; group and model make it complete, so that no two are equal.
 
-    penalty: int
-    cuts: int
-    steps_lost: int
-    tiebreak: int
-    name: str
-    group: Group
-    gpus: GpuNeed | None
-    taking: Taking | None
-    target_cpu_milli: int
+Unmet preferences, devices to cut, steps of fragmentation lost, what decides between equals, group,
+model; then what is taken, and the free CPU to aim at.
+"""
 
 
 class Finder:
     """Looks for one need among the kinds of one tier."""
 
-    __slots__ = ("_heap", "_inside", "_ledger", "_need", "_read", "_tier")
+    __slots__ = ("_born", "_heap", "_inside", "_ledger", "_need", "_read", "_tier")
 
     def __init__(self, need: Need, tier: Tier, ledger: Ledger) -> None:
         self._need = need
@@ -52,6 +46,7 @@ class Finder:
         self._heap: list[_Merit] = []
         self._inside: set[Group] = set()
         self._read = 0
+        self._born = ledger.index.born[need.family]
 
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
@@ -65,34 +60,37 @@ class Finder:
     def _search(
         self, bounds: Bounds, aside: list[_Merit]
     ) -> tuple[Seat, GpuNeed | None] | None:
-        heap = self._heap
+        heap, need, (closed, allows) = self._heap, self._need, bounds
         while heap:
             merit = heap[0]
-            group = merit.group
+            group, gpus = merit[4], merit[6]
             if not group.rooms:
                 heappop(heap)
                 self._inside.discard(group)
                 continue
-            if not bounds.closed or (group.kind, merit.gpus) not in bounds.closed:
-                room = _pick(group.rooms, self._need, merit.target_cpu_milli, bounds.allows)
+            if not closed or (group.kind, gpus) not in closed:
+                room = _pick(group.rooms, need, merit[8], allows)
                 if room is not None:
-                    return Seat(room, merit.taking), merit.gpus
+                    return Seat(room, merit[7]), gpus
             aside.append(heappop(heap))
         return None
 
     def _catch_up(self) -> None:
-        born = self._ledger.index.born
+        born = self._born
         if self._read == len(born):
             return
-        inside = self._inside
-        for group in born[self._read :]:
-            if group not in inside and group.rooms:
+        inside, gpu_milli = self._inside, self._need.gpu_milli
+        for group in dict.fromkeys(born[self._read :]):
+            if group.rooms and group.profile.left_milli >= gpu_milli and group not in inside:
                 self._judge(group)
         self._read = len(born)
 
     def _judge(self, group: Group) -> None:
         offer = self._ledger.offer(group.kind, self._need)
         if offer is None or offer.tier != self._tier:
+            return
+        floors, level = self._ledger.score.floors, group.level
+        if level + 1 < len(floors) and floors[level + 1] <= self._need.cpu_milli:
             return
         for gpus in offer.gpus:
             merit = self._merit(group, offer, gpus)
@@ -101,27 +99,24 @@ class Finder:
                 self._inside.add(group)
 
     def _merit(self, group: Group, offer: Offer, gpus: GpuNeed | None) -> _Merit | None:
-        score, need = self._ledger.score, self._need
-        floors, level = score.floors, group.level
-        if level + 1 < len(floors) and floors[level + 1] <= need.cpu_milli:
+        if gpus is None:
+            lost, tiebreak, target = self._worth(group, group.profile)
+            return (offer.penalty, 0, lost, tiebreak, group, "", None, None, target)
+        taking = self._ledger.profiles.taking(group.profile, gpus)
+        if taking is None:
             return None
-        taking = None if gpus is None else self._ledger.profiles.taking(group.profile, gpus)
-        if gpus is not None and taking is None:
-            return None
-        after = group.profile if taking is None else taking.after
-        cuts = 0 if taking is None else taking.cuts
-        worth = self._worth(group, after, is_spread=self._is_spread())
-        name = group.name if gpus is None else f"{group.name}/{gpus.model}"
-        return _Merit(offer.penalty, cuts, *worth[:2], name, group, gpus, taking, worth[2])
+        lost, tiebreak, target = self._worth(group, taking.after)
+        cuts, model = taking.cuts, gpus.model
+        return (offer.penalty, cuts, lost, tiebreak, group, model, gpus, taking, target)
 
     def _is_spread(self) -> bool:
         return self._ledger.policy.packing is Packing.SPREAD
 
-    def _worth(self, group: Group, after: Profile, *, is_spread: bool) -> tuple[int, int, int]:
+    def _worth(self, group: Group, after: Profile) -> tuple[int, int, int]:
         """Steps of fragmentation lost, what decides between equals, and the free CPU to aim at."""
         score, need = self._ledger.score, self._need
         floor_milli = score.floors[group.level]
-        if is_spread:
+        if self._is_spread():
             return -after.left_milli, -floor_milli, MOST_CPU
         left_milli = max(0, floor_milli - need.cpu_milli)
         lost = -score.steps_gained(

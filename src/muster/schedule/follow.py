@@ -61,7 +61,7 @@ class Memory:
         """Can this memory follow to that snapshot, or is a fresh one needed?"""
         old = self._before
         logs = self.ledger.index
-        if old is None or len(logs.moved) + len(logs.born) > LONGEST_LOG:
+        if old is None or len(logs.moved) > LONGEST_LOG:
             return False
         same_rules = (
             old.clusters == snapshot.clusters
@@ -119,7 +119,7 @@ class Memory:
                 neighbours.add(holding.spec, holding.placements)
             for portion in holding.portions:
                 calendar.note(holding.spec.queue, portion, holding.ends_at)
-        return Standing(snapshot, self.policy, self.ledger, books, calendar, neighbours, {})
+        return Standing(snapshot, self.policy, self.ledger, books, calendar, neighbours)
 
     def _has_to_tell(self, calendar: Calendar) -> bool:
         return calendar.has_amounts or bool(self.roster.sociable or self.sociable)

@@ -6,7 +6,7 @@ from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
 from muster.schedule.index import Room
 from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option, Tier
+from muster.schedule.needs import Need, Option, Tier, tasks_on_host
 
 Domain = tuple[str, ...]
 Share = tuple[Room, int]
@@ -22,13 +22,13 @@ class Table:
         tier: Tier,
         option: Option,
         ledger: Ledger,
-        allows: Callable[[Room], bool] | None = None,
+        *,
+        is_filled: bool = True,
     ) -> None:
         self._need = need
         self._tier = tier
         self._option = option
         self._ledger = ledger
-        self._allows = allows
         self._levels = next(
             (kind.pool.levels for kind in ledger.kinds.values() if kind.pool.name == option.pool),
             (),
@@ -38,10 +38,20 @@ class Table:
         # One dictionary for each level, coarsest first; level 0 is the whole pool: ().
         self._sums: list[dict[Domain, int]] = [{} for _ in range(len(self._levels) + 1)]
         self._rooms: list[dict[Domain, dict[NodeId, Room]]] = [{} for _ in self._sums]
-        for kind in ledger.kinds.values():
-            for room in kind.rooms.values():
-                self._note(room)
+        for kind in ledger.kinds.values() if is_filled else ():
+            if ledger.offer(kind, need) is not None:
+                for room in kind.rooms.values():
+                    self._note(room)
         self._read = len(ledger.index.moved)
+
+    def among(self, allows: Callable[[Room], bool]) -> "Table":
+        """The same, counting only the rooms that a job may have."""
+        table = Table(self._need, self._tier, self._option, self._ledger, is_filled=False)
+        for node, fit in self._fits.items():
+            room = self._ledger.rooms.get(node)
+            if fit and room is not None and allows(room):
+                table._count(room, fit)
+        return table
 
     @property
     def total(self) -> int:
@@ -135,10 +145,13 @@ class Table:
         return chosen
 
     def _note(self, room: Room) -> None:
+        fit = self._fit(room)
+        if fit != self._fits.get(room.node.id, 0):
+            self._count(room, fit)
+
+    def _count(self, room: Room, fit: int) -> None:
         node = room.node.id
-        fit, before = self._fit(room), self._fits.get(node, 0)
-        if fit == before:
-            return
+        before = self._fits.get(node, 0)
         self._fits[node] = fit
         self._rooms_by_fit.setdefault(before, {}).pop(node, None)
         if fit:
@@ -154,23 +167,18 @@ class Table:
                 rooms.pop(node, None)
 
     def _fit(self, room: Room) -> int:
-        group, need = room.group, self._need
-        if group is None or self._ledger.rooms.get(room.node.id) is not room:
+        need, kind, gpus = self._need, room.kind, self._option.gpus
+        if not room.is_listed or kind.pool.name != self._option.pool:
             return 0
-        offer = self._ledger.offer(group.kind, need)
-        gpus = self._option.gpus
-        if offer is None or offer.tier != self._tier or group.kind.pool.name != self._option.pool:
+        offer = self._ledger.offer(kind, need)
+        if offer is None or offer.tier != self._tier or gpus not in offer.gpus:
             return 0
-        if gpus not in offer.gpus or (self._allows is not None and not self._allows(room)):
+        if self._ledger.rooms.get(room.node.id) is not room:
             return 0
-        fits = [need.where.max_per_node or 1 << 30]
-        if need.cpu_milli:
-            fits.append(room.open_cpu_milli // need.cpu_milli)
-        if need.memory_mib:
-            fits.append(room.open_memory_mib // need.memory_mib)
-        if gpus is not None:
-            fits.append(self._ledger.profiles.most(group.profile, gpus))
-        return max(0, min(fits))
+        fit = tasks_on_host(need, room.open_cpu_milli, room.open_memory_mib)
+        if gpus is None or not fit:
+            return fit
+        return min(fit, self._ledger.profiles.most(room.views[gpus.family], gpus))
 
 
 def _tightest(parts: list[tuple[int, Domain]], count: int) -> tuple[int, Domain]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from muster.model.cluster import Cluster, Node, NodesReserved, Pool, Taint
 from muster.model.placement import Placement
 from muster.model.value import GpuModel, Instant, JobId, NodeId
-from muster.schedule.profiles import Profile
+from muster.schedule.profiles import Family, Profile
 from muster.schedule.score import Score
 from muster.schedule.slices import DeviceState
 
@@ -40,12 +40,16 @@ class Kind:
         self.reserved: tuple[NodesReserved, ...] = ()
         self.rooms: dict[NodeId, Room] = {}
         # How many nodes, up or not, have how much when nobody is there.
-        self.sizes: Counter[tuple[int, int, Profile]] = Counter()
+        self.sizes: Counter[Size] = Counter()
 
 
 def models_of(node: Node) -> tuple[GpuModel, ...]:
     """The GPU models of a node, each once."""
     return tuple(sorted({device.model for device in node.devices}))
+
+
+Size = tuple[int, int, tuple[DeviceState, ...]]
+"""CPU milli, memory MiB and devices of an empty node."""
 
 
 class Promise(NamedTuple):
@@ -72,23 +76,25 @@ class Tenant(NamedTuple):
 class Room:
     """What one node has left.
 
-    cpu_milli, memory_mib and devices say what is free now; the `open_` values say what is free to a
-    job of any length: less than that while part of the node is promised.
+    cpu_milli, memory_mib and devices say what is free now; the `open_` values, and the views (one
+    profile for each family), say what is free to a job of any length: less than that while part of
+    the node is promised.
     """
 
     __slots__ = (
         "cpu_milli",
         "devices",
-        "group",
+        "groups",
+        "is_listed",
         "kind",
         "memory_mib",
         "node",
         "open_cpu_milli",
         "open_memory_mib",
-        "profile",
         "promise",
         "size",
         "tenants",
+        "views",
     )
 
     def __init__(self, node: Node, kind: Kind) -> None:
@@ -97,56 +103,72 @@ class Room:
         self.cpu_milli = node.cpu_milli
         self.memory_mib = node.memory_mib
         self.devices: tuple[DeviceState | None, ...] = ()
-        self.profile: Profile | None = None
+        self.views: tuple[Profile, ...] = ()
         self.open_cpu_milli = 0
         self.open_memory_mib = 0
-        self.group: Group | None = None
+        self.is_listed = False
+        self.groups: list[Group] = []
         self.promise: Promise | None = None
         self.tenants: dict[JobId, Tenant] = {}
-        self.size: tuple[int, int, Profile] | None = None
+        self.size: Size | None = None
 
 
 class Group:
-    """Rooms of one kind with equal devices and about the same CPU left, by free CPU, then by name."""
+    """Rooms of one kind that look alike to a family, with about the same CPU left.
 
-    __slots__ = ("kind", "level", "name", "profile", "rooms")
+    They stand by free CPU, then by name.
+    """
+
+    __slots__ = ("kind", "level", "profile", "rooms")
 
     def __init__(self, kind: Kind, level: int, profile: Profile) -> None:
         self.kind = kind
         self.level = level
         self.profile = profile
-        self.name = f"{kind.name}/{level:03d}/{profile.name}"
         self.rooms: list[tuple[int, str, Room]] = []
+
+    def __lt__(self, other: "Group") -> bool:
+        """A complete order that does not hang on which group was met first."""
+        return (self.kind.name, self.level, self.profile.name) < (
+            other.kind.name,
+            other.level,
+            other.profile.name,
+        )
 
 
 class Index:
-    """All groups. `born` logs groups that came to have rooms, `moved` the rooms that changed:
+    """All groups, by family. Whoever remembers how far he read the logs need look at the rest only.
 
-    whoever remembers how far he read needs to look at the rest only.
+    `born` logs groups that came to have rooms, `moved` the rooms that changed.
     """
 
     def __init__(self, score: Score) -> None:
         self._score = score
         self._groups: dict[tuple[Kind, int, Profile], Group] = {}
-        self.born: list[Group] = []
+        self.born: tuple[list[Group], ...] = tuple([] for _ in Family)
         self.moved: list[Room] = []
 
-    def put(self, room: Room, profile: Profile) -> None:
+    def put(self, room: Room) -> None:
         """List a room under what it has open now."""
-        group = self._group(room.kind, self._score.level(room.open_cpu_milli), profile)
-        if not group.rooms:
-            self.born.append(group)
-        insort(group.rooms, (room.open_cpu_milli, room.node.id, room))
-        room.group = group
+        level = self._score.level(room.open_cpu_milli)
+        item = (room.open_cpu_milli, room.node.id, room)
+        room.groups = [self._group(room.kind, level, view) for view in room.views]
+        for group in room.groups:
+            if not group.rooms:
+                self.born[group.profile.family].append(group)
+            insort(group.rooms, item)
+        room.is_listed = True
         self.moved.append(room)
 
     def remove(self, room: Room) -> None:
-        """Take a room off the lists, if it is on one."""
-        if room.group is None:
+        """Take a room off the lists, if it is on them."""
+        if not room.is_listed:
             return
-        rooms = room.group.rooms
-        del rooms[bisect_left(rooms, (room.open_cpu_milli, room.node.id))]
-        room.group = None
+        item = (room.open_cpu_milli, room.node.id)
+        for group in room.groups:
+            rooms = group.rooms
+            del rooms[bisect_left(rooms, item)]
+        room.is_listed = False
         self.moved.append(room)
 
     def _group(self, kind: Kind, level: int, profile: Profile) -> Group:

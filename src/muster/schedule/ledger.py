@@ -16,10 +16,14 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, Instant, JobId, NodeId
 from muster.schedule.fit import offer
 from muster.schedule.index import Index, Kind, Promise, Room, Tenant, models_of
-from muster.schedule.needs import Need, Needs, Offer
-from muster.schedule.profiles import GpuNeed, Profile, Profiles, Taking
+from muster.schedule.needs import Need, Needs, Offer, tasks_on_host
+from muster.schedule.profiles import Family, GpuNeed, Profile, Profiles, Taking
 from muster.schedule.score import Score
 from muster.schedule.slices import DeviceState, resting, with_tenant
+
+
+SEALED = -1
+"""What is left where an exclusive job is: less than any task asks for, even one that asks for nothing."""
 
 
 class Seat(NamedTuple):
@@ -34,7 +38,7 @@ class _Before(NamedTuple):
     cpu_milli: int
     memory_mib: int
     devices: tuple[DeviceState | None, ...]
-    profile: Profile
+    views: tuple[Profile, ...]
     promise: Promise | None
 
 
@@ -57,17 +61,19 @@ class Ledger:
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
         self.policy = policy
         self.score = Score(snapshot.usual)
-        self.profiles = Profiles(self.score.judge)
+        self.profiles = Profiles(self.score.change)
         self.index = Index(self.score)
         self.needs = Needs()
         self.rooms: dict[NodeId, Room] = {}
         self.kinds: dict[str, Kind] = {}
+        self.timed_kinds: dict[str, Kind] = {}
         self.kinds_version = 0
         self.label_keys = label_keys(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
         self._reserved = _reserved_nodes(snapshot)
         self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
+        self._nothing = tuple(self.profiles.of((), family) for family in Family)
         self._undo: list[_Before] = []
         self._trials = 0
 
@@ -78,8 +84,8 @@ class Ledger:
         tenants = self._drop(node.id)
         room = Room(node, self._kind(node))
         room.tenants = tenants
-        whole = self.profiles.of(resting(device) for device in node.devices)
-        room.size = (node.cpu_milli, node.memory_mib, whole)
+        states = tuple(self.profiles.state(resting(device)) for device in node.devices)
+        room.size = (node.cpu_milli, node.memory_mib, states)
         room.kind.sizes[room.size] += 1
         self.rooms[node.id] = room
         self.settle(room)
@@ -92,8 +98,7 @@ class Ledger:
         """Work out from scratch what is left beside those who are there, and list it."""
         self.index.remove(room)
         room.cpu_milli, room.memory_mib, room.devices = self._left(room, room.tenants)
-        room.profile = self.profiles.of(state for state in room.devices if state is not None)
-        self._list(room)
+        self._list(room, self._views(room))
 
     # Asking
 
@@ -109,15 +114,10 @@ class Ledger:
         if need.where.exclusive and staying:
             return 0
         cpu_milli, memory_mib, devices = self._left(room, staying)
-        fits = [need.where.max_per_node or 1 << 30]
-        if need.cpu_milli:
-            fits.append(cpu_milli // need.cpu_milli)
-        if need.memory_mib:
-            fits.append(memory_mib // need.memory_mib)
-        if gpus is not None:
-            profile = self.profiles.of(state for state in devices if state is not None)
-            fits.append(self.profiles.most(profile, gpus))
-        return max(0, min(fits))
+        fit = tasks_on_host(need, cpu_milli, memory_mib)
+        if gpus is None or not fit:
+            return fit
+        return min(fit, self.profiles.most(self.profiles.of(devices, gpus.family), gpus))
 
     # Taking
 
@@ -138,39 +138,40 @@ class Ledger:
     def take(self, seat: Seat, need: Need, ends_at: Instant) -> tuple[DeviceShare, ...]:
         """Give one task its room; the devices it got."""
         room, taking = seat
-        assert room.profile is not None
-        self._undo.append(_before(room, room.profile))
+        self._undo.append(_before(room))
         outlives = room.promise is not None and ends_at > room.promise.at
         self.index.remove(room)
         room.cpu_milli -= need.cpu_milli
         room.memory_mib -= need.memory_mib
         if outlives and room.promise is not None:
             room.promise = _beside(room.promise, need)
-        shares = () if taking is None else self._move(room, taking, need, outlives=outlives)
-        self._list(room)
+        if taking is None:
+            self._list(room, room.views)
+            return ()
+        shares = self._move(room, taking, need, outlives=outlives)
+        self._list(room, self._moved(room, taking))
         return shares
 
     def seal(self, room: Room) -> None:
         """Nobody else may come to this room: it has an exclusive tenant."""
-        assert room.profile is not None
-        self._undo.append(_before(room, room.profile))
+        self._undo.append(_before(room))
         self.index.remove(room)
-        room.cpu_milli, room.memory_mib, room.profile = 0, 0, self.profiles.empty
-        self._list(room)
+        room.cpu_milli, room.memory_mib = SEALED, SEALED
+        self._list(room, self._views(room))
 
     def promise(self, room: Room, promise: Promise) -> None:
         """From `promise.at` on, part of the room is due to a job."""
         self.index.remove(room)
         room.promise = promise
         self.promised[room.node.id] = room
-        self._list(room)
+        self._list(room, self._views(room))
 
     def forget_promises(self) -> None:
         """Promises are made anew in each plan."""
         for room in self.promised.values():
             self.index.remove(room)
             room.promise = None
-            self._list(room)
+            self._list(room, self._views(room))
         self.promised.clear()
 
     def occupy(
@@ -206,6 +207,7 @@ class Ledger:
             room.kind.sizes[room.size] -= 1
             if not room.kind.sizes.total():
                 del self.kinds[room.kind.name]
+                self.timed_kinds.pop(room.kind.name, None)
                 self.kinds_version += 1
         self.promised.pop(node_id, None)
         return room.tenants
@@ -220,14 +222,14 @@ class Ledger:
             kind = self.kinds[name] = Kind(node, cluster, pool, name)
             kind.labels, kind.reserved = labels, reserved
             kind.label_keys = self.label_keys
+            if reserved or pool.max_time is not None:
+                self.timed_kinds[name] = kind
             self.kinds_version += 1
         return kind
 
     def _left(
         self, room: Room, tenants: Mapping[JobId, Tenant]
     ) -> tuple[int, int, tuple[DeviceState | None, ...]]:
-        if any(tenant.is_exclusive for tenant in tenants.values()):
-            return 0, 0, ()
         node = room.node
         cpu_milli, memory_mib = node.cpu_milli, node.memory_mib
         states = {device.id: resting(device) for device in node.devices if device.healthy}
@@ -237,6 +239,8 @@ class Ledger:
                 if not tenant.is_suspended:
                     cpu_milli -= placement.amount.cpu_milli
                     _take_shares(states, placement)
+        if any(tenant.is_exclusive for tenant in tenants.values()):
+            cpu_milli, memory_mib = SEALED, SEALED
         return cpu_milli, memory_mib, self._by_index(node, states)
 
     def _by_index(
@@ -246,18 +250,36 @@ class Ledger:
         found = (states.get(device.id) for device in node.devices)
         return tuple(None if state is None else self.profiles.state(state) for state in found)
 
-    def _list(self, room: Room) -> None:
+    def _list(self, room: Room, views: tuple[Profile, ...]) -> None:
         """Put the room where those who look for room will find what is open to jobs of any length."""
-        room.open_cpu_milli, room.open_memory_mib = room.cpu_milli, room.memory_mib
-        profile = room.profile
-        assert profile is not None
+        room.open_cpu_milli, room.open_memory_mib, room.views = (
+            room.cpu_milli,
+            room.memory_mib,
+            views,
+        )
         if room.promise is not None:
             room.open_cpu_milli = min(room.cpu_milli, room.promise.cpu_milli)
             room.open_memory_mib = min(room.memory_mib, room.promise.memory_mib)
-            profile = self.profiles.of(unpromised(room))
         if room.node.state is NodeState.UP:
             room.kind.rooms[room.node.id] = room
-            self.index.put(room, profile)
+            self.index.put(room)
+
+    def _views(self, room: Room) -> tuple[Profile, ...]:
+        """What each family sees of the devices that are not promised."""
+        if room.cpu_milli < 0:
+            return self._nothing
+        promised = room.promise.devices if room.promise is not None else frozenset[int]()
+        states = [state for place, state in enumerate(room.devices) if place not in promised]
+        return tuple(self.profiles.of(states, family) for family in Family)
+
+    def _moved(self, room: Room, taking: Taking) -> tuple[Profile, ...]:
+        """The views after a task took its devices."""
+        if room.promise is not None:
+            return self._views(room)
+        views = room.views
+        for before, after, _, _ in taking.moves:
+            views = tuple(self.profiles.swapped(view, before, after) for view in views)
+        return views
 
     def _move(
         self, room: Room, taking: Taking, need: Need, *, outlives: bool
@@ -271,11 +293,6 @@ class Ledger:
             states[place] = move.after
             shares.append(self._share(room.node.devices[place].id, part, move.start))
         room.devices = tuple(states)
-        room.profile = (
-            taking.after
-            if room.promise is None
-            else self.profiles.of(state for state in states if state is not None)
-        )
         return tuple(shares)
 
     def _share(self, device: DeviceId, part: Slice | None, start: int | None) -> DeviceShare:
@@ -293,14 +310,13 @@ class Ledger:
             room = before.room
             self.index.remove(room)
             room.cpu_milli, room.memory_mib = before.cpu_milli, before.memory_mib
-            room.devices, room.profile = before.devices, before.profile
-            room.promise = before.promise
-            self._list(room)
+            room.devices, room.promise = before.devices, before.promise
+            self._list(room, before.views)
 
 
-def _before(room: Room, profile: Profile) -> _Before:
+def _before(room: Room) -> _Before:
     return _Before(
-        room, room.cpu_milli, room.memory_mib, room.devices, profile, room.promise
+        room, room.cpu_milli, room.memory_mib, room.devices, room.views, room.promise
     )
 
 
@@ -312,14 +328,6 @@ def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, 
     for placement in placements:
         found[placement.node] = (*found.get(placement.node, ()), placement)
     return found
-
-
-def unpromised(room: Room) -> Iterator[DeviceState]:
-    """The devices that are not promised to anybody."""
-    promised = room.promise.devices if room.promise is not None else frozenset[int]()
-    for place, state in enumerate(room.devices):
-        if state is not None and place not in promised:
-            yield state
 
 
 MOST_LABEL_VALUES = 64

@@ -7,13 +7,16 @@ from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
 from muster.model.queue import JobClass
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, GpuModel, PoolName
-from muster.schedule.profiles import GpuNeed
+from muster.schedule.profiles import Family, GpuNeed, family_of
 
 if TYPE_CHECKING:
     from muster.schedule.backfill import Forecast
     from muster.schedule.find import Finder
     from muster.schedule.gang import Table
     from muster.schedule.index import Kind
+
+MOST_TASKS = 1 << 20
+"""More tasks than any node is asked to hold."""
 
 Tier = tuple[int, int, int, int, str]
 """Where to look first: place among named pools and clusters, price, cluster order, cluster name."""
@@ -52,8 +55,10 @@ class Need:
         "clusters",
         "cpu_milli",
         "each",
+        "family",
         "finders",
         "forecasts",
+        "gpu_milli",
         "gpus",
         "is_picky",
         "kinds_seen",
@@ -72,6 +77,9 @@ class Need:
         self.cpu_milli = key.each.cpu_milli
         self.memory_mib = key.each.memory_mib
         self.gpus: GpuAsk | None = key.each.gpus
+        self.family = family_of(None if self.gpus is None else self.gpus.slice)
+        # At least so much; what a MIG profile comes to hangs on the model.
+        self.gpu_milli = _least_gpu_milli(self.gpus)
         self.where = key.where
         self.pools = key.pools
         self.clusters = key.clusters
@@ -86,11 +94,6 @@ class Need:
         self.options: dict[Tier, list[Option]] = {}
         self.kinds_seen = 0
 
-
-    @property
-    def gpu_milli(self) -> int:
-        """About how much GPU one task takes, before a model is settled."""
-        return self.each.amount(None).gpu_milli
 
     def amount(self, gpus: GpuNeed | None) -> Resources:
         """What one task comes to on the model that was settled."""
@@ -125,6 +128,24 @@ class Needs:
                 gpus.count, gpus.slice, model, memory_mib=gpus.min_memory_mib, may_cut=may_cut
             )
         return known
+
+
+def _least_gpu_milli(gpus: GpuAsk | None) -> int:
+    if gpus is None or family_of(gpus.slice) is Family.MIG:
+        return 0
+    return Ask(gpus=gpus).amount(None).gpu_milli
+
+
+def tasks_on_host(need: Need, cpu_milli: int, memory_mib: int) -> int:
+    """How many such tasks this much CPU and memory would hold."""
+    if cpu_milli < 0 or memory_mib < 0:
+        return 0
+    fit = need.where.max_per_node or MOST_TASKS
+    if need.cpu_milli:
+        fit = min(fit, cpu_milli // need.cpu_milli)
+    if need.memory_mib:
+        fit = min(fit, memory_mib // need.memory_mib)
+    return max(0, fit)
 
 
 def _is_picky(where: Where) -> bool:

@@ -38,6 +38,8 @@ class Neighbours:
 
     def filter(self, spec: JobSpec, where: Where) -> Callable[[Room], bool] | None:
         """Which rooms the job's tasks may have, or None if neighbours do not matter to it."""
+        if not self._forbidden and not where.apart and not where.near:
+            return None
         barred = {
             each for label in spec.labels.items() for each in self._forbidden.get(label, ())
         }

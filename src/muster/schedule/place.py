@@ -176,9 +176,8 @@ def _take_many(search: Search, option: Option, shares: list[tuple[Room, int]]) -
     profiles = search.standing.ledger.profiles
     for room, count in shares:
         for _ in range(count):
-            assert room.group is not None
             gpus = option.gpus
-            taking = None if gpus is None else profiles.taking(room.group.profile, gpus)
+            taking = None if gpus is None else profiles.taking(room.views[gpus.family], gpus)
             tasks.append(_take(search, Seat(room, taking)))
         _seal(search, room)
     amount = search.need.amount(option.gpus)
@@ -213,7 +212,7 @@ def _on_promised(
 
 
 def _has_left_by(search: Search, room: Room, bounds: Bounds) -> bool:
-    if room.promise is None or room.group is None:
+    if room.promise is None or not room.is_listed:
         return False
     until = search.standing.ends_at(search.entry, room.kind.pool.name)
     return until <= room.promise.at and (bounds.allows is None or bounds.allows(room))
@@ -225,8 +224,8 @@ def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
         return None
     if gpus is None:
         return Seat(room, None)
-    assert room.profile is not None
-    taking = search.standing.ledger.profiles.taking(room.profile, gpus)
+    profiles = search.standing.ledger.profiles
+    taking = profiles.taking(profiles.of(room.devices, gpus.family), gpus)
     return None if taking is None else Seat(room, taking)
 
 

@@ -1,15 +1,49 @@
 """The GPUs of one node as one value, and what a task takes from them, remembered once worked out.
 
-Thousands of nodes share a few hundred profiles, so a question is answered once for all of them.
+Tasks come in families: those that want whole GPUs, MPS shares, time shares, MIG instances. Each sees
+of a node only the devices that could serve it. So thousands of nodes share a few hundred profiles,
+and a question is answered once for all of them.
 Nothing here hangs on the order in which profiles were met: names break every tie.
 """
 
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from typing import NamedTuple
 
-from muster.model.gpu import Slice
+from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
 from muster.model.value import GpuModel
-from muster.schedule.slices import Choice, DeviceState, choices, openings
+from muster.schedule.slices import Choice, DeviceState, Use, choices, openings
+
+
+class Family(IntEnum):
+    """Tasks that look at the same devices; those without GPUs count with those for whole ones."""
+
+    WHOLE = 0
+    MPS = 1
+    TIME = 2
+    MIG = 3
+
+
+def family_of(part: Slice | None) -> Family:
+    """The family of a task that wants this part of a GPU."""
+    match part:
+        case None:
+            return Family.WHOLE
+        case MpsShare():
+            return Family.MPS
+        case TimeShare():
+            return Family.TIME
+        case Mig():
+            return Family.MIG
+
+
+_SERVES = {
+    Use.IDLE: frozenset(Family),
+    Use.WHOLE: frozenset[Family](),
+    Use.MPS: frozenset({Family.MPS}),
+    Use.TIME: frozenset({Family.TIME}),
+    Use.MIG: frozenset({Family.MIG}),
+}
 
 
 class GpuNeed:
@@ -18,13 +52,14 @@ class GpuNeed:
     Equal needs are one object (see `needs.py`), so that they are compared by identity.
     """
 
-    __slots__ = ("count", "may_cut", "min_memory_mib", "model", "part")
+    __slots__ = ("count", "family", "may_cut", "min_memory_mib", "model", "part")
 
     def __init__(
         self, count: int, part: Slice | None, model: GpuModel, *, memory_mib: int, may_cut: bool
     ) -> None:
         self.count = count
         self.part = part
+        self.family = family_of(part)
         self.model = model
         self.min_memory_mib = memory_mib
         self.may_cut = may_cut
@@ -47,22 +82,39 @@ class Taking(NamedTuple):
     cuts: int
 
 
+Idle = tuple[tuple[GpuModel, int, int], ...]
+"""Idle devices by model and memory, and how many."""
+
+
 class Profile:
-    """The states of a node's usable devices, in a fixed order. Equal profiles are one object."""
+    """The devices of a node that could serve a family, in a fixed order. Equal ones are one object."""
 
-    __slots__ = ("fragments", "left_milli", "most", "name", "states", "takings")
+    __slots__ = (
+        "family",
+        "fragments",
+        "idle",
+        "left_milli",
+        "most",
+        "name",
+        "states",
+        "swaps",
+        "takings",
+    )
 
-    def __init__(self, states: tuple[DeviceState, ...], name: str) -> None:
+    def __init__(self, family: Family, states: tuple[DeviceState, ...], name: str) -> None:
+        self.family = family
         self.states = states
         self.name = name
         self.left_milli = sum(state.left_milli for state in states)
+        self.idle: Idle = _idle(states)
         self.takings: dict[GpuNeed, Taking | None] = {}
         self.most: dict[GpuNeed, int] = {}
         self.fragments: dict[int, int] = {}
+        self.swaps: dict[tuple[DeviceState, DeviceState], Profile] = {}
 
 
-Judge = Callable[[Profile], int]
-"""How badly what is left would be fragmented; lower is better."""
+Judge = Callable[[Profile, DeviceState, DeviceState], int]
+"""How much worse what is left would be fragmented if one device went from one state to another."""
 
 
 class Profiles:
@@ -70,25 +122,39 @@ class Profiles:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._profiles: dict[tuple[str, ...], Profile] = {}
+        self._profiles: dict[tuple[Family, tuple[str, ...]], Profile] = {}
         self._states: dict[DeviceState, tuple[str, DeviceState]] = {}
         self._choices: dict[tuple[DeviceState, Slice | None, bool], list[Choice]] = {}
         self._openings: dict[DeviceState, int] = {}
-        self.empty = self.of(())
 
     def state(self, state: DeviceState) -> DeviceState:
         """The one object that stands for this state."""
         return self._named(state)[1]
 
-    def of(self, states: Iterable[DeviceState]) -> Profile:
-        """The one profile with these states; devices with nothing left do not count."""
-        named = [self._named(state) for state in states if state.left_milli > 0]
+    def of(self, states: Iterable[DeviceState | None], family: Family) -> Profile:
+        """The one profile with these states, less those that are of no use to the family."""
+        named = [
+            self._named(state)
+            for state in states
+            if state is not None and state.left_milli > 0 and family in _SERVES[state.use]
+        ]
         named.sort(key=_name)
-        key = tuple(name for name, _ in named)
-        known = self._profiles.get(key)
+        names = tuple(name for name, _ in named)
+        known = self._profiles.get((family, names))
         if known is None:
-            known = Profile(tuple(state for _, state in named), "|".join(key))
-            self._profiles[key] = known
+            known = Profile(family, tuple(state for _, state in named), "|".join(names))
+            self._profiles[family, names] = known
+        return known
+
+    def swapped(self, profile: Profile, before: DeviceState, after: DeviceState) -> Profile:
+        """The profile after one device went from one state to another."""
+        known = profile.swaps.get((before, after))
+        if known is None:
+            states: list[DeviceState] = list(profile.states)
+            if before in states:
+                states.remove(before)
+            known = self.of((*states, after), profile.family)
+            profile.swaps[before, after] = known
         return known
 
     def taking(self, profile: Profile, need: GpuNeed) -> Taking | None:
@@ -115,22 +181,25 @@ class Profiles:
         return Taking(tuple(moves), profile, sum(move.cuts for move in moves))
 
     def _best_step(self, profile: Profile, need: GpuNeed) -> tuple[Move, Profile] | None:
-        options: list[tuple[tuple[bool, int, int, int, str], Move, Profile]] = []
+        best: tuple[tuple[bool, int, int, int, str], int, Choice] | None = None
         for place, state in enumerate(profile.states):
             is_again = place > 0 and profile.states[place - 1] is state
             if is_again or not _suits(state, need):
                 continue
             for choice in self._choices_of(state, need):
-                move, after = self._step(profile, place, choice)
-                options.append((self._rank(move, after), move, after))
-        if not options:
-            return None
-        _, move, after = min(options, key=lambda option: option[0])
-        return move, after
+                rank = self._rank(profile, state, choice)
+                if best is None or rank < best[0]:
+                    best = (rank, place, choice)
+        return None if best is None else self._step(profile, best[1], best[2])
 
-    def _rank(self, move: Move, after: Profile) -> tuple[bool, int, int, int, str]:
-        left_milli, open_to = move.before.left_milli, self._openings_of(move.after)
-        return (move.cuts, self._judge(after), -open_to, left_milli, after.name)
+    def _rank(
+        self, profile: Profile, state: DeviceState, choice: Choice
+    ) -> tuple[bool, int, int, int, str]:
+        """Rather not cut anew; then leave what is useful, open, and on devices in use already."""
+        after = self.state(choice.after)
+        worse = self._judge(profile, state, after)
+        openings_left = self._openings_of(after)
+        return (choice.cuts, worse, -openings_left, state.left_milli, self._named(state)[0])
 
     def _choices_of(self, state: DeviceState, need: GpuNeed) -> list[Choice]:
         """Ways to take the slice; of several instances to cut, those that leave most openings."""
@@ -151,10 +220,9 @@ class Profiles:
         return known
 
     def _step(self, profile: Profile, place: int, choice: Choice) -> tuple[Move, Profile]:
-        states = profile.states
-        before, after = states[place], self.state(choice.after)
+        before, after = profile.states[place], self.state(choice.after)
         move = Move(before, after, choice.start, choice.cuts)
-        return move, self.of((*states[:place], after, *states[place + 1 :]))
+        return move, self.swapped(profile, before, after)
 
     def _named(self, state: DeviceState) -> tuple[str, DeviceState]:
         known = self._states.get(state)
@@ -165,6 +233,22 @@ class Profiles:
 
 def _name(named: tuple[str, DeviceState]) -> str:
     return named[0]
+
+
+def _idle(states: tuple[DeviceState, ...]) -> Idle:
+    found: dict[tuple[GpuModel, int], int] = {}
+    for state in states:
+        if state.use is Use.IDLE:
+            key = (state.model, state.memory_mib)
+            found[key] = found.get(key, 0) + 1
+    return tuple((model, memory_mib, count) for (model, memory_mib), count in sorted(found.items()))
+
+
+def less_one(idle: Idle, state: DeviceState) -> Idle:
+    """The idle devices when one like this is idle no more."""
+    kind = (state.model, state.memory_mib)
+    counts = ((*each[:2], each[2] - (each[:2] == kind)) for each in idle)
+    return tuple(each for each in counts if each[2])
 
 
 def _suits(state: DeviceState, need: GpuNeed) -> bool:

@@ -88,7 +88,7 @@ def _holds_room(victim: Job | None) -> bool:
 
 
 def _is_free(room: Room | None, placements: tuple[Placement, ...]) -> bool:
-    if room is None or room.group is None or not room.kind.cluster.reachable:
+    if room is None or not room.is_listed or not room.kind.cluster.reachable:
         return False
     if sum(each.amount.cpu_milli for each in placements) > room.cpu_milli:
         return False

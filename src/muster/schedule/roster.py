@@ -5,6 +5,7 @@ age grows alike for all. Between lanes the order follows fair share, which `orde
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
@@ -96,8 +97,8 @@ class Roster:
         self._classes = snapshot.classes
         self._weights = weights
         self._needs = needs
-        self._top = max((each.priority for each in snapshot.classes.values()), default=0)
-        self._top_queue = max((each.priority for each in snapshot.queues.values()), default=0)
+        self._top = _top(each.priority for each in snapshot.classes.values())
+        self._top_queue = _top(each.priority for each in snapshot.queues.values())
         self._shapes: dict[tuple[tuple[Need, int, int | None, object, str], ...], Shape] = {}
         self.entries: dict[JobId, Entry] = {}
         self.sociable: set[JobId] = set()
@@ -200,6 +201,11 @@ def _rank(entry: Entry) -> tuple[int, Instant, JobId]:
 
 def _part(priority: int, top: int) -> int:
     return FULL * priority // top if top else 0
+
+
+def _top(priorities: Iterable[int]) -> int:
+    """What counts as a full factor: the priority that is farthest from none."""
+    return max((abs(each) for each in priorities), default=0)
 
 
 def _amount(groups: tuple[GroupNeed, ...]) -> Resources:

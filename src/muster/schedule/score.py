@@ -13,13 +13,13 @@ from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.job import Ask
 from muster.model.snapshot import UsualAsk
 from muster.model.value import GpuModel, replace
-from muster.schedule.profiles import Profile
+from muster.schedule.profiles import Idle, Profile, less_one
 from muster.schedule.slices import DeviceState, Use, choices
 
 STEP_MILLI = 40
 """Changes of fragmentation are compared in steps of this much of a GPU."""
 
-CPU_LEVELS = 24
+CPU_LEVELS = 8
 """At most this many levels of free CPU are told apart."""
 
 GENERIC = tuple(
@@ -56,7 +56,8 @@ class Score:
         ]
         self._on_one = [ask for ask in known if _devices(ask.gpus) == 1]
         self._on_many = _by_devices([ask for ask in known if _devices(ask.gpus) > 1])
-        self._used: dict[tuple[DeviceState, int], int] = {}
+        self._used_on_one: list[dict[DeviceState, int]] = [{} for _ in self.floors]
+        self._used_on_many: dict[tuple[Idle, int], int] = {}
 
     def level(self, cpu_milli: int) -> int:
         """Which level of free CPU this is; nodes on one level serve the same usual tasks."""
@@ -69,49 +70,59 @@ class Score:
         """
         known = profile.fragments.get(level)
         if known is None:
-            known = profile.fragments[level] = self._fragments(profile, level)
+            used = self._used_on_one[level]
+            known = self.total * profile.left_milli - self._many(profile.idle, level)
+            for state in profile.states:
+                known -= used[state] if state in used else self._find_used(state, level)
+            profile.fragments[level] = known
         return known
 
-    def judge(self, profile: Profile) -> int:
-        """The fragmentation of devices beside plenty of CPU."""
-        return self.fragments(profile, self._top_level)
+    def change(self, profile: Profile, before: DeviceState, after: DeviceState) -> int:
+        """By how much fragmentation rises, beside plenty of CPU, if one device changes so."""
+        level, taken = self._top_level, before.left_milli - after.left_milli
+        used = self._find_used(before, level) - self._find_used(after, level)
+        if before.use is Use.IDLE:
+            used += self._many(profile.idle, level)
+            used -= self._many(less_one(profile.idle, before), level)
+        return used - self.total * taken
 
     def steps_gained(self, before: tuple[Profile, int], after: tuple[Profile, int]) -> int:
         """By how many coarse steps fragmentation falls between two (profile, level) pairs."""
         gained = self.fragments(*before) - self.fragments(*after)
         return gained // (STEP_MILLI * self.total)
 
-    def imbalance(self, cpu_milli: int, left_milli: int) -> int:
-        """How far the free CPU is from what the free GPUs would usually need."""
-        return abs(cpu_milli - self.cpu_wanted(left_milli))
-
     def cpu_wanted(self, left_milli: int) -> int:
         """The CPU that this much GPU usually needs."""
         return self.cpu_milli_per_gpu * left_milli // WHOLE_GPU_MILLI
 
-    def _fragments(self, profile: Profile, level: int) -> int:
-        states, floor = profile.states, self.floors[level]
-        used = sum(self._used_on_one(state, level) for state in states)
-        idle = [state for state in states if state.use is Use.IDLE]
-        for gpus, asks in self._on_many.items() if idle else ():
-            devices = sum(_accepts(gpus, state.model, state.memory_mib) for state in idle)
-            tasks = sum(
-                ask.count
-                for ask in asks
-                if ask.cpu_milli <= floor and ask.gpus.count <= devices
-            )
-            used += tasks * devices * WHOLE_GPU_MILLI
-        return self.total * profile.left_milli - used
-
-    def _used_on_one(self, state: DeviceState, level: int) -> int:
+    def _find_used(self, state: DeviceState, level: int) -> int:
         """What usual tasks on one device each would make use of here, summed over them."""
-        known = self._used.get((state, level))
+        known = self._used_on_one[level].get(state)
         if known is None:
             floor = self.floors[level]
             asks = (ask for ask in self._on_one if ask.cpu_milli <= floor)
             counts = (ask.count for ask in asks if _is_able(state, ask.gpus))
-            known = self._used[state, level] = state.left_milli * sum(counts)
+            known = self._used_on_one[level][state] = state.left_milli * sum(counts)
         return known
+
+    def _many(self, idle: Idle, level: int) -> int:
+        """What usual tasks on several whole GPUs each would make use of, summed over them."""
+        known = self._used_on_many.get((idle, level))
+        if known is None:
+            known = self._used_on_many[idle, level] = self._find_many(idle, self.floors[level])
+        return known
+
+    def _find_many(self, idle: Idle, floor: int) -> int:
+        used = 0
+        for gpus, asks in self._on_many.items():
+            devices = sum(
+                count for model, memory_mib, count in idle if _accepts(gpus, model, memory_mib)
+            )
+            tasks = (
+                ask.count for ask in asks if ask.cpu_milli <= floor and ask.gpus.count <= devices
+            )
+            used += sum(tasks) * devices * WHOLE_GPU_MILLI
+        return used
 
 
 def _devices(gpus: GpuAsk) -> int:

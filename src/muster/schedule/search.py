@@ -13,7 +13,7 @@ from muster.schedule.find import Bounds, Finder
 from muster.schedule.gang import Table
 from muster.schedule.index import Kind, Room
 from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option, Tier
+from muster.schedule.needs import Need, Option, Tier, tasks_on_host
 from muster.schedule.neighbours import Neighbours
 from muster.schedule.profiles import GpuNeed
 from muster.schedule.quota import Portion, portion_of
@@ -31,7 +31,6 @@ class Standing(NamedTuple):
     books: Books
     calendar: Calendar
     neighbours: Neighbours
-    shut: dict[tuple[object, ...], dict[Kind, WaitReason]]
 
     @property
     def now(self) -> Instant:
@@ -70,15 +69,14 @@ class Search:
         return finder
 
     def table(self, tier: Tier, option: Option) -> Table:
-        """Tells how many tasks fit where; kept from search to search unless the job is special."""
-        ledger = self.standing.ledger
-        if self.shut or self.allows is not None:
-            return Table(self.need, tier, option, ledger, self._allows_room)
+        """Tells how many tasks fit where; kept from search to search."""
         table = self.need.tables.get(option)
         if table is None:
-            table = self.need.tables[option] = Table(self.need, tier, option, ledger)
+            table = Table(self.need, tier, option, self.standing.ledger)
+            self.need.tables[option] = table
         table.catch_up()
-        return table
+        is_plain = not self.shut and self.allows is None
+        return table if is_plain else table.among(self._allows_room)
 
     def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
         """What so many tasks come to."""
@@ -167,36 +165,26 @@ def _option_name(option: Option) -> tuple[str, str]:
 
 def _empty_fit(kind: Kind, need: Need, gpus: GpuNeed | None, ledger: Ledger) -> int:
     total = 0
-    for (cpu_milli, memory_mib, profile), nodes in kind.sizes.items():
-        fits = [need.where.max_per_node or 1 << 30]
-        if need.cpu_milli:
-            fits.append(cpu_milli // need.cpu_milli)
-        if need.memory_mib:
-            fits.append(memory_mib // need.memory_mib)
+    for (cpu_milli, memory_mib, states), nodes in kind.sizes.items():
+        fit = tasks_on_host(need, cpu_milli, memory_mib)
         if gpus is not None:
-            fits.append(ledger.profiles.most(profile, gpus))
-        total += nodes * min(fits)
+            empty = ledger.profiles.of(states, gpus.family)
+            fit = min(fit, ledger.profiles.most(empty, gpus))
+        total += nodes * fit
     return total
 
 
 def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
     """Kinds that would do but for the time the job takes, and why; usually none."""
-    calendar, spec = standing.calendar, entry.job.spec
-    if calendar.is_clear and spec.deadline is None and entry.job_class.max_time is None:
+    spec, ledger = entry.job.spec, standing.ledger
+    is_bounded = spec.deadline is not None or entry.job_class.max_time is not None
+    kinds = ledger.kinds if is_bounded else ledger.timed_kinds
+    if not kinds:
         return NOTHING_SHUT
-    queue = spec.queue if calendar.has_nodes else ""
-    key = (need, spec.time_limit, spec.deadline, spec.job_class, queue)
-    known = standing.shut.get(key)
-    if known is None:
-        known = standing.shut[key] = _find_shut(entry, need, standing)
-    return known
-
-
-def _find_shut(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
     shut: dict[Kind, WaitReason] = {}
-    for _, kind in sorted(standing.ledger.kinds.items()):
-        if standing.ledger.offer(kind, need) is not None:
-            why = standing.calendar.closed(kind, entry.job.spec, entry.job_class)
+    for _, kind in sorted(kinds.items()):
+        if ledger.offer(kind, need) is not None:
+            why = standing.calendar.closed(kind, spec, entry.job_class)
             if why is not None:
                 shut[kind] = why
     return shut

@@ -69,12 +69,13 @@ class _Walk:
         worth: list[NodeId] = []
         for node_id, placements in by_node(victim.placements).items():
             room = self._ledger.rooms.get(node_id)
-            if room is None or room.group is None or not self._may_use(room):
+            if room is None or not room.is_listed or not self._may_use(room):
                 continue
             self._gone.setdefault(node_id, {})[victim.job.id] = victim
             freed = sum(each.amount.gpu_milli for each in placements)
             before = self._freed_milli.get(node_id)
-            before = room.profile.left_milli if before is None and room.profile else before or 0
+            if before is None:
+                before = sum(state.left_milli for state in room.devices if state is not None)
             self._freed_milli[node_id] = before + freed
             if before + freed >= self._gpu_milli:
                 worth.append(node_id)

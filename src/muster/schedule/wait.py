@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muster.model.job import HeldBy
-from muster.model.plan import ArrayFull, NoEstimate, OverClassLimit, Wait, WaitReason
+from muster.model.plan import NoEstimate, Wait, WaitReason
 from muster.schedule.decide import Turn
 from muster.schedule.estimate import IN_LINE, Expected, Outlook, expected, outlooks
 from muster.schedule.follow import Memory
@@ -57,8 +57,6 @@ class _Line:
     ) -> Expected:
         if type(why) in IN_LINE:
             return NoEstimate.UNBOUNDED if outlook is None else outlook.expected(milli)
-        if isinstance(why, (ArrayFull, OverClassLimit)):
-            return expected(entry, why, self._standing)
         known = self._known.get(why)
         if known is None:
             known = self._known[why] = expected(entry, why, self._standing)
