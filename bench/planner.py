@@ -17,6 +17,7 @@ from bench._cycles import Lap, Run, Stopwatch, median_of, run
 from bench._fleet import GPUS_PER_NODE
 from bench.report import Cell, Row, report
 from bench.world import Size
+from muster.model.gpu import WHOLE_GPU_MILLI
 
 KUBE_SCHEDULER_PODS_PER_S = 100
 SLURM_JOBS_PER_S = 128
@@ -82,6 +83,7 @@ def table(full: Run, parts: Sequence[Run]) -> list[Row]:
         _rate("jobs decided a second", first.jobs, first.plan),
         _rate("jobs decided a second, later", full.later[-1].jobs, later["plan"]),
         *(_cost_row(each) for each in [*parts, full]),
+        _row("GPUs in use after the first plan, %", _gpu_per_cent(full), NONE),
     ]
 
 
@@ -106,14 +108,13 @@ def _micros_each(each: Run) -> float:
 
 def _outcome(full: Run) -> dict[str, Cell]:
     first, last = full.first, full.later[-1]
-    milli = full.size.nodes * GPUS_PER_NODE * 1_000
     found: dict[str, Cell] = {
         "nodes": full.size.nodes,
         "queues": full.size.queues,
         "pending": full.size.pending,
         "first_started": first.started,
         "first_placements": first.placements,
-        "first_gpu_in_use_per_cent": 100 * first.gpu_milli / milli,
+        "first_gpu_in_use_per_cent": _gpu_per_cent(full),
         "first_waiting": len(first.reasons),
         "first_waiting_with_estimate": first.estimated,
         "later_started": last.started,
@@ -122,6 +123,11 @@ def _outcome(full: Run) -> dict[str, Cell]:
     }
     reasons = Counter(first.reasons).most_common()
     return found | {f"first_waits_{reason}": count for reason, count in reasons}
+
+
+def _gpu_per_cent(full: Run) -> float:
+    """So that nobody takes a plan that leaves GPUs idle for a fast one."""
+    return 100 * full.first.gpu_milli / (full.size.nodes * GPUS_PER_NODE * WHOLE_GPU_MILLI)
 
 
 def _row(

@@ -85,7 +85,7 @@ def policies() -> SearchStrategy[Policy]:
             PreemptPolicy,
             by_class=_mostly(),
             reclaim=_mostly(),
-            jobs_per_plan=st.sampled_from((32, 1)),
+            tries=st.sampled_from((16, 1)),
             min_run=st.sampled_from((Duration(0), Duration(10 * MINUTE))),
         ),
         packing=st.sampled_from(Packing),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.model.job import JobState
+from muster.model.explanation import Change, Explanation
 from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import (
     Clear,
@@ -19,6 +19,7 @@ from muster.model.plan import (
 )
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, JobId
+from muster.schedule.explain import explain
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,18 @@ class Outcome:
         sizes = [one for one in self.plan.measures if isinstance(one, Resize) and one.job == job]
         return sum(len(one.placements) for one in sizes)
 
-    def held(self) -> list[str]:
-        """Jobs that nobody has released yet."""
-        jobs = self.snapshot.jobs.values()
-        return self._called({job.id for job in jobs if job.state is JobState.HELD})
+    def explained(self, name: str) -> Explanation:
+        """All there is to say about a job."""
+        return explain(self.snapshot, self.plan, self.names[name])
+
+    def blockers(self, name: str) -> list[str]:
+        """The jobs that are in the way of a job, the most important first."""
+        called = {job: other for other, job in self.names.items()}
+        return [called[job] for job in self.explained(name).blockers]
+
+    def helps(self, name: str) -> list[Change]:
+        """What a job could ask for instead, and start now."""
+        return [one.change for one in self.explained(name).alternatives if one.starts_now]
 
     def _called(self, jobs: set[JobId]) -> list[str]:
         return [name for name, job in self.names.items() if job in jobs]

@@ -139,6 +139,19 @@ def test_a_job_behind_an_endless_one_that_starts_now_has_no_estimate() -> None:
     assert world.plans().expected("second") is NoEstimate.UNBOUNDED
 
 
+def test_all_who_will_fit_when_an_exclusive_job_ends_are_told_so() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.submits("alone", exclusive=True, minutes=60)
+    world.submits("first")
+    world.goes_on()
+    world.submits("second")
+
+    outcome = world.plans()
+
+    assert (outcome.expected("first"), outcome.expected("second")) == (60, 60)
+
+
 def test_an_estimate_takes_into_account_how_long_jobs_ran_already() -> None:
     world = World()
     world.has_nodes("n1", gpus=1)

@@ -252,8 +252,55 @@ def test_a_mig_job_starts_where_it_made_a_whole_gpu_job_leave() -> None:
     assert world.goes_on().started() == ["slice"]
 
 
+def test_a_job_does_not_preempt_the_job_it_follows() -> None:
+    world = world_with_urgent_class()
+    world.runs("server", on="n1", gpus=8)
+    world.submits("client", gpus=4, after="after:server", job_class="urgent")
+
+    assert world.plans().preempted() == []
+
+
+def test_an_exclusive_job_starts_where_it_made_another_leave() -> None:
+    world = world_with_urgent_class()
+    world.runs("train", on="n1", gpus=1)
+    world.submits("alone", exclusive=True, job_class="urgent")
+
+    cleared = world.goes_on().cleared()
+
+    assert cleared == ["alone"]
+    assert world.goes_on().started() == ["alone"]
+
+
+def test_what_a_victim_still_holds_counts_against_its_queue() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n2", gpus=2)
+    world.has_queue("nlp", limit=8)
+    world.runs("train", on="n1", gpus=8, queue="nlp")
+    world.submits("inference", gpus=8, job_class="urgent")
+    world.submits("more", gpus=2, queue="nlp")
+
+    outcome = world.plans()
+
+    assert outcome.cleared() == ["inference"]
+    assert outcome.waiting() == ["more"]
+
+
+def test_a_victim_that_still_stops_counts_as_a_job_of_its_queue() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n2", gpus=2)
+    world.has_queue("nlp", max_jobs=1)
+    world.runs("train", on="n1", gpus=8, queue="nlp")
+    world.submits("inference", gpus=8, job_class="urgent")
+    world.submits("more", gpus=2, queue="nlp")
+
+    outcome = world.plans()
+
+    assert outcome.cleared() == ["inference"]
+    assert outcome.waiting() == ["more"]
+
+
 def test_few_jobs_may_ask_for_room_in_one_plan() -> None:
-    world = world_with_urgent_class(Policy(preempt=PreemptPolicy(jobs_per_plan=1)))
+    world = world_with_urgent_class(Policy(preempt=PreemptPolicy(tries=1)))
     world.runs_many("train", 2, on="n1", gpus=4)
     world.submits_many("inference", 2, gpus=4, job_class="urgent")
 

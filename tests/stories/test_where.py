@@ -212,6 +212,15 @@ def test_nobody_joins_an_exclusive_job() -> None:
     assert world.plans().waiting() == ["late"]
 
 
+def test_not_even_a_job_without_gpus_joins_an_exclusive_job() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.submits("alone", exclusive=True)
+    world.submits("small", gpus=0, cpu=1)
+
+    assert world.plans().started() == ["alone"]
+
+
 def test_tasks_of_an_exclusive_job_may_share_a_node_with_each_other() -> None:
     world = World()
     world.has_nodes("n1")

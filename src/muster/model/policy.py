@@ -50,8 +50,8 @@ class PreemptPolicy(Value, gc=False):
 
     by_class: bool = True
     reclaim: bool = True
-    tries: int = 16
-    candidates: int = 2_000
+    tries: int = 8
+    candidates: int = 1_000
     min_run: Duration = Duration(0)
     restart_cost: Duration = Duration(60_000)
 

@@ -22,7 +22,7 @@ from muster.model.value import (
     PoolName,
     QueuePath,
 )
-from muster.schedule.quota import Portion, Quotas, portion_of
+from muster.schedule.quota import Change, Portion, Quotas, portion_of
 from muster.schedule.share import Shares, dominant_milli
 
 
@@ -30,6 +30,7 @@ class Holding(NamedTuple):
     """One job that holds something, until when at the latest.
 
     since is when the work began that would be lost: at its start or its last checkpoint.
+    victims have still to leave; of what they count for, the job's claim counts only the rest.
     """
 
     job: Job
@@ -39,6 +40,7 @@ class Holding(NamedTuple):
     ends_at: Instant
     gpu_milli: int
     since: Instant
+    victims: "tuple[Holding, ...]" = ()
 
     @property
     def spec(self) -> JobSpec:
@@ -129,17 +131,19 @@ class Books:
     def _count(self, holding: Holding, sign: int) -> None:
         spec = holding.spec
         is_active = holding.job.state is not JobState.SUSPENDED
-        self.quotas.add(spec.queue, holding.portions, jobs=int(is_active), sign=sign)
+        change = Change(spec.queue, holding.portions, jobs=int(is_active))
+        victims = [Change(each.spec.queue, each.portions, jobs=1) for each in holding.victims]
+        self.quotas.add(change, victims, sign=sign)
         self.shares.hold(self.shares.leaf(spec.queue, spec.user), sign * holding.milli)
         if spec.array is not None and is_active:
             self.in_array[spec.array.array] += sign
-        total = NOTHING
-        for portion in holding.portions:
-            total += portion.amount
+        total = _total(holding)
         for side, whose in (("user", spec.user), ("queue", spec.queue)):
             key = (spec.job_class, side, whose)
-            self._amount_by_side[key] = self._amount_by_side.get(key, NOTHING) + total * sign
-            self._jobs_by_side[key] += sign * is_active
+            leaving = [each for each in holding.victims if key in _sides(each.spec)]
+            rest = _rest(total, leaving) if leaving else total
+            self._amount_by_side[key] = self._amount_by_side.get(key, NOTHING) + rest * sign
+            self._jobs_by_side[key] += sign * max(0, is_active - len(leaving))
             beside = self.by_class_side.setdefault(key, {})
             if sign > 0:
                 beside[holding.job.id] = holding
@@ -154,6 +158,30 @@ def _loss_key(holding: Holding) -> LossKey:
 
 def _latest_first(holding: Holding) -> tuple[int, int, Holding]:
     return (-holding.since, -holding.job.id, holding)
+
+
+def _sides(spec: JobSpec) -> tuple[ClassSide, ClassSide]:
+    return (
+        (spec.job_class, "user", spec.user),
+        (spec.job_class, "queue", spec.queue),
+    )
+
+
+def _total(holding: Holding) -> Resources:
+    total = NOTHING
+    for portion in holding.portions:
+        total += portion.amount
+    return total
+
+
+def _rest(total: Resources, leaving: list[Holding]) -> Resources:
+    for each in leaving:
+        total -= _total(each)
+    return Resources(
+        cpu_milli=max(0, total.cpu_milli),
+        memory_mib=max(0, total.memory_mib),
+        gpu_milli=max(0, total.gpu_milli),
+    )
 
 
 def whole(nodes: Mapping[NodeId, Node]) -> Resources:

@@ -1,10 +1,12 @@
 """Time: how long a job may run where, and which reservations are in its way."""
 
+from bisect import bisect_left
+
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Pool
 from muster.model.job import JobSpec
 from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
 from muster.model.policy import Policy
-from muster.model.queue import JobClass, is_within
+from muster.model.queue import JobClass, is_within, lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, QueuePath
 from muster.schedule.index import Kind
@@ -35,8 +37,26 @@ class Calendar:
             for each in snapshot.reservations
             if isinstance(each, AmountReserved) and each.ends_at > snapshot.now
         ]
+        self._for_queues = frozenset(
+            each.for_queue
+            for each in snapshot.reservations
+            if isinstance(each, NodesReserved) and each.for_queue is not None
+        )
+        self._thresholds = _thresholds(snapshot)
         self._capacity = {each.pool: _gpu_milli(snapshot, each.pool) for each in self._amounts}
         self._outside = {each.name: 0 for each in self._amounts}
+
+    def bucket(self, spec: JobSpec) -> int | None:
+        """Jobs with limits in one bucket are in nobody's way who the others are not."""
+        if spec.time_limit is None:
+            return None
+        return bisect_left(self._thresholds, spec.time_limit)
+
+    def guests(self, queue: QueuePath) -> tuple[QueuePath, ...]:
+        """The queues, this one or above, for which nodes are reserved."""
+        if not self._for_queues:
+            return ()
+        return tuple(each for each in lineage(queue) if each in self._for_queues)
 
     @property
     def has_amounts(self) -> bool:
@@ -79,6 +99,18 @@ class Calendar:
 
     def _is_outside(self, each: AmountReserved, queue: QueuePath, limit: int) -> bool:
         return not is_within(queue, each.for_queue) and each.begins_at < self._now + limit
+
+
+def _thresholds(snapshot: Snapshot) -> list[int]:
+    """The lengths of time at which a longer job begins to collide with something."""
+    begins = [
+        each.begins_at - snapshot.now
+        for each in snapshot.reservations
+        if isinstance(each, NodesReserved)
+    ]
+    pools = [each.max_time for each in snapshot.pools.values() if each.max_time is not None]
+    classes = [each.max_time for each in snapshot.classes.values() if each.max_time is not None]
+    return sorted({*begins, *pools, *classes})
 
 
 def _gpu_milli(snapshot: Snapshot, pool: str) -> int:

@@ -39,16 +39,22 @@ class Turn:
         self.dates: dict[JobId, Instant] = {}
         self.preempted: list[Preempt] = []
 
-    def is_settled(self, entry: Entry) -> bool:
-        """Is it known without looking that the job finds no room?"""
+    def passes_over(self, entry: Entry) -> bool:
+        """Is it plain without a closer look that the job cannot start? Then its reason is noted."""
+        if entry.is_special or entry.is_gated:
+            return False
         shape = entry.shape
-        return (
-            shape.blocked_in == self._number
-            and entry.limit_ms >= shape.blocked_ms
-            and not self._promises_left
-            and not entry.is_gated
-            and not self._may_clear(entry)
-        )
+        if shape.blocked_in == self._number and entry.limit_ms >= shape.blocked_ms:
+            return not self._promises_left and not self._may_clear(entry)
+        quotas, queue = self._standing.books.quotas, entry.lane.queue
+        why = quotas.too_many_jobs(queue) or quotas.too_much(queue, shape.least_gpu_milli)
+        if why is None and entry.is_capped:
+            why = self._standing.books.over_class_limit(
+                entry.job.spec, entry.job_class, shape.least
+            )
+        if why is not None:
+            self.reasons[entry.id] = why
+        return why is not None
 
     def take(self, entry: Entry) -> None:
         """Decide about one job."""
@@ -147,7 +153,9 @@ class Turn:
         if not self._clearings_left:
             return False
         spec = entry.job.spec
-        return (entry.shape, spec.job_class, spec.queue) not in self._hopeless
+        if (entry.shape, spec.job_class, spec.queue) in self._hopeless:
+            return False
+        return bool(entry.job_class.preempts) or self._standing.is_own(entry)
 
     def _clear(self, entry: Entry) -> Clear | None:
         if not self._may_clear(entry):
@@ -169,17 +177,13 @@ class Turn:
         job, placed = entry.job, found.placed
         measures = [preemption(each, job.id, self._standing) for each in found.victims]
         self.preempted += measures
-        for victim in found.victims:
-            hold = self._memory.hold(victim.job.id)
-            assert hold is not None
-            self._memory.change(victim.job.id, hold._replace(is_counted=False))
         until = Instant(self._standing.now + max(measure.grace for measure in measures))
-        hold = Hold(job, placed.placements, is_suspended=False, is_counted=True, ends_at=until)
-        self._memory.change(job.id, hold)
+        victims = tuple(victim.job.id for victim in found.victims)
+        self._memory.change(job.id, Hold(job, placed.placements, until, victims=victims))
         return Clear(
             job=job.id,
             cluster=placed.cluster,
             placements=placed.placements,
-            victims=tuple(victim.job.id for victim in found.victims),
+            victims=victims,
             until=until,
         )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from muster.model.policy import Packing
 from muster.schedule.index import Group, Kind, Room
 from muster.schedule.ledger import Ledger, Seat
-from muster.schedule.needs import Need, Offer, Tier
+from muster.schedule.needs import Need, Offer, Shut, Tier
 from muster.schedule.profiles import GpuNeed, Profile, Taking
 
 MOST_CPU = 1 << 60
@@ -20,7 +20,7 @@ MOST_CPU = 1 << 60
 
 
 class Bounds(NamedTuple):
-    """What a search must leave out: kinds that are closed to the job, rooms it may not have."""
+    """What a search must leave out: what its queue may not have more of, rooms it may not have."""
 
     closed: frozenset[tuple[Kind, GpuNeed | None]] = frozenset()
     allows: Callable[[Room], bool] | None = None
@@ -37,11 +37,12 @@ model; then what is taken, and the free CPU to aim at.
 class Finder:
     """Looks for one need among the kinds of one tier."""
 
-    __slots__ = ("_born", "_heap", "_inside", "_ledger", "_need", "_read", "_tier")
+    __slots__ = ("_born", "_heap", "_inside", "_ledger", "_need", "_read", "_shut", "_tier")
 
-    def __init__(self, need: Need, tier: Tier, ledger: Ledger) -> None:
+    def __init__(self, need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> None:
         self._need = need
         self._tier = tier
+        self._shut = shut
         self._ledger = ledger
         self._heap: list[_Merit] = []
         self._inside: set[Group] = set()
@@ -87,7 +88,7 @@ class Finder:
 
     def _judge(self, group: Group) -> None:
         offer = self._ledger.offer(group.kind, self._need)
-        if offer is None or offer.tier != self._tier:
+        if offer is None or offer.tier != self._tier or group.kind in self._shut:
             return
         floors, level = self._ledger.score.floors, group.level
         if level + 1 < len(floors) and floors[level + 1] <= self._need.cpu_milli:

@@ -4,7 +4,6 @@ What is remembered decides how long a plan takes, never what is in it:
 after any history, everything here is as if it had been made from the newest snapshot alone.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
@@ -30,14 +29,14 @@ LONGEST_LOG = 1_000_000
 
 
 class Hold(NamedTuple):
-    """What the snapshot says one job holds. One that makes room for a claim is not counted."""
+    """What the snapshot says one job holds; for a claim, also who has still to leave."""
 
     job: Job
     placements: tuple[Placement, ...]
-    is_suspended: bool
-    is_counted: bool
     ends_at: Instant
+    is_suspended: bool = False
     since: Instant = Instant(0)
+    victims: tuple[JobId, ...] = ()
 
 
 class Memory:
@@ -53,7 +52,7 @@ class Memory:
         self.sociable: set[JobId] = set()
         self.elastic: set[JobId] = set()
         self._holds: dict[JobId, Hold] = {}
-        self._victims: Counter[JobId] = Counter()
+        self._claimants: dict[JobId, JobId] = {}
         self._unsure: set[JobId] = set()
         self._before: Snapshot | None = None
 
@@ -82,12 +81,12 @@ class Memory:
         for job_id in sorted(changed):
             self._follow_job(old.jobs.get(job_id), snapshot.jobs.get(job_id))
         changed |= _changed(old.allocations, snapshot.allocations) | self._unsure
-        self._follow_holds(changed, old, snapshot)
+        self._follow_holds(changed, snapshot)
         self._unsure = set()
 
     def start(self, job: Job, placements: tuple[Placement, ...], ends_at: Instant) -> None:
         """The plan gave a job its room; whether it came to that, the next snapshot will tell."""
-        hold = Hold(job, placements, is_suspended=False, is_counted=True, ends_at=ends_at)
+        hold = Hold(job, placements, ends_at)
         self.ledger.occupy(job.id, placements, _tenant(hold))
         self.books.open(self._holding(hold))
         self._note(job.id, hold)
@@ -119,7 +118,7 @@ class Memory:
                 neighbours.add(holding.spec, holding.placements)
             for portion in holding.portions:
                 calendar.note(holding.spec.queue, portion, holding.ends_at)
-        return Standing(snapshot, self.policy, self.ledger, books, calendar, neighbours)
+        return Standing(snapshot, self.policy, self.ledger, books, calendar, neighbours, {})
 
     def _has_to_tell(self, calendar: Calendar) -> bool:
         return calendar.has_amounts or bool(self.roster.sociable or self.sociable)
@@ -163,20 +162,13 @@ class Memory:
         elif new.state in (JobState.PENDING, JobState.SUSPENDED):
             self.roster.add(new, self.books.shares)
 
-    def _follow_holds(self, changed: set[JobId], old: Snapshot, new: Snapshot) -> None:
-        """What each job holds. Jobs that make room for a claim hold room but count no more."""
-        for snapshot, sign in ((old, -1), (new, 1)):
-            for job_id in changed & snapshot.jobs.keys():
-                victims = _victims(snapshot.jobs[job_id])
-                self._victims.update({victim: sign for victim in victims})
-        named = {
-            victim
-            for snapshot in (old, new)
-            for job_id in changed & snapshot.jobs.keys()
-            for victim in _victims(snapshot.jobs[job_id])
-        }
+    def _follow_holds(self, changed: set[JobId], new: Snapshot) -> None:
+        """What each job holds; those with a claim last, because it is measured by who has to leave."""
+        claimants = {
+            self._claimants[each] for each in changed if each in self._claimants
+        } | {each for each in changed if _has_claim(new.jobs.get(each))}
         unsettled: dict[NodeId, Room] = {}
-        for job_id in sorted(changed | named):
+        for job_id in (*sorted(changed - claimants), *sorted(claimants)):
             self._follow_hold(job_id, self._hold(job_id, new), unsettled)
         for _, room in sorted(unsettled.items()):
             self.ledger.settle(room)
@@ -191,18 +183,21 @@ class Memory:
         if new is not None and (old is None or not _same_room(old, new)):
             for room in self.ledger.occupy(job_id, new.placements, _tenant(new)):
                 unsettled[room.node.id] = room
-        if old is not None and old.is_counted:
+        if old is not None:
             self.books.close(job_id)
-        if new is not None and new.is_counted:
+        if new is not None:
             self.books.open(self._holding(new))
         self._note(job_id, new)
 
     def _note(self, job_id: JobId, hold: Hold | None) -> None:
-        self._holds.pop(job_id, None)
+        old = self._holds.pop(job_id, None)
+        for victim in () if old is None else old.victims:
+            self._claimants.pop(victim, None)
         self.sociable.discard(job_id)
         self.elastic.discard(job_id)
         if hold is not None:
             self._holds[job_id] = hold
+            self._claimants.update(dict.fromkeys(hold.victims, job_id))
             if is_sociable(hold.job.spec):
                 self.sociable.add(job_id)
             if is_elastic(hold.job.spec):
@@ -212,25 +207,35 @@ class Memory:
         job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
         if job is None:
             return None
-        if job.state is JobState.PENDING and job.claim is not None:
-            until = job.claim.until
-            return Hold(job, job.claim.placements, False, is_counted=True, ends_at=until)
+        if _has_claim(job) and job.claim is not None:
+            left = tuple(each for each in job.claim.victims if holds_room(snapshot.jobs.get(each)))
+            return Hold(job, job.claim.placements, job.claim.until, victims=left)
         if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
             return None
         since = allocation.placed_at if allocation.started_at is None else allocation.started_at
-        ends_at = _ends_at(job, allocation.placements, since, snapshot, self.policy)
-        is_counted = job_id not in self._victims or not self._victims[job_id]
-        is_suspended = job.state is JobState.SUSPENDED
-        began = Instant(max(allocation.started_at or 0, allocation.checkpointed_at or 0))
-        return Hold(job, allocation.placements, is_suspended, is_counted, ends_at, began)
+        return Hold(
+            job,
+            allocation.placements,
+            _ends_at(job, allocation.placements, since, snapshot, self.policy),
+            is_suspended=job.state is JobState.SUSPENDED,
+            since=Instant(max(allocation.started_at or 0, allocation.checkpointed_at or 0)),
+        )
 
     def _holding(self, hold: Hold) -> Holding:
         nodes = {} if self._before is None else self._before.nodes
         portions = portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
         milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
         gpu_milli = sum(each.amount.gpu_milli for each in portions)
+        holdings = self.books.holdings
         return Holding(
-            hold.job, hold.placements, portions, milli, hold.ends_at, gpu_milli, hold.since
+            hold.job,
+            hold.placements,
+            portions,
+            milli,
+            hold.ends_at,
+            gpu_milli,
+            hold.since,
+            tuple(holdings[each] for each in hold.victims if each in holdings),
         )
 
     def _leaf(self, job: Job) -> Branch:
@@ -260,9 +265,13 @@ def _size(node: Node | None) -> tuple[int, int, int] | None:
     return None if node is None else (node.cpu_milli, node.memory_mib, len(node.devices))
 
 
-def _victims(job: Job) -> tuple[JobId, ...]:
-    is_claiming = job.state is JobState.PENDING and job.claim is not None
-    return job.claim.victims if is_claiming and job.claim is not None else ()
+def _has_claim(job: Job | None) -> bool:
+    return job is not None and job.state is JobState.PENDING and job.claim is not None
+
+
+def holds_room(job: Job | None) -> bool:
+    """Does the job still have all that its allocation names?"""
+    return job is not None and job.state in HOLDING
 
 
 def _same_room(old: Hold, new: Hold) -> bool:

@@ -6,7 +6,7 @@ from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
 from muster.schedule.index import Room
 from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option, Tier, tasks_on_host
+from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
 
 Domain = tuple[str, ...]
 Share = tuple[Room, int]
@@ -21,13 +21,13 @@ class Table:
         need: Need,
         tier: Tier,
         option: Option,
+        shut: Shut,
         ledger: Ledger,
-        *,
-        is_filled: bool = True,
     ) -> None:
         self._need = need
         self._tier = tier
         self._option = option
+        self._shut = shut
         self._ledger = ledger
         self._levels = next(
             (kind.pool.levels for kind in ledger.kinds.values() if kind.pool.name == option.pool),
@@ -38,15 +38,20 @@ class Table:
         # One dictionary for each level, coarsest first; level 0 is the whole pool: ().
         self._sums: list[dict[Domain, int]] = [{} for _ in range(len(self._levels) + 1)]
         self._rooms: list[dict[Domain, dict[NodeId, Room]]] = [{} for _ in self._sums]
-        for kind in ledger.kinds.values() if is_filled else ():
-            if ledger.offer(kind, need) is not None:
+        self._read = 0
+
+    def fill(self) -> "Table":
+        """Look at every room."""
+        for kind in self._ledger.kinds.values():
+            if self._ledger.offer(kind, self._need) is not None:
                 for room in kind.rooms.values():
                     self._note(room)
-        self._read = len(ledger.index.moved)
+        self._read = len(self._ledger.index.moved)
+        return self
 
     def among(self, allows: Callable[[Room], bool]) -> "Table":
         """The same, counting only the rooms that a job may have."""
-        table = Table(self._need, self._tier, self._option, self._ledger, is_filled=False)
+        table = Table(self._need, self._tier, self._option, self._shut, self._ledger)
         for node, fit in self._fits.items():
             room = self._ledger.rooms.get(node)
             if fit and room is not None and allows(room):
@@ -168,7 +173,7 @@ class Table:
 
     def _fit(self, room: Room) -> int:
         need, kind, gpus = self._need, room.kind, self._option.gpus
-        if not room.is_listed or kind.pool.name != self._option.pool:
+        if not room.is_listed or kind.pool.name != self._option.pool or kind in self._shut:
             return 0
         offer = self._ledger.offer(kind, need)
         if offer is None or offer.tier != self._tier or gpus not in offer.gpus:

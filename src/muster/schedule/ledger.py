@@ -68,6 +68,7 @@ class Ledger:
         self.kinds: dict[str, Kind] = {}
         self.timed_kinds: dict[str, Kind] = {}
         self.kinds_version = 0
+        self.nodes_version = 0
         self.label_keys = label_keys(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
@@ -81,6 +82,7 @@ class Ledger:
 
     def set_node(self, node: Node) -> None:
         """A node came or changed; those who are there stay."""
+        self.nodes_version += 1
         tenants = self._drop(node.id)
         room = Room(node, self._kind(node))
         room.tenants = tenants

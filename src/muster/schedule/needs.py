@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_TASKS = 1 << 20
 """More tasks than any node is asked to hold."""
 
+Shut = frozenset["Kind"]
+"""Kinds of node that are closed to a job for the time it takes; usually none."""
+
 Tier = tuple[int, int, int, int, str]
 """Where to look first: place among named pools and clusters, price, cluster order, cluster name."""
 
@@ -52,6 +55,7 @@ class Need:
 
     __slots__ = (
         "amounts",
+        "at_most",
         "clusters",
         "cpu_milli",
         "each",
@@ -86,13 +90,14 @@ class Need:
         self.spot = key.spot
         self.is_picky = _is_picky(key.where)
         self.offers: dict[Kind, Offer | None] = {}
-        self.finders: dict[Tier, Finder] = {}
+        self.finders: dict[tuple[Tier, Shut], Finder] = {}
         self.forecasts: dict[Option, Forecast] = {}
-        self.tables: dict[Option, Table] = {}
+        self.tables: dict[tuple[Option, Shut], Table] = {}
         self.amounts: dict[GpuNeed | None, Resources] = {}
         self.tiers: list[Tier] = []
         self.options: dict[Tier, list[Option]] = {}
         self.kinds_seen = 0
+        self.at_most = (-1, 0)
 
 
     def amount(self, gpus: GpuNeed | None) -> Resources:

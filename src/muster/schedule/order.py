@@ -10,9 +10,8 @@ from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
 from typing import NamedTuple
 
-from muster.model.queue import Meter
-from muster.model.value import Instant, JobId, QueuePath
-from muster.schedule.quota import Line, Quotas
+from muster.model.value import Instant, JobId
+from muster.schedule.quota import Quotas
 from muster.schedule.roster import Entry, Lane, Roster
 from muster.schedule.share import Shares
 
@@ -37,24 +36,23 @@ class Order:
         self._shares = shares
         self._quotas = quotas
         self._weight = fair_share_weight
-        self._lines: dict[QueuePath, list[Line]] = {}
 
     def in_turn(
-        self, lanes: Iterable[Lane], is_settled: Callable[[Entry], bool]
+        self, lanes: Iterable[Lane], passes_over: Callable[[Entry], bool]
     ) -> Iterator[Entry]:
         """Jobs as their turn comes, without those that need not be looked at any more."""
-        heap = [turn for lane in lanes if (turn := self._next(lane, 0, is_settled)) is not None]
+        heap = [turn for lane in lanes if (turn := self._next(lane, 0, passes_over)) is not None]
         heapify(heap)
         while heap:
             turn = heap[0]
-            again = self._next(turn.entry.lane, turn.place, is_settled)
+            again = self._next(turn.entry.lane, turn.place, passes_over)
             if again is None:
                 heappop(heap)
             elif again.job != turn.job or again.late > turn.late:
                 heapreplace(heap, again)
             else:
                 yield turn.entry
-                after = self._next(turn.entry.lane, turn.place + 1, is_settled)
+                after = self._next(turn.entry.lane, turn.place + 1, passes_over)
                 heapreplace(heap, after) if after is not None else heappop(heap)
 
     def settled(self, roster: Roster) -> list[Entry]:
@@ -69,37 +67,15 @@ class Order:
         return line
 
     def _next(
-        self, lane: Lane, place: int, is_settled: Callable[[Entry], bool]
+        self, lane: Lane, place: int, passes_over: Callable[[Entry], bool]
     ) -> _Turn | None:
         entries = lane.entries
-        while place < len(entries) and is_settled(entries[place]):
+        while place < len(entries) and passes_over(entries[place]):
             place += 1
         if place == len(entries):
             return None
         entry = entries[place]
         key = entry.merit + self._weight * self._shares.factor(lane.leaf)
-        if self._is_own(entry):
+        if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
         return _Turn(-key, entry.rank[1], entry.id, place, entry)
-
-    def _is_own(self, entry: Entry) -> bool:
-        """Would the nearest queue that has a guarantee still be within it?"""
-        lines = self._guaranteed(entry.lane.queue)
-        asked = entry.shape.amount.gpu_milli
-        return any(line.used + asked <= line.guaranteed for line in lines) if asked else False
-
-    def _guaranteed(self, path: QueuePath) -> list[Line]:
-        known = self._lines.get(path)
-        if known is None:
-            known = self._lines[path] = self._find_guaranteed(path)
-        return known
-
-    def _find_guaranteed(self, path: QueuePath) -> list[Line]:
-        account = self._quotas.accounts.get(path)
-        for each in () if account is None else account.above:
-            lines = [
-                line for line in each.lines if line.guaranteed and line.scope.meter is Meter.GPU
-            ]
-            if lines:
-                return lines
-        return []

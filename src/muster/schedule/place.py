@@ -12,7 +12,7 @@ from muster.schedule.index import Room
 from muster.schedule.ledger import Seat
 from muster.schedule.needs import Option, Tier
 from muster.schedule.profiles import GpuNeed
-from muster.schedule.quota import Portion
+from muster.schedule.quota import Portion, is_everywhere
 from muster.schedule.roster import Entry
 from muster.schedule.search import Search, Standing, at_most, clusters, tiers
 
@@ -141,6 +141,8 @@ def _place_one(
             _seal(search, task.room)
             return _GroupPlaced(_placements(search.group, search.need.amount(gpus), [task]), portion)
         why = refusal
+        if is_everywhere(refusal):
+            return refusal
         bounds = bounds._replace(closed=bounds.closed | search.alike(pool, gpus))
 
 

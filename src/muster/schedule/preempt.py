@@ -33,7 +33,7 @@ def clearing(
         willing = [
             victim
             for victim in _cheapest(rights, standing, least_milli)
-            if victim.job.id not in spared and rights.may_take(victim)
+            if victim.job.id not in spared and rights.likes(victim)
         ]
         found = _rehearsed(entry, standing, rights, willing)
         if found is not None:

@@ -7,7 +7,7 @@ from muster.model.amounts import capacity_of, covers, resolved
 from muster.model.cluster import Node
 from muster.model.gpu import Mig
 from muster.model.plan import BorrowedOut, OverLimit, TooManyJobs, WaitReason
-from muster.model.queue import Meter, Queue, Quota, Scope, lineage
+from muster.model.queue import Meter, Queue, Quota, Scope, is_within, lineage
 from muster.model.resources import Resources
 from muster.model.value import GpuModel, PoolName, QueuePath
 
@@ -39,13 +39,25 @@ class Portion(NamedTuple):
 class Line:
     """One line of a queue's quota in plain numbers, and what its subtree uses of it."""
 
-    __slots__ = ("ceiling", "guaranteed", "kept", "limit", "path", "quota", "scope", "used")
+    __slots__ = (
+        "ceiling",
+        "guaranteed",
+        "kept",
+        "leaving",
+        "limit",
+        "path",
+        "quota",
+        "scope",
+        "used",
+    )
 
     def __init__(self, path: QueuePath, quota: Quota) -> None:
         self.path = path
         self.quota = quota
         self.scope = quota.scope
         self.used = 0
+        # Of what is used, what victims of claims will give back.
+        self.leaving = 0
         self.guaranteed = 0
         self.limit = WITHOUT_END
         self.ceiling = WITHOUT_END
@@ -66,14 +78,30 @@ class Line:
 class Account:
     """One queue: its own lines, the queues above it, and how many jobs its subtree runs."""
 
-    __slots__ = ("above", "jobs", "lines", "lines_by_place", "path", "queue")
+    __slots__ = (
+        "above",
+        "counted",
+        "gpu_lines",
+        "jobs",
+        "keeps",
+        "lines",
+        "lines_by_place",
+        "own_lines",
+        "path",
+        "queue",
+    )
 
     def __init__(self, queue: Queue, lines: list[Line]) -> None:
         self.queue = queue
         self.path = queue.path
         self.lines = lines
         self.above: tuple[Account, ...] = ()
+        # What bounds the whole queue whatever its jobs ask for, here and above.
+        self.gpu_lines: tuple[Line, ...] = ()
+        self.counted: tuple[Account, ...] = ()
         self.jobs = 0
+        self.keeps = False
+        self.own_lines: tuple[Line, ...] = ()
         self.lines_by_place: dict[tuple[PoolName, GpuModel | None], list[Line]] = {}
 
     def lines_at(self, pool: PoolName, model: GpuModel | None) -> list[Line]:
@@ -89,6 +117,14 @@ class Account:
         return known
 
 
+class Change(NamedTuple):
+    """What one job of a queue holds."""
+
+    path: QueuePath
+    portions: Sequence[Portion]
+    jobs: int
+
+
 class Quotas:
     """All accounts, and for scopes where somebody keeps part of his guarantee, the whole scope."""
 
@@ -101,6 +137,21 @@ class Quotas:
         for path, account in self.accounts.items():
             account.above = tuple(
                 self.accounts[each] for each in lineage(path) if each in self.accounts
+            )
+        for account in self.accounts.values():
+            account.keeps = any(
+                line.quota.lend_limit is not None for each in account.above for line in each.lines
+            )
+            account.counted = tuple(
+                each for each in account.above if each.queue.max_jobs is not None
+            )
+            guarantees = (
+                tuple(line for line in each.lines if _guarantees_gpus(line))
+                for each in account.above
+            )
+            account.own_lines = next((lines for lines in guarantees if lines), ())
+            account.gpu_lines = tuple(
+                line for each in account.above for line in each.lines if _bounds_all_gpus(line)
             )
         lines = [line for account in self.accounts.values() for line in account.lines]
         kept = {line.scope for line in lines if line.quota.lend_limit is not None}
@@ -124,21 +175,50 @@ class Quotas:
             for scope in self._kept_scopes:
                 self._recount_kept(self.accounts[path], scope)
 
-    def add(self, path: QueuePath, portions: Sequence[Portion], *, jobs: int, sign: int) -> None:
-        """Somebody took (sign 1) or gave back (sign -1) this much."""
-        account = self.accounts.get(path)
-        for portion in portions:
+    def add(self, change: "Change", victims: Sequence["Change"], *, sign: int) -> None:
+        """Somebody takes (sign 1) or gives back (sign -1) this much.
+
+        A claim's victims count until they are gone; of the claim, only what exceeds them does.
+        """
+        account = self.accounts.get(change.path)
+        taken = self._measured(change)
+        leaving: dict[Line | Scope, int] = {}
+        for victim in victims:
+            for counter, amount in self._measured(victim).items():
+                leaving[counter] = leaving.get(counter, 0) + amount
+        for counter, amount in leaving.items():
+            if isinstance(counter, Line):
+                counter.leaving += sign * amount
+        for counter, amount in taken.items():
+            rest = max(0, amount - leaving.get(counter, 0)) if leaving else amount
+            if isinstance(counter, Line):
+                counter.used += sign * rest
+            else:
+                self._total_used[counter] += sign * rest
+        if account is not None:
+            self._add_jobs(account, change.jobs, victims, sign)
+
+    def _measured(self, change: "Change") -> dict["Line | Scope", int]:
+        """How much of what each line, and each scope that is watched as a whole, counts."""
+        account = self.accounts.get(change.path)
+        found: dict[Line | Scope, int] = {}
+        for portion in change.portions:
+            for line in () if account is None else account.lines_at(portion.pool, portion.model):
+                found[line] = found.get(line, 0) + portion.measured(line.scope)
             for scope in self._kept_scopes:
                 if covers(scope, portion.pool, portion.model):
-                    self._total_used[scope] += sign * portion.measured(scope)
-            if account is not None:
-                for line in account.lines_at(portion.pool, portion.model):
-                    line.used += sign * portion.measured(line.scope)
-                for scope in self._kept_scopes:
-                    self._recount_kept(account, scope)
-        if account is not None:
-            for each in account.above:
-                each.jobs += sign * jobs
+                    found[scope] = found.get(scope, 0) + portion.measured(scope)
+        return found
+
+    def _add_jobs(
+        self, account: Account, jobs: int, victims: Sequence["Change"], sign: int
+    ) -> None:
+        for each in account.above:
+            leaving = sum(is_within(victim.path, each.path) for victim in victims)
+            each.jobs += sign * max(0, jobs - leaving)
+        if account.keeps:
+            for scope in self._kept_scopes:
+                self._recount_kept(account, scope)
 
     def refusal(self, path: QueuePath, portions: Sequence[Portion]) -> WaitReason | None:
         """Why the queue may not have this much more, or None if it may."""
@@ -163,11 +243,31 @@ class Quotas:
 
     def too_many_jobs(self, path: QueuePath) -> TooManyJobs | None:
         """Which queue above (or this one) already runs as many jobs as it may."""
-        for account in self.accounts[path].above:
+        for account in self.accounts[path].counted:
             limit = account.queue.max_jobs
             if limit is not None and account.jobs >= limit:
                 return TooManyJobs(queue=account.path, limit=limit)
         return None
+
+    def too_much(self, path: QueuePath, gpu_milli: int) -> OverLimit | None:
+        """Which queue above (or this one) may not hold so much more GPU, wherever it is."""
+        for line in self.accounts[path].gpu_lines:
+            if line.used + gpu_milli > line.limit:
+                return OverLimit(
+                    queue=line.path,
+                    scope=line.scope,
+                    limit=line.limit,
+                    used=line.used,
+                    asked=gpu_milli,
+                )
+        return None
+
+    def is_own(self, path: QueuePath, gpu_milli: int) -> bool:
+        """Would the nearest queue that has a guarantee of GPUs still be within it?"""
+        account = self.accounts.get(path)
+        if account is None or not gpu_milli:
+            return False
+        return any(line.used + gpu_milli <= line.guaranteed for line in account.own_lines)
 
     def is_within_guarantee(self, account: Account, portions: Sequence[Portion]) -> bool:
         """Would this account's own guarantees, where it has any on GPUs, still cover this?"""
@@ -179,7 +279,9 @@ class Quotas:
     def is_borrowing(self, account: Account, portions: Sequence[Portion]) -> bool:
         """Does this account hold more than its guarantee of what these portions are part of?"""
         covering = _covering(account, portions)
-        return not covering or any(line.used > line.guaranteed for line, _ in covering)
+        return not covering or any(
+            line.used - line.leaving > line.guaranteed for line, _ in covering
+        )
 
     def _kept_refusal(
         self, account: Account, portions: Sequence[Portion]
@@ -220,12 +322,30 @@ class Quotas:
                 self._kept_below[above] = self._kept_below.get(above, 0) + change
 
 
+def is_everywhere(refusal: WaitReason) -> bool:
+    """Would the queue be refused the same in every pool and on every model?"""
+    if not isinstance(refusal, (OverLimit, BorrowedOut)):
+        return False
+    scope = refusal.scope
+    return scope.pool is None and scope.model is None
+
+
 def portion_of(
     pool: PoolName, model: GpuModel | None, amount: Resources, part: object, instances: int
 ) -> Portion:
     """A portion; only MIG instances are counted by profile."""
     profile = part.profile if isinstance(part, Mig) else None
     return Portion(pool, model, amount, profile, instances if profile else 0)
+
+
+def _bounds_all_gpus(line: Line) -> bool:
+    scope = line.scope
+    is_overall = scope.meter is Meter.GPU and scope.pool is None and scope.model is None
+    return is_overall and line.quota.limit is not None
+
+
+def _guarantees_gpus(line: Line) -> bool:
+    return line.scope.meter is Meter.GPU and line.quota.guaranteed != 0
 
 
 def _deepest_first(path: QueuePath) -> tuple[int, QueuePath]:

@@ -1,7 +1,7 @@
 """Jobs that come back to room that is theirs: cleared for them, or left by them while suspended."""
 
 from muster.model.cluster import NodeState
-from muster.model.job import HOLDING, HeldBy, Job
+from muster.model.job import HeldBy
 from muster.model.placement import Placement
 from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
 from muster.model.resources import NOTHING
@@ -28,10 +28,8 @@ def started_on_claim(
     """The job starts on the room that was cleared for it, once all victims are gone."""
     job, claim, hold = entry.job, entry.job.claim, memory.hold(entry.id)
     assert claim is not None and hold is not None
-    jobs = standing.snapshot.jobs
-    left = tuple(each for each in claim.victims if _holds_room(jobs.get(each)))
-    if left:
-        return MakingRoom(victims=left)
+    if hold.victims:
+        return MakingRoom(victims=hold.victims)
     ends_at = max(standing.ends_at(entry, each.pool) for each in claim.placements)
     memory.change(job.id, hold._replace(ends_at=ends_at))
     standing.neighbours.add(job.spec, claim.placements)
@@ -81,10 +79,6 @@ def _is_sound(placement: Placement, entry: Entry, standing: Standing) -> bool:
     if not all(share.device in healthy for share in placement.devices):
         return False
     return standing.calendar.closed(room.kind, entry.job.spec, entry.job_class) is None
-
-
-def _holds_room(victim: Job | None) -> bool:
-    return victim is not None and victim.state in HOLDING
 
 
 def _is_free(room: Room | None, placements: tuple[Placement, ...]) -> bool:

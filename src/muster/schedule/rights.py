@@ -28,6 +28,7 @@ class Rights:
         self._standing = standing
         self._quotas = standing.books.quotas
         self._queue = entry.job.spec.queue
+        self._open: dict[tuple[object, ...], bool] = {}
         self._portions = _likely_portions(entry, standing)
         self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
         self.reclaims = standing.policy.preempt.reclaim and self._has_guarantee()
@@ -40,8 +41,17 @@ class Rights:
 
     def may_take(self, victim: Holding) -> bool:
         """May this job stop that one, as things stand?"""
-        if not is_takeable(victim, self._standing):
-            return False
+        return is_takeable(victim, self._standing) and self._is_open(victim)
+
+    def likes(self, victim: Holding) -> bool:
+        """The same, as things stood when this was first asked about a queue: quick, and a hint."""
+        key = (victim.spec.queue, victim.spec.job_class, victim.portions[0][:2])
+        known = self._open.get(key)
+        if known is None:
+            known = self._open[key] = self._is_open(victim)
+        return known and is_takeable(victim, self._standing)
+
+    def _is_open(self, victim: Holding) -> bool:
         _, his = sides(self._queue, victim.spec.queue)
         if his is not None and not self._is_borrowing(his, victim):
             return False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.plan import NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import OrderWeights
-from muster.model.queue import JobClass, Queue
+from muster.model.queue import Ceiling, JobClass, Queue
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, Instant, JobId, QueuePath, UserName
@@ -36,11 +36,22 @@ class Shape:
     In the plan numbered `blocked_in`, jobs of this shape that run `blocked_ms` or longer find no room.
     """
 
-    __slots__ = ("amount", "blocked_in", "blocked_ms", "groups", "why")
+    __slots__ = (
+        "amount",
+        "blocked_in",
+        "blocked_ms",
+        "groups",
+        "least",
+        "least_gpu_milli",
+        "why",
+    )
 
     def __init__(self, groups: tuple[GroupNeed, ...]) -> None:
         self.groups = groups
         self.amount = _amount(groups)
+        # The least that any job of this shape holds, wherever it lands.
+        self.least = _least(groups)
+        self.least_gpu_milli = self.least.gpu_milli
         self.blocked_in = -1
         self.blocked_ms = 0
         self.why: WaitReason | None = None
@@ -63,7 +74,9 @@ class Entry:
 
     __slots__ = (
         "id",
+        "is_capped",
         "is_gated",
+        "is_special",
         "job",
         "job_class",
         "lane",
@@ -87,6 +100,9 @@ class Entry:
         self.turn = self.rank
         self.problem: WaitReason | None = None
         self.is_gated = _is_gated(job)
+        self.is_capped = job_class.per_user != UNCAPPED or job_class.per_queue != UNCAPPED
+        # These are always looked at: they may hold room already, or cannot be placed at all.
+        self.is_special = job.claim is not None or job.state is JobState.SUSPENDED
 
 
 class Roster:
@@ -126,6 +142,7 @@ class Roster:
             entry.problem = NoSuchClass(job_class=spec.job_class)
         if spec.queue not in self._queues:
             entry.problem = NoSuchQueue(queue=spec.queue)
+        entry.is_special = entry.is_special or entry.problem is not None
         entry.merit = self._merit(job, entry.job_class, shape)
         entry.rank = (-entry.merit, job.submitted_at, job.id)
         return entry
@@ -192,6 +209,7 @@ def is_elastic(spec: JobSpec) -> bool:
     return any(group.fewest < group.count for group in spec.groups)
 
 
+UNCAPPED = Ceiling()
 _UNKNOWN = JobClass(name=ClassName(""))
 
 
@@ -212,6 +230,16 @@ def _amount(groups: tuple[GroupNeed, ...]) -> Resources:
     total = NOTHING
     for group, need in groups:
         total += need.each.amount(None) * group.count
+    return total
+
+
+def _least(groups: tuple[GroupNeed, ...]) -> Resources:
+    total = NOTHING
+    for group, need in groups:
+        each = Resources(
+            cpu_milli=need.cpu_milli, memory_mib=need.memory_mib, gpu_milli=need.gpu_milli
+        )
+        total += each * group.fewest
     return total
 
 

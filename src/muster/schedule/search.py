@@ -1,6 +1,6 @@
 """One job's search: what it may have, where it may look, and what keeps it from there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from muster.model.plan import NoRoom, WaitReason
@@ -31,11 +31,16 @@ class Standing(NamedTuple):
     books: Books
     calendar: Calendar
     neighbours: Neighbours
+    shut: dict[tuple[object, ...], dict[Kind, WaitReason]]
 
     @property
     def now(self) -> Instant:
         """The instant of the snapshot."""
         return self.snapshot.now
+
+    def is_own(self, entry: Entry) -> bool:
+        """Is the job within what is guaranteed to its queue?"""
+        return self.books.quotas.is_own(entry.lane.queue, entry.shape.least_gpu_milli)
 
     def ends_at(self, entry: Entry, pool: PoolName) -> Instant:
         """When the job must have ended if it begins now in this pool."""
@@ -59,24 +64,26 @@ class Search:
 
     def bounds(self) -> Bounds:
         """What a finder must leave out."""
-        return Bounds(self._shut_pairs(), self.allows) if self.shut else Bounds(NONE, self.allows)
+        return Bounds(NONE, self.allows)
 
     def finder(self, tier: Tier) -> Finder:
         """Finds single seats in one tier."""
-        finder = self.need.finders.get(tier)
+        shut = frozenset(self.shut)
+        finder = self.need.finders.get((tier, shut))
         if finder is None:
-            finder = self.need.finders[tier] = Finder(self.need, tier, self.standing.ledger)
+            finder = Finder(self.need, tier, shut, self.standing.ledger)
+            self.need.finders[tier, shut] = finder
         return finder
 
     def table(self, tier: Tier, option: Option) -> Table:
         """Tells how many tasks fit where; kept from search to search."""
-        table = self.need.tables.get(option)
+        shut = frozenset(self.shut)
+        table = self.need.tables.get((option, shut))
         if table is None:
-            table = Table(self.need, tier, option, self.standing.ledger)
-            self.need.tables[option] = table
+            table = Table(self.need, tier, option, shut, self.standing.ledger).fill()
+            self.need.tables[option, shut] = table
         table.catch_up()
-        is_plain = not self.shut and self.allows is None
-        return table if is_plain else table.among(self._allows_room)
+        return table if self.allows is None else table.among(self.allows)
 
     def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
         """What so many tasks come to."""
@@ -105,16 +112,6 @@ class Search:
         kinds = self.standing.ledger.kinds.values()
         return frozenset((kind, gpus) for kind in kinds if kind.pool.name == pool)
 
-    def _allows_room(self, room: Room) -> bool:
-        return room.kind not in self.shut and (self.allows is None or self.allows(room))
-
-    def _shut_pairs(self) -> Closed:
-        ledger = self.standing.ledger
-        offers = ((kind, ledger.offer(kind, self.need)) for kind in self.shut)
-        return frozenset(
-            (kind, gpus) for kind, offer in offers if offer is not None for gpus in offer.gpus
-        )
-
 
 NONE: Closed = frozenset()
 NOTHING_SHUT: dict[Kind, WaitReason] = {}
@@ -141,6 +138,15 @@ def usable_nodes(need: Need, ledger: Ledger) -> int:
 
 def at_most(need: Need, ledger: Ledger) -> int:
     """How many tasks all nodes together would hold if nobody were there."""
+    version, known = need.at_most
+    if version == ledger.nodes_version:
+        return known
+    total = _at_most(need, ledger)
+    need.at_most = (ledger.nodes_version, total)
+    return total
+
+
+def _at_most(need: Need, ledger: Ledger) -> int:
     total = 0
     for kind in ledger.kinds.values():
         offer = ledger.offer(kind, need)
@@ -176,15 +182,27 @@ def _empty_fit(kind: Kind, need: Need, gpus: GpuNeed | None, ledger: Ledger) -> 
 
 def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
     """Kinds that would do but for the time the job takes, and why; usually none."""
-    spec, ledger = entry.job.spec, standing.ledger
+    spec, ledger, calendar = entry.job.spec, standing.ledger, standing.calendar
     is_bounded = spec.deadline is not None or entry.job_class.max_time is not None
     kinds = ledger.kinds if is_bounded else ledger.timed_kinds
     if not kinds:
         return NOTHING_SHUT
+    if spec.deadline is not None:
+        return _find_shut(kinds, entry, need, standing)
+    key = (need, calendar.bucket(spec), spec.job_class, calendar.guests(spec.queue))
+    known = standing.shut.get(key)
+    if known is None:
+        known = standing.shut[key] = _find_shut(kinds, entry, need, standing)
+    return known
+
+
+def _find_shut(
+    kinds: Mapping[str, Kind], entry: Entry, need: Need, standing: Standing
+) -> dict[Kind, WaitReason]:
     shut: dict[Kind, WaitReason] = {}
     for _, kind in sorted(kinds.items()):
-        if ledger.offer(kind, need) is not None:
-            why = standing.calendar.closed(kind, spec, entry.job_class)
+        if standing.ledger.offer(kind, need) is not None:
+            why = standing.calendar.closed(kind, entry.job.spec, entry.job_class)
             if why is not None:
                 shut[kind] = why
     return shut

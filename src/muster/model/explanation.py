@@ -1,0 +1,111 @@
+"""Why a job waits or where it goes, who is in its way, and what would help."""
+
+from muster.model.gpu import Slice
+from muster.model.plan import Decision, NoEstimate
+from muster.model.value import Duration, GpuModel, Instant, JobId, QueuePath, Value
+
+
+class FewerGpus(Value, tag="fewer_gpus", gc=False):
+    """Each task of the group asks for this many GPUs."""
+
+    group: str = "main"
+    gpus: int
+
+
+class FewerTasks(Value, tag="fewer_tasks", gc=False):
+    """The group has this many tasks."""
+
+    group: str = "main"
+    tasks: int
+
+
+class OtherModel(Value, tag="other_model", gc=False):
+    """Tasks that insist on other GPU models take this one."""
+
+    model: GpuModel
+
+
+class AsSlice(Value, tag="as_slice"):
+    """Tasks that ask for one whole GPU take a part of one."""
+
+    slice: Slice
+
+
+class OnSpot(Value, tag="on_spot", gc=False):
+    """The job may run where capacity can be taken away."""
+
+
+class OffSpot(Value, tag="off_spot", gc=False):
+    """The job does not insist on spot capacity."""
+
+
+class NoTopology(Value, tag="no_topology", gc=False):
+    """Tasks would rather stay together, but need not."""
+
+
+class AnyNode(Value, tag="any_node", gc=False):
+    """No rules about nodes and neighbours, but for the taints that are not tolerated."""
+
+
+class AnyPool(Value, tag="any_pool", gc=False):
+    """No pools or clusters are named."""
+
+
+class Shorter(Value, tag="shorter", gc=False):
+    """The job ends earlier."""
+
+    time_limit: Duration
+
+
+class OtherQueue(Value, tag="other_queue", gc=False):
+    """The job goes to another queue that its user may submit to."""
+
+    queue: QueuePath
+
+
+Change = (
+    FewerGpus
+    | FewerTasks
+    | OtherModel
+    | AsSlice
+    | OnSpot
+    | OffSpot
+    | NoTopology
+    | AnyNode
+    | AnyPool
+    | Shorter
+    | OtherQueue
+)
+"""One thing that the request could say differently."""
+
+
+class Alternative(Value):
+    """What would become of the job if its request were changed: found by planning again."""
+
+    change: Change
+    starts_now: bool
+    expected: Instant | NoEstimate
+    text: str
+
+
+class Explanation(Value):
+    """All there is to say about one job of a plan.
+
+    decision: None for a job that the plan had nothing to decide about: it runs, or is about to.
+    blockers: jobs that hold or come before what it waits for; those that matter most come first.
+    expected: when it starts, resumes or, without a decision, did start.
+    alternatives: only those that help; what starts now comes first, then what starts soonest.
+    """
+
+    job: JobId
+    decision: Decision | None
+    text: str
+    blockers: tuple[JobId, ...] = ()
+    expected: Instant | NoEstimate
+    alternatives: tuple[Alternative, ...] = ()
+
+
+class UnknownJob(Value, tag="unknown_job", gc=False):
+    """Nobody has submitted such a job, or it ended long ago."""
+
+    job: JobId

@@ -1,0 +1,161 @@
+"""What would become of a job if it asked for something else: found by planning again."""
+
+from muster.model.explanation import (
+    Alternative,
+    AnyNode,
+    AnyPool,
+    AsSlice,
+    Change,
+    FewerGpus,
+    FewerTasks,
+    NoTopology,
+    OffSpot,
+    OnSpot,
+    OtherModel,
+    OtherQueue,
+    Shorter,
+)
+from muster.model.job import Job, JobSpec, Spot, TaskGroup, Where
+from muster.model.plan import Clear, Decision, NoEstimate, Resume, Start, Wait
+from muster.model.snapshot import Snapshot
+from muster.model.value import Instant, replace
+from muster.schedule.changes import Ladder, ladders
+from muster.schedule.plan import Planner
+from muster.schedule.words import outlook, suggestion
+
+MOST_PLANS = 12
+"""How often one explanation may plan again."""
+
+Expected = Instant | NoEstimate
+
+
+def alternatives(snapshot: Snapshot, wait: Wait, planner: Planner) -> tuple[Alternative, ...]:
+    """The changes that let the job start now, and then those that let it start sooner."""
+    job = snapshot.jobs[wait.job]
+    climbs = [_Climb(ladder, wait.expected) for ladder in ladders(snapshot, job, wait.why)]
+    found: list[Alternative] = []
+    for _ in range(MOST_PLANS):
+        # In turn, so that no ladder uses up the plans before the others had their first.
+        climb = min((each for each in climbs if each.rungs), key=_next_in_turn, default=None)
+        if climb is None:
+            break
+        tried = _alternative(climb.step(), snapshot, job, planner)
+        if climb.notes(tried):
+            found.append(tried)
+    return tuple(sorted(found, key=_soonest_first))
+
+
+def changed(change: Change, spec: JobSpec) -> JobSpec:
+    """The request with that one change."""
+    match change:
+        case FewerGpus() | FewerTasks() | OtherModel() | AsSlice() | NoTopology() | AnyNode():
+            return replace(spec, groups=tuple(_regrouped(change, each) for each in spec.groups))
+        case OnSpot() | OffSpot():
+            return replace(spec, spot=Spot.ALLOWED)
+        case AnyPool():
+            return replace(spec, pools=(), clusters=())
+        case Shorter(time_limit=limit):
+            return replace(spec, time_limit=limit)
+        case OtherQueue(queue=queue):
+            return replace(spec, queue=queue)
+
+
+def expected_by(decision: Decision, now: Instant) -> Expected:
+    """When the job is to start by this decision."""
+    match decision:
+        case Start() | Resume():
+            return now
+        case Clear(until=until):
+            return until
+        case Wait(expected=expected):
+            return expected
+
+
+class _Climb:
+    """The way down one ladder: each rung asks for less, so it must also bring more."""
+
+    def __init__(self, ladder: Ladder, expected: Expected) -> None:
+        self.rungs = list(ladder)
+        self.steps = 0
+        self._best = expected
+
+    def step(self) -> Change:
+        self.steps += 1
+        return self.rungs.pop(0)
+
+    def notes(self, tried: Alternative) -> bool:
+        """Is this better than anything on this ladder before, and than the job as it is?"""
+        if tried.starts_now:
+            self.rungs = []
+            return True
+        if not _is_sooner(tried.expected, self._best):
+            return False
+        self._best = tried.expected
+        return True
+
+
+def _next_in_turn(climb: _Climb) -> int:
+    # `min` takes the first of equals, and so the ladders keep their order.
+    return climb.steps
+
+
+def _alternative(change: Change, snapshot: Snapshot, job: Job, planner: Planner) -> Alternative:
+    # A claim is room for the old request; the new one has to find its own.
+    other = replace(job, spec=changed(change, job.spec), claim=None)
+    again = planner.plan(replace(snapshot, jobs={**snapshot.jobs, job.id: other}))
+    decision = next(each for each in again.decisions if each.job == job.id)
+    starts_now = isinstance(decision, Start)
+    expected = expected_by(decision, snapshot.now)
+    then = "would start now" if starts_now else outlook(expected, snapshot.now)
+    return Alternative(
+        change=change,
+        starts_now=starts_now,
+        expected=expected,
+        text=suggestion(change, job.spec, then),
+    )
+
+
+def _is_sooner(one: Expected, other: Expected) -> bool:
+    if isinstance(one, NoEstimate):
+        return False
+    return isinstance(other, NoEstimate) or one < other
+
+
+def _soonest_first(alternative: Alternative) -> tuple[bool, int]:
+    expected = alternative.expected
+    # Sorting is stable: what starts at the same time stays in the order it was tried.
+    return (not alternative.starts_now, 0 if isinstance(expected, NoEstimate) else expected)
+
+
+def _regrouped(
+    change: FewerGpus | FewerTasks | OtherModel | AsSlice | NoTopology | AnyNode,
+    group: TaskGroup,
+) -> TaskGroup:
+    match change:
+        case FewerGpus() | OtherModel() | AsSlice():
+            return _with_other_gpus(change, group)
+        case FewerTasks(group=name, tasks=tasks):
+            is_named = name == group.name
+            return replace(group, count=tasks, min_count=None) if is_named else group
+        case NoTopology():
+            together = group.together
+            rather = None if together is None else replace(together, required=False)
+            return replace(group, together=rather)
+        case AnyNode():
+            where = group.where
+            return replace(group, where=Where(prefer=where.prefer, tolerate=where.tolerate))
+
+
+def _with_other_gpus(change: FewerGpus | OtherModel | AsSlice, group: TaskGroup) -> TaskGroup:
+    gpus = group.each.gpus
+    if gpus is None:
+        return group
+    match change:
+        case FewerGpus(group=name, gpus=count):
+            other = replace(gpus, count=count) if name == group.name else gpus
+        case OtherModel(model=model):
+            is_other = gpus.models and model not in gpus.models
+            other = replace(gpus, models=(model,)) if is_other else gpus
+        case AsSlice(slice=part):
+            other = replace(gpus, slice=part)
+    return replace(group, each=replace(group.each, gpus=other))

@@ -1,0 +1,164 @@
+"""Who holds, or comes before, what a job waits for."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from muster.model.amounts import measured
+from muster.model.job import HOLDING, HeldBy, Job, JobState
+from muster.model.placement import Placement
+from muster.model.plan import (
+    ArrayFull,
+    Behind,
+    BorrowedOut,
+    Clear,
+    DependsOn,
+    MakingRoom,
+    MissesDeadline,
+    NeverFits,
+    NoRoom,
+    NoSuchClass,
+    NoSuchPool,
+    NoSuchQueue,
+    NotBefore,
+    OverClassLimit,
+    OverLimit,
+    Plan,
+    Reserved,
+    Resume,
+    Start,
+    TooLong,
+    TooManyJobs,
+    WaitingToResume,
+    WaitReason,
+)
+from muster.model.policy import Policy
+from muster.model.queue import is_within
+from muster.model.snapshot import Snapshot
+from muster.model.value import Instant, JobId
+from muster.schedule.books import model_of
+from muster.schedule.calendar import time_limit
+from muster.schedule.leaving import Tenant, in_the_way
+from muster.schedule.quota import WITHOUT_END
+
+MOST = 10
+"""More names than this help nobody."""
+
+
+class Holder(NamedTuple):
+    """A job that holds room, or gets it in this plan, and when it must have left."""
+
+    job: Job
+    placements: tuple[Placement, ...]
+    ends_at: Instant
+
+
+def blockers(why: WaitReason, job: Job, snapshot: Snapshot, plan: Plan) -> tuple[JobId, ...]:
+    """The jobs that matter most to this wait, at most ten; none where no job is to blame."""
+    match why:
+        case Behind(job=first):
+            return (first,)
+        case MakingRoom(victims=victims):
+            return victims[:MOST]
+        case DependsOn(job=other):
+            return () if other is None or other not in snapshot.jobs else (other,)
+        case NoRoom() | WaitingToResume():
+            return _in_room(why, job, snapshot, holders(snapshot, plan, job.id))
+        case OverLimit() | BorrowedOut() | OverClassLimit() | TooManyJobs() | ArrayFull():
+            return _within_limit(why, snapshot, holders(snapshot, plan, job.id))
+        case NeverFits() | TooLong() | Reserved() | NotBefore() | MissesDeadline() | HeldBy():
+            return ()
+        case NoSuchPool() | NoSuchQueue() | NoSuchClass():
+            return ()
+
+
+def holders(snapshot: Snapshot, plan: Plan, beside: JobId) -> list[Holder]:
+    """All others that hold room, or for whom it is held, with what the plan gives them."""
+    given: dict[JobId, tuple[Placement, ...]] = {}
+    resumed: set[JobId] = set()
+    for decision in plan.decisions:
+        if isinstance(decision, (Start, Clear)):
+            given[decision.job] = decision.placements
+        elif isinstance(decision, Resume):
+            resumed.add(decision.job)
+    for job in snapshot.jobs.values():
+        allocation = snapshot.allocations.get(job.id)
+        if allocation is not None and (job.state in HOLDING or job.id in resumed):
+            given[job.id] = allocation.placements
+        elif job.state is JobState.PENDING and job.claim is not None:
+            given.setdefault(job.id, job.claim.placements)
+    return [
+        Holder(snapshot.jobs[job], placements, _ends_at(job, placements, snapshot, plan.policy))
+        for job, placements in sorted(given.items())
+        if job != beside and job in snapshot.jobs
+    ]
+
+
+def _ends_at(
+    job: JobId, placements: Iterable[Placement], snapshot: Snapshot, policy: Policy
+) -> Instant:
+    allocation, spec = snapshot.allocations.get(job), snapshot.jobs[job].spec
+    since = snapshot.now
+    if allocation is not None:
+        started_at = allocation.started_at
+        since = allocation.placed_at if started_at is None else started_at
+    pools = (snapshot.pools.get(placement.pool) for placement in placements)
+    limits = (time_limit(spec, pool, policy) for pool in pools if pool is not None)
+    return Instant(min(WITHOUT_END, since + max(limits, default=WITHOUT_END)))
+
+
+def _in_room(
+    why: NoRoom | WaitingToResume, job: Job, snapshot: Snapshot, others: list[Holder]
+) -> tuple[JobId, ...]:
+    match why:
+        case NoRoom(group=name):
+            groups = [group for group in job.spec.groups if group.name == name]
+            tenants = [Tenant(each.job.id, each.placements, each.ends_at) for each in others]
+            return in_the_way(groups[0], job.spec, snapshot, tenants)[:MOST] if groups else ()
+        case WaitingToResume(node=node):
+            there = [each for each in others if any(p.node == node for p in each.placements)]
+            return tuple(each.job.id for each in sorted(there, key=_first_to_leave)[:MOST])
+
+
+def _first_to_leave(holder: Holder) -> tuple[Instant, JobId]:
+    return (holder.ends_at, holder.job.id)
+
+
+Limit = OverLimit | BorrowedOut | OverClassLimit | TooManyJobs | ArrayFull
+
+
+def _within_limit(why: Limit, snapshot: Snapshot, others: list[Holder]) -> tuple[JobId, ...]:
+    """Those that count against the same limit: the largest first, then those that leave first."""
+    amount = _amount(why, snapshot)
+    within = [each for each in others if _counts(why, each.job)]
+    if not within and isinstance(why, BorrowedOut):
+        # The queue is kept small by what others keep and hold, not by itself.
+        within = others
+    counting = [(amount(each), each) for each in within]
+    ranked = sorted((-held, *_first_to_leave(each)) for held, each in counting if held)
+    return tuple(job for _, _, job in ranked[:MOST])
+
+
+def _counts(why: Limit, job: Job) -> bool:
+    spec = job.spec
+    match why:
+        case OverLimit(queue=queue) | BorrowedOut(queue=queue) | TooManyJobs(queue=queue):
+            return is_within(spec.queue, queue)
+        case OverClassLimit(job_class=name, whose=whose):
+            return spec.job_class == name and whose in (spec.user, spec.queue)
+        case ArrayFull(array=array):
+            return spec.array is not None and spec.array.array == array
+
+
+def _amount(why: Limit, snapshot: Snapshot) -> Callable[[Holder], int]:
+    """How much a holder has of what is limited."""
+    match why:
+        case OverLimit(scope=scope) | BorrowedOut(scope=scope):
+            return lambda holder: sum(
+                measured(scope, each, model_of(each, snapshot.nodes)) for each in holder.placements
+            )
+        case OverClassLimit(resource=resource) if resource != "jobs":
+            return lambda holder: sum(
+                getattr(each.amount, resource, 0) for each in holder.placements
+            )
+        case OverClassLimit() | TooManyJobs() | ArrayFull():
+            return lambda _: 1

@@ -1,0 +1,72 @@
+"""Why a job waits, who is in its way, when it may start, and what would help."""
+
+from muster.model.errors import RefusedError, StaleSnapshotError
+from muster.model.explanation import Explanation, UnknownJob
+from muster.model.job import WAITING, Job, JobState
+from muster.model.plan import Clear, Decision, Plan, Resume, Start, Wait
+from muster.model.snapshot import Snapshot
+from muster.model.value import JobId
+from muster.schedule.alternatives import alternatives, expected_by
+from muster.schedule.blockers import blockers
+from muster.schedule.plan import Planner
+from muster.schedule.words import decided, when, where
+
+
+def explain(
+    snapshot: Snapshot, plan: Plan, job: JobId, planner: Planner | None = None
+) -> Explanation:
+    """All there is to say about a job of the snapshot that the plan was made for.
+
+    A planner of the same policy that knows this world saves the time of a first plan.
+    Raises RefusedError if there is no such job, StaleSnapshotError if the plan is for another
+    snapshot.
+    """
+    found = snapshot.jobs.get(job)
+    if found is None:
+        advice = f"There is no job {job}: it never was, or it has ended. Look at the list of jobs."
+        raise RefusedError(UnknownJob(job=job), advice)
+    decision = next((each for each in plan.decisions if each.job == job), None)
+    if plan.snapshot_version != snapshot.version or (decision is None and found.state in WAITING):
+        raise StaleSnapshotError(expected=plan.snapshot_version, found=snapshot.version)
+    if decision is None:
+        return _of_holder(snapshot, found)
+    return Explanation(
+        job=job,
+        decision=decision,
+        text=decided(decision, found, snapshot),
+        blockers=_blockers(decision, found, snapshot, plan),
+        expected=expected_by(decision, snapshot.now),
+        alternatives=(
+            alternatives(snapshot, decision, planner or Planner(plan.policy))
+            if isinstance(decision, Wait)
+            else ()
+        ),
+    )
+
+
+def _blockers(decision: Decision, job: Job, snapshot: Snapshot, plan: Plan) -> tuple[JobId, ...]:
+    match decision:
+        case Start() | Resume():
+            return ()
+        case Clear(victims=victims):
+            return victims
+        case Wait(why=why):
+            return blockers(why, job, snapshot, plan)
+
+
+def _of_holder(snapshot: Snapshot, job: Job) -> Explanation:
+    """A job that waits for nothing: it has what it asked for."""
+    allocation = snapshot.allocations.get(job.id)
+    if allocation is None:
+        return Explanation(
+            job=job.id, decision=None, text=f"Is {job.state}.", expected=snapshot.now
+        )
+    began_at = allocation.placed_at if allocation.started_at is None else allocation.started_at
+    verb = "Runs" if job.state is JobState.RUNNING else f"Is {job.state}"
+    since = f"it started {when(began_at, snapshot.now)}"
+    return Explanation(
+        job=job.id,
+        decision=None,
+        text=f"{verb} on {where(allocation.placements)}; {since}.",
+        expected=began_at,
+    )

@@ -1,0 +1,193 @@
+"""Whose leaving would make room for a group of tasks: those who end first, where that is enough.
+
+The answer is for people: it counts GPUs, cores and memory, and leaves reservations, neighbours and
+the exact geometry of MIG to the planner.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from muster.model.cluster import Node, NodeState
+from muster.model.gpu import WHOLE_GPU_MILLI, Device, GpuAsk, Slice
+from muster.model.job import NODE_LEVEL, JobSpec, Spot, TaskGroup, gpu_milli
+from muster.model.placement import DeviceShare, Placement
+from muster.model.snapshot import Snapshot
+from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
+from muster.schedule.fit import is_tolerated
+
+MOST_TASKS = 1 << 20
+
+
+class Tenant(NamedTuple):
+    """A job with room, and when it must have left."""
+
+    job: JobId
+    placements: tuple[Placement, ...]
+    ends_at: Instant
+
+
+class Domain(NamedTuple):
+    """All tasks of a group go to one pool and one GPU model, and perhaps to one rack."""
+
+    pool: PoolName
+    model: GpuModel
+    place: tuple[str, ...]
+
+
+class Step(NamedTuple):
+    """From then on, with these gone from the node, so many more tasks fit there."""
+
+    at: Instant
+    node: NodeId
+    gone: tuple[JobId, ...]
+    tasks: int
+
+
+def in_the_way(
+    group: TaskGroup, spec: JobSpec, snapshot: Snapshot, tenants: Sequence[Tenant]
+) -> tuple[JobId, ...]:
+    """Those who must leave so that the group fits where it would fit first, in order of leaving."""
+    by_node = _by_node(tenants)
+    steps: dict[Domain, list[Step]] = {}
+    for _, node in sorted(snapshot.nodes.items()):
+        if _is_usable(node, group, spec, snapshot):
+            for model in _models(node, group):
+                domain = Domain(node.pool, model, _place(node, group, snapshot))
+                found = _steps(node, model, group, by_node.get(node.id, []))
+                steps.setdefault(domain, []).extend(found)
+    ways = [way for _, each in sorted(steps.items()) if (way := _way(each, group.fewest))]
+    if not ways:
+        return ()
+    gone = {job for step in min(ways, key=_last) for job in step.gone}
+    ends = sorted((tenant.ends_at, tenant.job) for tenant in tenants if tenant.job in gone)
+    return tuple(job for _, job in ends)
+
+
+def _last(way: list[Step]) -> Instant:
+    return way[-1].at
+
+
+def _way(steps: Iterable[Step], wanted: int) -> list[Step]:
+    """The earliest steps that together make room; nothing if they never do."""
+    way: list[Step] = []
+    for step in sorted(steps):
+        way.append(step)
+        wanted -= step.tasks
+        if wanted <= 0:
+            return way
+    return []
+
+
+def _by_node(tenants: Iterable[Tenant]) -> dict[NodeId, list[Tenant]]:
+    """Each node's tenants, who ends first leading."""
+    found: dict[NodeId, list[Tenant]] = {}
+    for tenant in sorted(tenants, key=lambda each: (each.ends_at, each.job)):
+        for node in dict.fromkeys(placement.node for placement in tenant.placements):
+            found.setdefault(node, []).append(tenant)
+    return found
+
+
+def _is_usable(node: Node, group: TaskGroup, spec: JobSpec, snapshot: Snapshot) -> bool:
+    pool, cluster = snapshot.pools.get(node.pool), snapshot.clusters.get(node.cluster)
+    if pool is None or cluster is None or not cluster.reachable:
+        return False
+    job_class = snapshot.classes.get(spec.job_class)
+    is_spot_only = spec.spot is Spot.ONLY or (job_class is not None and job_class.spot_only)
+    where = group.where
+    return (
+        node.state is NodeState.UP
+        and (not spec.pools or pool.name in spec.pools)
+        and (not spec.clusters or cluster.name in spec.clusters)
+        and (pool.spot if is_spot_only else not pool.spot or spec.spot is Spot.ALLOWED)
+        and (not where.nodes or node.id in where.nodes)
+        and node.id not in where.not_nodes
+        and all(rule.accepts(node.labels) for rule in where.require)
+        and all(is_tolerated(taint, where.tolerate) for taint in node.taints)
+    )
+
+
+def _models(node: Node, group: TaskGroup) -> list[GpuModel]:
+    gpus = group.each.gpus
+    if gpus is None:
+        return [GpuModel("")]
+    models = {device.model for device in node.devices}
+    return sorted(model for model in models if not gpus.models or model in gpus.models)
+
+
+def _place(node: Node, group: TaskGroup, snapshot: Snapshot) -> tuple[str, ...]:
+    together = group.together
+    if together is None or not together.required:
+        return ()
+    levels = snapshot.pools[node.pool].levels
+    if together.level == NODE_LEVEL or together.level not in levels:
+        return (node.id,)
+    return node.where[: levels.index(together.level) + 1]
+
+
+def _steps(node: Node, model: GpuModel, group: TaskGroup, tenants: list[Tenant]) -> Iterator[Step]:
+    """One step for each tenant whose leaving brings room, and one for the room there is."""
+    before = 0
+    gone: list[Tenant] = []
+    for left in range(len(tenants) + 1):
+        staying = tenants[left:]
+        if left:
+            gone.append(tenants[left - 1])
+        fit = _fit(node, model, group, staying)
+        if fit > before:
+            at = tenants[left - 1].ends_at if left else Instant(0)
+            # Who ends late may stay, if those who end early leave enough.
+            for tenant in reversed(gone):
+                if _fit(node, model, group, [*staying, tenant]) >= fit:
+                    staying = [*staying, tenant]
+            needed = tuple(tenant.job for tenant in gone if tenant not in staying)
+            yield Step(at, node.id, needed, fit - before)
+            before = fit
+            gone = [tenant for tenant in gone if tenant in staying]
+
+
+def _fit(node: Node, model: GpuModel, group: TaskGroup, staying: list[Tenant]) -> int:
+    """How many tasks of the group fit on the node beside those who stay."""
+    where, each = group.where, group.each
+    if where.exclusive and staying:
+        return 0
+    held = [p for tenant in staying for p in tenant.placements if p.node == node.id]
+    fit = where.max_per_node or MOST_TASKS
+    if each.cpu_milli:
+        used_milli = sum(placement.amount.cpu_milli for placement in held)
+        fit = min(fit, (node.cpu_milli - used_milli) // each.cpu_milli)
+    if each.memory_mib:
+        used_mib = sum(placement.amount.memory_mib for placement in held)
+        fit = min(fit, (node.memory_mib - used_mib) // each.memory_mib)
+    if each.gpus is not None:
+        fit = min(fit, _parts(node, model, group, held) // each.gpus.count)
+    return max(0, fit)
+
+
+def _parts(node: Node, model: GpuModel, group: TaskGroup, held: list[Placement]) -> int:
+    """How many GPUs, or slices, of what the group asks for are free."""
+    gpus = group.each.gpus
+    if gpus is None:
+        return 0
+    shares: dict[DeviceId, list[DeviceShare]] = {}
+    for placement in held:
+        for share in placement.devices:
+            shares.setdefault(share.device, []).append(share)
+    part_milli = max(1, gpu_milli(gpus, model) // gpus.count)
+    return sum(
+        _free_milli(device, gpus.slice, shares.get(device.id, [])) // part_milli
+        for device in node.devices
+        if device.model == model and device.healthy and device.memory_mib >= gpus.min_memory_mib
+    )
+
+
+def _free_milli(device: Device, part: Slice | None, shares: list[DeviceShare]) -> int:
+    """What is left of a device; nothing if it is used in another way than is asked for."""
+    if not shares:
+        return WHOLE_GPU_MILLI
+    if part is None or any(type(share.slice) is not type(part) for share in shares):
+        return 0
+    return WHOLE_GPU_MILLI - sum(_milli(device, share) for share in shares)
+
+
+def _milli(device: Device, share: DeviceShare) -> int:
+    return gpu_milli(GpuAsk(count=1, slice=share.slice), device.model)
