@@ -7,13 +7,13 @@ from typing import TypeVar
 import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from muster.schedule.plan import Planner, plan
 
 from muster.model.job import WAITING, Job, JobState, TaskGroup
 from muster.model.placement import Placement
 from muster.model.plan import Clear, NoEstimate, Plan, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import replace
+from muster.schedule.plan import Planner, plan
 from muster.schedule.verify import violations
 from properties.strategies import EMPTY, guaranteed_worlds, lent_worlds, snapshots, worlds
 from stories.world import World

@@ -302,6 +302,31 @@ def test_only_those_are_named_whose_leaving_would_make_room() -> None:
     assert world.plans().blockers("job") == ["small"]
 
 
+def test_a_slice_waits_for_the_tenant_in_its_place() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=1, mig=("3g.20gb@0", "2g.10gb@4"))
+    world.runs("left", on="n1", mig="3g.20gb", minutes=60)
+    world.runs("right", on="n1", mig="2g.10gb", minutes=90)
+    world.submits("slice", mig="4g.20gb")
+
+    assert world.plans().blockers("slice") == ["left"]
+
+
+def test_a_gang_is_told_who_is_in_its_rack() -> None:
+    world = World()
+    world.has_nodes("a1", "a2", where=("zone1", "a"))
+    world.has_nodes("b1", "b2", where=("zone1", "b"))
+    world.runs("late", on="a1", gpus=8, minutes=90)
+    world.runs("early", on="b1", gpus=2, minutes=30)
+    world.runs("next", on="b2", gpus=2, minutes=60)
+    world.submits("gang", tasks=2, gpus=8, together="rack")
+
+    outcome = world.plans()
+
+    assert outcome.blockers("gang") == ["early", "next"]
+    assert outcome.expected("gang") == 60
+
+
 def test_what_would_start_sooner_comes_after_what_would_start_now() -> None:
     world = World()
     world.has_nodes("n1")

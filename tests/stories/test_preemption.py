@@ -6,6 +6,7 @@ from muster.model.plan import MakingRoom, WaitingToResume
 from muster.model.policy import Policy, PreemptPolicy
 from muster.model.queue import PreemptMode
 from muster.model.value import MINUTE, Duration, JobId, NodeId
+from stories.words import group
 from stories.world import World
 
 
@@ -297,6 +298,19 @@ def test_a_victim_that_still_stops_counts_as_a_job_of_its_queue() -> None:
 
     assert outcome.cleared() == ["inference"]
     assert outcome.waiting() == ["more"]
+
+
+def test_a_gpu_is_not_cut_for_others_where_a_slice_is_held_for_the_preemptor() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n2", gpus=1, model="A100-40GB", mig=())
+    world.runs("train", on="n1", gpus=8)
+    both = (group("whole", gpus=8), group("slice", mig="1g.5gb"))
+    world.submits("inference", groups=both, job_class="urgent")
+    world.submits("tenant", mig="2g.10gb")
+
+    world.goes_on()
+
+    assert world.goes_on().started() == ["inference"]
 
 
 def test_few_jobs_may_ask_for_room_in_one_plan() -> None:

@@ -58,32 +58,40 @@ MOST_QUEUES = 2
 
 def ladders(snapshot: Snapshot, job: Job, why: WaitReason) -> tuple[Ladder, ...]:
     """All that might help, in the order it is tried; nothing where no request could help."""
-    if job.state is not JobState.PENDING or not _hangs_on_request(why):
+    if job.state is not JobState.PENDING:
         return ()
-    spec, group = job.spec, _group(job.spec, why)
-    found: list[Ladder] = [_shorter(snapshot, spec, why)]
-    found += [_fewer_gpus(group), _fewer_tasks(group, why)]
-    found += [_no_topology(spec), _any_node(spec), _any_pool(spec)]
-    found += [_spot(snapshot, spec)]
-    found += [(change,) for change in _other_models(snapshot, spec)]
-    found += [_mig_slices(snapshot, spec), _mps_half(snapshot, spec)]
-    found += [(change,) for change in _other_queues(snapshot, spec)]
-    return tuple(ladder for ladder in found if ladder)
+    return tuple(ladder for ladder in _ladders(snapshot, job.spec, why) if ladder)
 
 
-def _hangs_on_request(why: WaitReason) -> bool:
-    """Could the job be helped by asking for something else?"""
+def _ladders(snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> list[Ladder]:
     match why:
-        case NoRoom() | NeverFits() | Behind() | Reserved() | TooLong() | MissesDeadline():
-            return True
-        case OverLimit() | BorrowedOut() | OverClassLimit() | TooManyJobs():
-            return True
-        case NoSuchPool() | NoSuchQueue():
-            return True
+        case NoRoom() | NeverFits() | Behind() | Reserved():
+            less = [_shorter(snapshot, spec, why), *_smaller(snapshot, spec, why)]
+            elsewhere = [_no_topology(spec), _any_node(spec), *_other_pools(snapshot, spec)]
+            return [*less, *elsewhere, *_other_queues(snapshot, spec)]
+        case OverLimit() | BorrowedOut() | OverClassLimit():
+            less = _smaller(snapshot, spec, why)
+            return [*less, *_other_pools(snapshot, spec), *_other_queues(snapshot, spec)]
+        case TooLong() | MissesDeadline():
+            return [_shorter(snapshot, spec, why), *_other_pools(snapshot, spec)]
+        case TooManyJobs() | NoSuchQueue():
+            return _other_queues(snapshot, spec)
+        case NoSuchPool():
+            return _other_pools(snapshot, spec)
         case HeldBy() | DependsOn() | NotBefore() | ArrayFull() | NoSuchClass():
-            return False
+            return []
         case MakingRoom() | WaitingToResume():
-            return False
+            return []
+
+
+def _smaller(snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> list[Ladder]:
+    group = _group(spec, why)
+    slices = [_mig_slices(snapshot, spec), _mps_half(snapshot, spec)]
+    return [_fewer_gpus(group), _fewer_tasks(group, why), *slices]
+
+
+def _other_pools(snapshot: Snapshot, spec: JobSpec) -> list[Ladder]:
+    return [_any_pool(spec), _spot(snapshot, spec), *_other_models(snapshot, spec)]
 
 
 def _group(spec: JobSpec, why: WaitReason) -> TaskGroup:
@@ -168,16 +176,16 @@ def _spot(snapshot: Snapshot, spec: JobSpec) -> Ladder:
     return (OnSpot(),) if wants_spot else (OffSpot(),)
 
 
-def _other_models(snapshot: Snapshot, spec: JobSpec) -> list[Change]:
+def _other_models(snapshot: Snapshot, spec: JobSpec) -> list[Ladder]:
     """Models that the job did not name and that have what it asks for, the commonest first."""
     asks = [gpus for gpus in _gpu_asks(spec) if gpus.models]
-    suiting = [
-        OtherModel(model=model)
+    suiting: list[Ladder] = [
+        (OtherModel(model=model),)
         for model, memory_mib in _models(snapshot).items()
         if any(model not in gpus.models for gpus in asks)
         and all(_could_serve(model, memory_mib, gpus) for gpus in asks)
     ]
-    return [*suiting[:MOST_MODELS]]
+    return suiting[:MOST_MODELS]
 
 
 def _could_serve(model: GpuModel, memory_mib: int, gpus: GpuAsk) -> bool:
@@ -245,15 +253,22 @@ def _gpu_asks(spec: JobSpec) -> list[GpuAsk]:
     return [group.each.gpus for group in spec.groups if group.each.gpus is not None]
 
 
-def _other_queues(snapshot: Snapshot, spec: JobSpec) -> list[Change]:
-    """Queues that the user may submit to; those where he is known come first."""
-    known = {each.queue for each in snapshot.used_lately if each.user == spec.user}
-    known |= {job.spec.queue for job in snapshot.jobs.values() if job.spec.user == spec.user}
-    known |= {path for path, queue in snapshot.queues.items() if spec.user in queue.may_submit}
-    paths = [path for path in snapshot.queues if path != spec.queue]
-    open_to_user = [path for path in paths if _may_submit(snapshot, spec, path)]
-    order = sorted(open_to_user, key=lambda path: (path not in known, path))
-    return [OtherQueue(queue=path) for path in order[:MOST_QUEUES]]
+def _other_queues(snapshot: Snapshot, spec: JobSpec) -> list[Ladder]:
+    """Queues that the user may submit to: first where he is known, then those near his own."""
+    user, queues = spec.user, snapshot.queues
+    known = {each.queue for each in snapshot.used_lately if each.user == user}
+    known |= {job.spec.queue for job in snapshot.jobs.values() if job.spec.user == user}
+    known |= {path for path, queue in queues.items() if user in queue.may_submit}
+    above = set(lineage(spec.queue))
+    # A queue that has others below it is seldom meant for jobs.
+    inner = {parent for path in queues for parent in lineage(path) if parent != path}
+
+    def rank(path: QueuePath) -> tuple[bool, int, QueuePath]:
+        return (path not in known, -len(above.intersection(lineage(path))), path)
+
+    paths = [path for path in queues if path in known or path not in inner]
+    suiting = [path for path in paths if path != spec.queue and _may_submit(snapshot, spec, path)]
+    return [(OtherQueue(queue=path),) for path in sorted(suiting, key=rank)[:MOST_QUEUES]]
 
 
 def _may_submit(snapshot: Snapshot, spec: JobSpec, path: QueuePath) -> bool:

@@ -1,15 +1,16 @@
 """Whose leaving would make room for a group of tasks: those who end first, where that is enough.
 
-The answer is for people: it counts GPUs, cores and memory, and leaves reservations, neighbours and
-the exact geometry of MIG to the planner.
+The answer is for people: it counts GPUs, slices, cores and memory, and leaves reservations,
+promises and neighbours to the planner.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
-from muster.model.gpu import WHOLE_GPU_MILLI, Device, GpuAsk, Slice
+from muster.model.gpu import WHOLE_GPU_MILLI, Device, GpuAsk, Mig, MigInstance, Slice
 from muster.model.job import NODE_LEVEL, JobSpec, Spot, TaskGroup, gpu_milli
+from muster.model.mig import free_starts
 from muster.model.placement import DeviceShare, Placement
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
@@ -126,23 +127,33 @@ def _place(node: Node, group: TaskGroup, snapshot: Snapshot) -> tuple[str, ...]:
 
 def _steps(node: Node, model: GpuModel, group: TaskGroup, tenants: list[Tenant]) -> Iterator[Step]:
     """One step for each tenant whose leaving brings room, and one for the room there is."""
-    before = 0
+
+    def fit(staying: list[Tenant]) -> int:
+        return _fit(node, model, group, staying)
+
+    before = fit(tenants)
+    if before:
+        yield Step(Instant(0), node.id, (), before)
     gone: list[Tenant] = []
-    for left in range(len(tenants) + 1):
-        staying = tenants[left:]
-        if left:
-            gone.append(tenants[left - 1])
-        fit = _fit(node, model, group, staying)
-        if fit > before:
-            at = tenants[left - 1].ends_at if left else Instant(0)
-            # Who ends late may stay, if those who end early leave enough.
-            for tenant in reversed(gone):
-                if _fit(node, model, group, [*staying, tenant]) >= fit:
-                    staying = [*staying, tenant]
-            needed = tuple(tenant.job for tenant in gone if tenant not in staying)
-            yield Step(at, node.id, needed, fit - before)
-            before = fit
-            gone = [tenant for tenant in gone if tenant in staying]
+    for place, tenant in enumerate(tenants, start=1):
+        gone.append(tenant)
+        after = fit(tenants[place:])
+        if after > before:
+            spared = _spared(gone, tenants[place:], after, fit)
+            needed = tuple(each.job for each in gone if each not in spared)
+            yield Step(tenant.ends_at, node.id, needed, after - before)
+            before, gone = after, spared
+
+
+def _spared(
+    gone: list[Tenant], staying: list[Tenant], wanted: int, fit: Callable[[list[Tenant]], int]
+) -> list[Tenant]:
+    """Those who might as well have stayed: who ends last is spared first."""
+    spared: list[Tenant] = []
+    for tenant in reversed(gone):
+        if fit([*staying, *spared, tenant]) >= wanted:
+            spared.insert(0, tenant)
+    return spared
 
 
 def _fit(node: Node, model: GpuModel, group: TaskGroup, staying: list[Tenant]) -> int:
@@ -172,22 +183,36 @@ def _parts(node: Node, model: GpuModel, group: TaskGroup, held: list[Placement])
     for placement in held:
         for share in placement.devices:
             shares.setdefault(share.device, []).append(share)
-    part_milli = max(1, gpu_milli(gpus, model) // gpus.count)
     return sum(
-        _free_milli(device, gpus.slice, shares.get(device.id, [])) // part_milli
+        _parts_of(device, gpus.slice, shares.get(device.id, []))
         for device in node.devices
         if device.model == model and device.healthy and device.memory_mib >= gpus.min_memory_mib
     )
 
 
-def _free_milli(device: Device, part: Slice | None, shares: list[DeviceShare]) -> int:
-    """What is left of a device; nothing if it is used in another way than is asked for."""
-    if not shares:
-        return WHOLE_GPU_MILLI
-    if part is None or any(type(share.slice) is not type(part) for share in shares):
+def _parts_of(device: Device, part: Slice | None, shares: list[DeviceShare]) -> int:
+    """How often the device still has such a part; not at all if it is used in another way."""
+    if part is None:
+        return 0 if shares else 1
+    if any(type(share.slice) is not type(part) for share in shares):
         return 0
-    return WHOLE_GPU_MILLI - sum(_milli(device, share) for share in shares)
+    if isinstance(part, Mig):
+        return _instances(device, part.profile, shares)
+    left_milli = WHOLE_GPU_MILLI - sum(_milli(share.slice, device) for share in shares)
+    return left_milli // max(1, _milli(part, device))
 
 
-def _milli(device: Device, share: DeviceShare) -> int:
-    return gpu_milli(GpuAsk(count=1, slice=share.slice), device.model)
+def _instances(device: Device, profile: str, shares: list[DeviceShare]) -> int:
+    taken = [
+        MigInstance(profile=share.slice.profile, start=share.start)
+        for share in shares
+        if isinstance(share.slice, Mig) and share.start is not None
+    ]
+    before = len(taken)
+    while starts := free_starts(device.model, taken, profile):
+        taken.append(MigInstance(profile=profile, start=starts[0]))
+    return len(taken) - before
+
+
+def _milli(part: Slice | None, device: Device) -> int:
+    return gpu_milli(GpuAsk(count=1, slice=part), device.model)

@@ -35,6 +35,15 @@ class Case:
         return [each for each in self.additions if each.kind is not Kind.RESUME]
 
     @cached_property
+    def starts_of(self) -> dict[JobId, list[Addition]]:
+        """The Starts of each job that gets any."""
+        found: dict[JobId, list[Addition]] = {}
+        for each in self.additions:
+            if each.kind is Kind.START:
+                found.setdefault(each.job.id, []).append(each)
+        return found
+
+    @cached_property
     def clear_of(self) -> dict[JobId, Clear]:
         """The Clear of each job that gets one."""
         return {clear.job: clear for clear in self.clears}

@@ -8,7 +8,6 @@ from muster.model.mig import is_legal
 from muster.model.placement import DeviceShare
 from muster.model.plan import Repartition
 from muster.model.value import DeviceId, NodeId
-from muster.schedule.verify.additions import Kind
 from muster.schedule.verify.case import Case
 from muster.schedule.verify.violation import Violation
 
@@ -62,8 +61,7 @@ def _what(case: Case, cut: Repartition) -> Iterator[str]:
 def _starts_there(case: Case, cut: Repartition) -> bool:
     return any(
         share.device == cut.device
-        for addition in case.additions
-        if addition.kind is Kind.START and addition.job.id == cut.for_job
+        for addition in case.starts_of.get(cut.for_job, ())
         for placement in addition.placements
         if placement.node == cut.node
         for share in placement.devices
