@@ -48,12 +48,16 @@ class OverLimit(Value, tag="over_limit"):
 
 
 class BorrowedOut(Value, tag="borrowed_out"):
-    """The queue has used its guarantee and may borrow no more: `available` is left to it."""
+    """What is left of the queue's guarantee and may be borrowed is `available`; never over `at_most`.
+
+    It may not borrow more, or the rest is kept by queues that do not lend it.
+    """
 
     queue: QueuePath
     scope: Scope
     available: int
     asked: int
+    at_most: int
 
 
 class OverClassLimit(Value, tag="over_class_limit"):

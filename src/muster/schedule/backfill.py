@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from muster.model.job import NODE_LEVEL, TaskGroup
 from muster.model.value import DeviceId, Instant, JobId, NodeId
-from muster.schedule.books import Books
 from muster.schedule.index import Kind, Promise, Room, Tenant
 from muster.schedule.ledger import Ledger
 from muster.schedule.needs import Need, Option, tasks_on_host
@@ -37,11 +36,10 @@ class Start(NamedTuple):
 class Forecast:
     """For one need and option: the times from which 1, 2, ... tasks fit on each node."""
 
-    def __init__(self, need: Need, option: Option, ledger: Ledger, books: Books) -> None:
+    def __init__(self, need: Need, option: Option, ledger: Ledger) -> None:
         self._need = need
         self._option = option
         self._ledger = ledger
-        self._books = books
         self.times: dict[NodeId, tuple[Instant, ...]] = {}
         for kind in ledger.kinds.values():
             if ledger.offer(kind, need) is not None:
@@ -71,12 +69,12 @@ class Forecast:
         if not is_here or offer is None or self._option.gpus not in offer.gpus:
             return ()
         need = self._need
-        on_gpus = _gpu_times(room, self._option, self._ledger, self._books)
+        on_gpus = _gpu_times(room, self._option, self._ledger)
         if not on_gpus:
             return ()
         slots = [on_gpus]
         if need.cpu_milli or need.memory_mib:
-            slots.append(_host_times(room, need, self._books))
+            slots.append(_host_times(room, need))
         most = need.where.max_per_node
         together = (max(each) for each in zip(*slots, strict=False))
         return tuple(Instant(each) for each in together if each < WITHOUT_END)[:most]
@@ -115,7 +113,7 @@ def _forecast(search: Search, option: Option) -> Forecast:
     need, standing = search.need, search.standing
     forecast = need.forecasts.get(option)
     if forecast is None:
-        forecast = Forecast(need, option, standing.ledger, standing.books)
+        forecast = Forecast(need, option, standing.ledger)
         need.forecasts[option] = forecast
     forecast.catch_up()
     return forecast
@@ -167,23 +165,23 @@ def _domain(group: TaskGroup, room: Room) -> tuple[str, ...]:
 
 
 def _promise(search: Search, slots: list[Slot], at: Instant, job: JobId) -> None:
-    ledger, books = search.standing.ledger, search.standing.books
+    ledger = search.standing.ledger
     tasks: dict[NodeId, int] = {}
     for _, node_id in slots:
         tasks[node_id] = tasks.get(node_id, 0) + 1
     for node_id, count in tasks.items():
         room = ledger.rooms[node_id]
         if room.promise is None:
-            ledger.promise(room, _promised(room, search.need, count, books, at, job))
+            ledger.promise(room, _promised(room, search.need, count, at, job))
 
 
-def _promised(
-    room: Room, need: Need, count: int, books: Books, at: Instant, job: JobId
-) -> Promise:
-    cpu_milli, memory_mib = _host_left(room, books, at)
-    devices = _free_devices(room, books)
+def _promised(room: Room, need: Need, count: int, at: Instant, job: JobId) -> Promise:
+    cpu_milli, memory_mib = _host_left(room, at)
+    devices = _free_devices(room)
     wanted = 0 if need.gpus is None else need.gpus.count * count
-    chosen = sorted((free_at, place) for place, free_at in devices.items())[:wanted]
+    # Those that come free last, so that what is free now stays open to others.
+    in_time = [(-free_at, place) for place, free_at in devices.items() if free_at <= at]
+    chosen = sorted(in_time)[:wanted]
     is_whole = need.where.exclusive
     return Promise(
         job=job,
@@ -194,14 +192,14 @@ def _promised(
     )
 
 
-def _gpu_times(room: Room, option: Option, ledger: Ledger, books: Books) -> list[int]:
+def _gpu_times(room: Room, option: Option, ledger: Ledger) -> list[int]:
     """From when on the devices serve 1, 2, ... tasks."""
     gpus = option.gpus
     if gpus is None:
         return [0] * MOST_SLOTS
     free = sorted(
         free_at
-        for place, free_at in _free_devices(room, books).items()
+        for place, free_at in _free_devices(room).items()
         if room.node.devices[place].model == gpus.model
     )
     if gpus.part is None:
@@ -213,11 +211,11 @@ def _gpu_times(room: Room, option: Option, ledger: Ledger, books: Books) -> list
     return [at for at in free for _ in range(per_device)]
 
 
-def _free_devices(room: Room, books: Books) -> dict[int, int]:
+def _free_devices(room: Room) -> dict[int, int]:
     """From when on each healthy device is wholly free; 0 means that it is now."""
     free_at = {device.id: 0 for device in room.node.devices if device.healthy}
-    for job, tenant in room.tenants.items():
-        until = _until(job, books)
+    for tenant in room.tenants.values():
+        until = tenant.until
         for device in free_at if tenant.is_exclusive else _devices_of(tenant):
             if device in free_at:
                 free_at[device] = max(free_at[device], until)
@@ -233,14 +231,14 @@ def _devices_of(tenant: Tenant) -> Iterator[DeviceId]:
             yield share.device
 
 
-def _host_times(room: Room, need: Need, books: Books) -> list[int]:
+def _host_times(room: Room, need: Need) -> list[int]:
     """From when on CPU and memory serve 1, 2, ... tasks."""
     if any(tenant.is_exclusive for tenant in room.tenants.values()):
-        until = max(_until(job, books) for job in room.tenants)
+        until = max(tenant.until for tenant in room.tenants.values())
         return [until] * tasks_on_host(need, room.node.cpu_milli, room.node.memory_mib)
     cpu_milli, memory_mib = room.cpu_milli, room.memory_mib
     times = [0] * min(MOST_SLOTS, tasks_on_host(need, cpu_milli, memory_mib))
-    leaving = sorted((_until(job, books), job) for job in room.tenants)
+    leaving = sorted((tenant.until, job) for job, tenant in room.tenants.items())
     for until, job in leaving:
         tenant = room.tenants[job]
         for placement in tenant.placements:
@@ -251,11 +249,11 @@ def _host_times(room: Room, need: Need, books: Books) -> list[int]:
     return times
 
 
-def _host_left(room: Room, books: Books, at: Instant) -> tuple[int, int]:
+def _host_left(room: Room, at: Instant) -> tuple[int, int]:
     """CPU and memory beside those who will still be there then."""
     cpu_milli, memory_mib = room.node.cpu_milli, room.node.memory_mib
-    for job, tenant in room.tenants.items():
-        if _until(job, books) <= at:
+    for tenant in room.tenants.values():
+        if tenant.until <= at:
             continue
         if tenant.is_exclusive:
             return 0, 0
@@ -263,8 +261,3 @@ def _host_left(room: Room, books: Books, at: Instant) -> tuple[int, int]:
             memory_mib -= placement.amount.memory_mib
             cpu_milli -= 0 if tenant.is_suspended else placement.amount.cpu_milli
     return cpu_milli, memory_mib
-
-
-def _until(job: JobId, books: Books) -> int:
-    holding = books.holdings.get(job)
-    return WITHOUT_END if holding is None else holding.ends_at

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from muster.model.cluster import Node
-from muster.model.job import Job, JobSpec, JobState
+from muster.model.job import Job, JobSpec
 from muster.model.placement import Placement
 from muster.model.plan import OverClassLimit
 from muster.model.queue import Ceiling, JobClass
@@ -23,11 +23,13 @@ from muster.model.value import (
     QueuePath,
 )
 from muster.schedule.quota import Change, Portion, Quotas, portion_of
-from muster.schedule.share import Shares, dominant_milli
+from muster.schedule.share import Shares
 
 
 class Holding(NamedTuple):
     """One job that holds something, until when at the latest.
+
+    milli is what counts against its user, by_pool what its pools will have more when it ends.
 
     since is when the work began that would be lost: at its start or its last checkpoint.
     victims have still to leave; of what they count for, the job's claim counts only the rest.
@@ -37,10 +39,13 @@ class Holding(NamedTuple):
     placements: tuple[Placement, ...]
     portions: tuple[Portion, ...]
     milli: int
+    by_pool: tuple[tuple[PoolName, int], ...]
     ends_at: Instant
     gpu_milli: int
     since: Instant
     victims: "tuple[Holding, ...]" = ()
+    is_awake: bool = True
+    is_claim: bool = False
 
     @property
     def spec(self) -> JobSpec:
@@ -79,7 +84,7 @@ class Books:
         self.by_queue.setdefault(holding.spec.queue, {})[holding.job.id] = holding
         self.by_class.setdefault(holding.spec.job_class, {})[holding.job.id] = holding
         insort(self.by_loss.setdefault(_loss_key(holding), []), _latest_first(holding))
-        for pool, milli in _milli_by_pool(holding, self.whole).items():
+        for pool, milli in holding.by_pool:
             ends = self.ends_by_pool.setdefault(pool, [])
             insort(ends, (holding.ends_at, holding.job.id, milli))
         self._count(holding, 1)
@@ -93,7 +98,7 @@ class Books:
         del self.by_class[holding.spec.job_class][job_id]
         losses = self.by_loss[_loss_key(holding)]
         del losses[bisect_left(losses, _latest_first(holding)[:2])]
-        for pool in _milli_by_pool(holding, self.whole):
+        for pool, _ in holding.by_pool:
             ends = self.ends_by_pool[pool]
             del ends[bisect_left(ends, (holding.ends_at, job_id))]
         self._count(holding, -1)
@@ -105,7 +110,7 @@ class Books:
         return 0 if part is None else self.in_array[part.array] - (job.id in self.holdings)
 
     def over_class_limit(
-        self, spec: JobSpec, job_class: JobClass, amount: Resources
+        self, spec: JobSpec, job_class: JobClass, amount: Resources, *, jobs: int = 1
     ) -> OverClassLimit | None:
         """Would the job take its user, or its queue, over what the class allows?"""
         ceilings = (
@@ -115,7 +120,7 @@ class Books:
         for ceiling, side, whose in ceilings:
             key = (spec.job_class, side, whose)
             used = self._amount_by_side.get(key, NOTHING)
-            over = _over(ceiling, used, amount, self._jobs_by_side[key])
+            over = _over(ceiling, used, amount, (self._jobs_by_side[key], jobs))
             if over is not None:
                 resource, limit, have, asked = over
                 return OverClassLimit(
@@ -130,8 +135,8 @@ class Books:
 
     def _count(self, holding: Holding, sign: int) -> None:
         spec = holding.spec
-        is_active = holding.job.state is not JobState.SUSPENDED
-        change = Change(spec.queue, holding.portions, jobs=int(is_active))
+        is_active = holding.is_awake
+        change = Change(spec.queue, holding.portions, int(is_active), holding.is_claim)
         victims = [Change(each.spec.queue, each.portions, jobs=1) for each in holding.victims]
         self.quotas.add(change, victims, sign=sign)
         self.shares.hold(self.shares.leaf(spec.queue, spec.user), sign * holding.milli)
@@ -224,22 +229,14 @@ def _asleep(pool: PoolName, model: GpuModel | None, amount: Resources) -> Portio
     return Portion(pool, model, Resources(memory_mib=amount.memory_mib))
 
 
-def _milli_by_pool(holding: Holding, all_there_is: Resources) -> dict[PoolName, int]:
-    found: dict[PoolName, int] = {}
-    for portion in holding.portions:
-        milli = dominant_milli(portion.amount, all_there_is)
-        found[portion.pool] = found.get(portion.pool, 0) + milli
-    return found
-
-
 def _over(
-    ceiling: Ceiling, used: Resources, asked: Resources, jobs: int
+    ceiling: Ceiling, used: Resources, asked: Resources, jobs: tuple[int, int]
 ) -> tuple[str, int, int, int] | None:
     amounts = (
         ("gpu_milli", ceiling.gpu_milli, used.gpu_milli, asked.gpu_milli),
         ("cpu_milli", ceiling.cpu_milli, used.cpu_milli, asked.cpu_milli),
         ("memory_mib", ceiling.memory_mib, used.memory_mib, asked.memory_mib),
-        ("jobs", ceiling.jobs, jobs, 1),
+        ("jobs", ceiling.jobs, *jobs),
     )
     for resource, limit, have, more in amounts:
         if limit is not None and more and have + more > limit:

@@ -1,6 +1,7 @@
 """Time: how long a job may run where, and which reservations are in its way."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Pool
 from muster.model.job import JobSpec
@@ -76,13 +77,16 @@ class Calendar:
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
-    def refusal(self, spec: JobSpec, portion: Portion, limit: int) -> Reserved | None:
+    def refusal(
+        self, spec: JobSpec, portions: Sequence[Portion], limit: int
+    ) -> Reserved | None:
         """Would the job take, together with other outsiders, what is promised to a queue?"""
         for each in self._amounts:
-            if each.pool != portion.pool or not self._is_outside(each, spec.queue, limit):
+            if not self._is_outside(each, spec.queue, limit):
                 continue
-            taken = self._outside[each.name] + portion.amount.gpu_milli
-            if portion.amount.gpu_milli and taken + each.gpu_milli > self._capacity[each.pool]:
+            asked = sum(part.amount.gpu_milli for part in portions if part.pool == each.pool)
+            taken = self._outside[each.name] + asked
+            if asked and taken + each.gpu_milli > self._capacity[each.pool]:
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
@@ -98,7 +102,9 @@ class Calendar:
         return each.begins_at < self._now + limit and each.ends_at > self._now
 
     def _is_outside(self, each: AmountReserved, queue: QueuePath, limit: int) -> bool:
-        return not is_within(queue, each.for_queue) and each.begins_at < self._now + limit
+        # One that is overdue is still there.
+        is_there = each.begins_at < self._now + max(1, limit)
+        return is_there and not is_within(queue, each.for_queue)
 
 
 def _thresholds(snapshot: Snapshot) -> list[int]:

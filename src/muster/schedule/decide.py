@@ -179,7 +179,9 @@ class Turn:
         self.preempted += measures
         until = Instant(self._standing.now + max(measure.grace for measure in measures))
         victims = tuple(victim.job.id for victim in found.victims)
-        self._memory.change(job.id, Hold(job, placed.placements, until, victims=victims))
+        hold = Hold(job, placed.placements, until, victims=victims, is_claim=True)
+        self._memory.change(job.id, hold)
+        self._standing.neighbours.add(job.spec, placed.placements)
         return Clear(
             job=job.id,
             cluster=placed.cluster,

@@ -65,10 +65,12 @@ class Outlook:
         """When a job of this size could start, behind all that was added before."""
         place = bisect_left(self._freed, self.ahead_milli + milli)
         if place < len(self._ends):
-            return Instant(max(self._now, self._ends[place]))
-        if not self._capacity_milli or self.work >= WITHOUT_END:
-            return NoEstimate.UNBOUNDED
-        return Instant(self._now + (self._running + self.work) // self._capacity_milli)
+            return Instant(max(self._now + 1, self._ends[place]))
+        wait_ms = 0
+        if self._capacity_milli and self.work < WITHOUT_END:
+            wait_ms = (self._running + self.work) // self._capacity_milli
+        # Where nothing runs and nothing is ahead, no amount of waiting is known to help.
+        return Instant(self._now + wait_ms) if wait_ms else NoEstimate.UNBOUNDED
 
     def add(self, milli: int, limit_ms: int) -> None:
         """One more waits ahead of the rest."""
@@ -112,6 +114,8 @@ def expected(entry: Entry, why: WaitReason, standing: Standing) -> Expected:
             return standing.now if entry.job.claim is None else entry.job.claim.until
         case OverLimit() | OverClassLimit() | TooManyJobs() | ArrayFull():
             return _when_others_end(entry, why, standing)
+        case BorrowedOut(asked=asked, at_most=at_most) if asked > at_most:
+            return NoEstimate.NEVER
         case NoRoom() | Behind() | WaitingToResume() | BorrowedOut():
             return NoEstimate.UNBOUNDED
 

@@ -48,7 +48,7 @@ def spot_is_wanted(kind: Kind, need: Need) -> bool:
 def labels_are_right(kind: Kind, need: Need) -> bool:
     """Every required label rule holds, as far as the label tells kinds of node apart."""
     return all(
-        rule.accepts(kind.labels) for rule in need.where.require if rule.key in kind.label_keys
+        rule.accepts(kind.labels) for rule in need.where.require if rule.key not in kind.private_labels
     )
 
 
@@ -117,5 +117,5 @@ def _tier(kind: Kind, need: Need, policy: Policy) -> Tier:
 
 
 def _penalty(kind: Kind, need: Need) -> int:
-    rules = (rule for rule in need.where.prefer if rule.key in kind.label_keys)
+    rules = (rule for rule in need.where.prefer if rule.key not in kind.private_labels)
     return sum(not rule.accepts(kind.labels) for rule in rules)

@@ -12,13 +12,13 @@ from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId, NodeId
+from muster.model.value import Instant, JobId, NodeId, PoolName
 from muster.schedule.books import Books, Holding, portions_of
 from muster.schedule.calendar import Calendar, time_limit
 from muster.schedule.index import Room, Tenant
-from muster.schedule.ledger import Ledger, label_keys
+from muster.schedule.ledger import Ledger, private_labels
 from muster.schedule.neighbours import Neighbours
-from muster.schedule.quota import WITHOUT_END, Quotas
+from muster.schedule.quota import WITHOUT_END, Portion, Quotas
 from muster.schedule.roster import Entry, Lane, Roster, is_elastic, is_sociable
 from muster.schedule.search import Standing
 from muster.schedule.share import Branch, Shares, dominant_milli
@@ -37,6 +37,7 @@ class Hold(NamedTuple):
     is_suspended: bool = False
     since: Instant = Instant(0)
     victims: tuple[JobId, ...] = ()
+    is_claim: bool = False
 
 
 class Memory:
@@ -114,7 +115,7 @@ class Memory:
         neighbours = Neighbours(snapshot.nodes, snapshot.pools)
         is_sociable = bool(self.roster.sociable or self.sociable)
         for _, holding in sorted(books.holdings.items()) if self._has_to_tell(calendar) else ():
-            if is_sociable:
+            if is_sociable and holding.job.state is not JobState.PENDING:
                 neighbours.add(holding.spec, holding.placements)
             for portion in holding.portions:
                 calendar.note(holding.spec.queue, portion, holding.ends_at)
@@ -177,6 +178,8 @@ class Memory:
         old = self._holds.get(job_id)
         if old == new:
             return
+        if old is not None and new is not None and _same_room(old, new):
+            self.ledger.occupy(job_id, new.placements, _tenant(new))
         if old is not None and (new is None or not _same_room(old, new)):
             for room in self.ledger.vacate(job_id, old.placements):
                 unsettled[room.node.id] = room
@@ -209,7 +212,8 @@ class Memory:
             return None
         if _has_claim(job) and job.claim is not None:
             left = tuple(each for each in job.claim.victims if holds_room(snapshot.jobs.get(each)))
-            return Hold(job, job.claim.placements, job.claim.until, victims=left)
+            claim = job.claim
+            return Hold(job, claim.placements, claim.until, victims=left, is_claim=True)
         if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
             return None
         since = allocation.placed_at if allocation.started_at is None else allocation.started_at
@@ -232,11 +236,31 @@ class Memory:
             hold.placements,
             portions,
             milli,
+            self._by_pool(hold, portions),
             hold.ends_at,
             gpu_milli,
             hold.since,
             tuple(holdings[each] for each in hold.victims if each in holdings),
+            not hold.is_suspended,
+            hold.is_claim,
         )
+
+    def _by_pool(
+        self, hold: Hold, portions: tuple[Portion, ...]
+    ) -> tuple[tuple[PoolName, int], ...]:
+        """What its pools get back when the job ends: whole nodes, if it has them to itself."""
+        whole = self.books.whole
+        amounts = [(portion.pool, portion.amount) for portion in portions]
+        if _tenant(hold).is_exclusive:
+            names = dict.fromkeys(placement.node for placement in hold.placements)
+            nodes = (self.snapshot.nodes.get(name) for name in names)
+            amounts = [(node.pool, node.capacity) for node in nodes if node is not None]
+        if len(amounts) == 1:
+            return ((amounts[0][0], dominant_milli(amounts[0][1], whole)),)
+        found: dict[PoolName, int] = {}
+        for pool, amount in amounts:
+            found[pool] = found.get(pool, 0) + dominant_milli(amount, whole)
+        return tuple(found.items())
 
     def _leaf(self, job: Job) -> Branch:
         return self.books.shares.leaf(job.spec.queue, job.spec.user)
@@ -258,7 +282,7 @@ def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
     changed = _changed(old, new)
     if any(_size(old.get(each)) != _size(new.get(each)) for each in changed):
         return True
-    return bool(changed) and label_keys(old.values()) != label_keys(new.values())
+    return bool(changed) and private_labels(old.values()) != private_labels(new.values())
 
 
 def _size(node: Node | None) -> tuple[int, int, int] | None:
@@ -276,13 +300,15 @@ def holds_room(job: Job | None) -> bool:
 
 def _same_room(old: Hold, new: Hold) -> bool:
     is_same = old.placements is new.placements or old.placements == new.placements
-    return is_same and old.is_suspended == new.is_suspended
+    is_ready = bool(old.victims) == bool(new.victims)
+    return is_same and is_ready and old.is_suspended == new.is_suspended
 
 
 def _tenant(hold: Hold) -> Tenant:
     exclusive = {group.name for group in hold.job.spec.groups if group.where.exclusive}
     is_exclusive = bool(exclusive) and not hold.is_suspended
-    return Tenant(hold.placements, is_exclusive, hold.is_suspended)
+    is_unready = bool(hold.victims)
+    return Tenant(hold.placements, is_exclusive, hold.is_suspended, is_unready, hold.ends_at)
 
 
 def _ends_at(

@@ -18,11 +18,11 @@ class Kind:
 
     __slots__ = (
         "cluster",
-        "label_keys",
         "labels",
         "models",
         "name",
         "pool",
+        "private_labels",
         "reserved",
         "rooms",
         "sizes",
@@ -35,7 +35,7 @@ class Kind:
         self.pool = pool
         self.models: tuple[GpuModel, ...] = models_of(node)
         self.labels: Mapping[str, str] = {}
-        self.label_keys: frozenset[str] = frozenset()
+        self.private_labels: frozenset[str] = frozenset()
         self.taints: tuple[Taint, ...] = node.taints
         self.reserved: tuple[NodesReserved, ...] = ()
         self.rooms: dict[NodeId, Room] = {}
@@ -66,11 +66,16 @@ class Promise(NamedTuple):
 
 
 class Tenant(NamedTuple):
-    """What one job has on a node."""
+    """What one job has on a node, until when at the latest.
+
+    While others still have to leave for a claim, its devices are of no use to anybody.
+    """
 
     placements: tuple[Placement, ...]
     is_exclusive: bool
     is_suspended: bool
+    is_unready: bool
+    until: Instant
 
 
 class Room:

@@ -69,7 +69,7 @@ class Ledger:
         self.timed_kinds: dict[str, Kind] = {}
         self.kinds_version = 0
         self.nodes_version = 0
-        self.label_keys = label_keys(snapshot.nodes.values())
+        self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
         self._reserved = _reserved_nodes(snapshot)
@@ -215,7 +215,7 @@ class Ledger:
         return room.tenants
 
     def _kind(self, node: Node) -> Kind:
-        labels = {key: value for key, value in node.labels.items() if key in self.label_keys}
+        labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}
         reserved = self._reserved.get(node.id, ())
         name = _kind_name(node, labels, reserved)
         kind = self.kinds.get(name)
@@ -223,11 +223,14 @@ class Ledger:
             cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
             kind = self.kinds[name] = Kind(node, cluster, pool, name)
             kind.labels, kind.reserved = labels, reserved
-            kind.label_keys = self.label_keys
+            kind.private_labels = self.private_labels
             if reserved or pool.max_time is not None:
                 self.timed_kinds[name] = kind
             self.kinds_version += 1
         return kind
+
+    def _is_shared(self, key: str) -> bool:
+        return key not in self.private_labels
 
     def _left(
         self, room: Room, tenants: Mapping[JobId, Tenant]
@@ -241,8 +244,13 @@ class Ledger:
                 if not tenant.is_suspended:
                     cpu_milli -= placement.amount.cpu_milli
                     _take_shares(states, placement)
-        if any(tenant.is_exclusive for tenant in tenants.values()):
-            cpu_milli, memory_mib = SEALED, SEALED
+        for tenant in tenants.values():
+            if tenant.is_unready:
+                for placement in tenant.placements:
+                    for share in placement.devices:
+                        states.pop(share.device, None)
+            if tenant.is_exclusive:
+                cpu_milli, memory_mib = SEALED, SEALED
         return cpu_milli, memory_mib, self._by_index(node, states)
 
     def _by_index(
@@ -335,13 +343,13 @@ def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, 
 MOST_LABEL_VALUES = 64
 
 
-def label_keys(nodes: Iterable[Node]) -> frozenset[str]:
-    """The labels that sort nodes into kinds. One with a value for every node, its name say, does not."""
+def private_labels(nodes: Iterable[Node]) -> frozenset[str]:
+    """Labels with a value for every node, its name say: they do not sort nodes into kinds."""
     values: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in node.labels.items():
             values.setdefault(key, set()).add(value)
-    return frozenset(key for key, found in values.items() if len(found) <= MOST_LABEL_VALUES)
+    return frozenset(key for key, found in values.items() if len(found) > MOST_LABEL_VALUES)
 
 
 def _beside(promise: Promise, need: Need) -> Promise:

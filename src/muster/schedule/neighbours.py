@@ -80,4 +80,4 @@ class Neighbours:
         levels = self._pools[node.pool].levels
         if level not in levels:
             return None
-        return (node.pool, *node.where[: levels.index(level) + 1])
+        return (node.cluster, *node.where[: levels.index(level) + 1])

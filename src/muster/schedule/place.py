@@ -61,12 +61,19 @@ def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement,
             break
         seat, gpus = found
         portion = search.portion(seat.room.kind.pool.name, gpus, 1)
-        if search.refusal([*portions, portion]) is not None:
+        if search.refusal([*portions, portion]) or _over_class(search, [*portions, portion]):
             break
         task = _take(search, seat)
         added += _placements(group, need.amount(gpus), [task], first=already + len(added))
         portions.append(portion)
     return added
+
+
+def _over_class(search: Search, portions: list[Portion]) -> WaitReason | None:
+    """Would a job that runs already, with this much more, be over what its class allows?"""
+    total = sum((portion.amount for portion in portions), NOTHING)
+    entry, books = search.entry, search.standing.books
+    return books.over_class_limit(entry.job.spec, entry.job_class, total, jobs=0)
 
 
 def never_fits(entry: Entry, standing: Standing) -> NeverFits | None:

@@ -41,6 +41,7 @@ class Line:
 
     __slots__ = (
         "ceiling",
+        "claimed",
         "guaranteed",
         "kept",
         "leaving",
@@ -56,7 +57,8 @@ class Line:
         self.quota = quota
         self.scope = quota.scope
         self.used = 0
-        # Of what is used, what victims of claims will give back.
+        # Of what is used, what is only claimed yet, and what victims of claims will give back.
+        self.claimed = 0
         self.leaving = 0
         self.guaranteed = 0
         self.limit = WITHOUT_END
@@ -123,6 +125,7 @@ class Change(NamedTuple):
     path: QueuePath
     portions: Sequence[Portion]
     jobs: int
+    is_claim: bool = False
 
 
 class Quotas:
@@ -180,7 +183,7 @@ class Quotas:
 
         A claim's victims count until they are gone; of the claim, only what exceeds them does.
         """
-        account = self.accounts.get(change.path)
+        account = self._nearest(change.path)
         taken = self._measured(change)
         leaving: dict[Line | Scope, int] = {}
         for victim in victims:
@@ -193,14 +196,22 @@ class Quotas:
             rest = max(0, amount - leaving.get(counter, 0)) if leaving else amount
             if isinstance(counter, Line):
                 counter.used += sign * rest
+                counter.claimed += sign * rest if change.is_claim else 0
             else:
                 self._total_used[counter] += sign * rest
         if account is not None:
             self._add_jobs(account, change.jobs, victims, sign)
 
+    def _nearest(self, path: QueuePath) -> Account | None:
+        """The queue's account, or that of the nearest queue above it that still exists."""
+        for each in lineage(path):
+            if each in self.accounts:
+                return self.accounts[each]
+        return None
+
     def _measured(self, change: "Change") -> dict["Line | Scope", int]:
         """How much of what each line, and each scope that is watched as a whole, counts."""
-        account = self.accounts.get(change.path)
+        account = self._nearest(change.path)
         found: dict[Line | Scope, int] = {}
         for portion in change.portions:
             for line in () if account is None else account.lines_at(portion.pool, portion.model):
@@ -237,7 +248,11 @@ class Quotas:
             if asked and line.used + asked > line.ceiling:
                 available = max(0, line.ceiling - line.used)
                 return BorrowedOut(
-                    queue=line.path, scope=line.scope, available=available, asked=asked
+                    queue=line.path,
+                    scope=line.scope,
+                    available=available,
+                    asked=asked,
+                    at_most=line.ceiling,
                 )
         return self._kept_refusal(account, portions) if self._kept_scopes else None
 
@@ -297,7 +312,11 @@ class Quotas:
             available = self._capacity[scope] - self._total_used[scope] - kept
             if asked and asked > available:
                 return BorrowedOut(
-                    queue=account.path, scope=scope, available=max(0, available), asked=asked
+                    queue=account.path,
+                    scope=scope,
+                    available=max(0, available),
+                    asked=asked,
+                    at_most=self._capacity[scope],
                 )
         return None
 
@@ -313,7 +332,9 @@ class Quotas:
         """A queue keeps the larger of its own unused part and what its children keep."""
         for each in account.above:
             lines = [line for line in each.lines if line.scope == scope]
-            unused = max((line.kept - line.used for line in lines), default=0)
+            # The least it may come to use counts: before claims come true, after victims have left.
+            least = (line.used - line.claimed - line.leaving for line in lines)
+            unused = max((line.kept - held for line, held in zip(lines, least, strict=True)), default=0)
             kept = max(0, unused, self._kept_below.get((each.path, scope), 0))
             change = kept - self._kept.get((each.path, scope), 0)
             if change:

@@ -22,6 +22,13 @@ def claim_is_sound(entry: Entry, standing: Standing) -> bool:
     )
 
 
+def _has_right_neighbours(placement: Placement, entry: Entry, standing: Standing) -> bool:
+    groups = (group for group in entry.job.spec.groups if group.name == placement.group)
+    filters = (standing.neighbours.filter(entry.job.spec, group.where) for group in groups)
+    room = standing.ledger.rooms[placement.node]
+    return all(allows is None or allows(room) for allows in filters)
+
+
 def started_on_claim(
     entry: Entry, memory: Memory, standing: Standing
 ) -> Start | MakingRoom:
@@ -31,7 +38,7 @@ def started_on_claim(
     if hold.victims:
         return MakingRoom(victims=hold.victims)
     ends_at = max(standing.ends_at(entry, each.pool) for each in claim.placements)
-    memory.change(job.id, hold._replace(ends_at=ends_at))
+    memory.change(job.id, hold._replace(ends_at=ends_at, is_claim=False))
     standing.neighbours.add(job.spec, claim.placements)
     return Start(
         job=job.id, attempt=job.attempt + 1, cluster=claim.cluster, placements=claim.placements
@@ -78,7 +85,9 @@ def _is_sound(placement: Placement, entry: Entry, standing: Standing) -> bool:
     healthy = {device.id for device in room.node.devices if device.healthy}
     if not all(share.device in healthy for share in placement.devices):
         return False
-    return standing.calendar.closed(room.kind, entry.job.spec, entry.job_class) is None
+    if standing.calendar.closed(room.kind, entry.job.spec, entry.job_class) is not None:
+        return False
+    return _has_right_neighbours(placement, entry, standing)
 
 
 def _is_free(room: Room | None, placements: tuple[Placement, ...]) -> bool:

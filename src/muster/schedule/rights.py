@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from muster.model.job import JobState
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
-from muster.model.value import ClassName, QueuePath
+from muster.model.value import ClassName, JobId, QueuePath
 from muster.schedule.books import Holding
 from muster.schedule.quota import Account, Portion
 from muster.schedule.roster import Entry
@@ -28,6 +28,7 @@ class Rights:
         self._standing = standing
         self._quotas = standing.books.quotas
         self._queue = entry.job.spec.queue
+        self._needed = _needed(entry)
         self._open: dict[tuple[object, ...], bool] = {}
         self._portions = _likely_portions(entry, standing)
         self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
@@ -49,7 +50,12 @@ class Rights:
         known = self._open.get(key)
         if known is None:
             known = self._open[key] = self._is_open(victim)
-        return known and is_takeable(victim, self._standing)
+        return known and is_takeable(victim, self._standing) and not self._needs(victim)
+
+    def _needs(self, victim: Holding) -> bool:
+        """A job does not stop the one it waits for, or whose company it wants."""
+        jobs, labels = self._needed
+        return victim.job.id in jobs or not labels.isdisjoint(victim.spec.labels.items())
 
     def _is_open(self, victim: Holding) -> bool:
         _, his = sides(self._queue, victim.spec.queue)
@@ -103,6 +109,12 @@ def is_takeable(victim: Holding, standing: Standing) -> bool:
     started_at = allocation.started_at
     ran = 0 if started_at is None else standing.now - started_at
     return ran >= max(job_class.min_run, standing.policy.preempt.min_run)
+
+
+def _needed(entry: Entry) -> tuple[set[JobId | None], set[tuple[str, str]]]:
+    spec = entry.job.spec
+    rules = (rule for group in spec.groups for rule in group.where.near)
+    return {each.job for each in spec.after}, {(rule.key, rule.value) for rule in rules}
 
 
 def _by_class(standing: Standing) -> bool:

@@ -157,5 +157,5 @@ def _floors(usual: tuple[UsualAsk, ...], cpu_milli_per_gpu: int) -> list[int]:
     """The CPU amounts at which a level begins: where a usual task begins to fit, and between."""
     asked = sorted({ask.each.cpu_milli for ask in usual})
     balanced = [cpu_milli_per_gpu * gpus for gpus in range(1, 9)]
-    thinned = asked[:: 1 + len(asked) // CPU_LEVELS]
+    thinned = asked[::-1][:: 1 + len(asked) // CPU_LEVELS]  # the largest always counts
     return sorted({0, *thinned, *balanced})

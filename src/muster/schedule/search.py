@@ -96,9 +96,8 @@ class Search:
         spec, calendar = self.entry.job.spec, self.standing.calendar
         refusal = self.standing.books.quotas.refusal(spec.queue, portions)
         if refusal is None and calendar.has_amounts:
-            portion = portions[-1]
-            limit = self.standing.ends_at(self.entry, portion.pool) - self.standing.now
-            refusal = calendar.refusal(spec, portion, limit)
+            limit = self.standing.ends_at(self.entry, portions[-1].pool) - self.standing.now
+            refusal = calendar.refusal(spec, portions, limit)
         return refusal
 
     def no_room(self, placed: int) -> NoRoom:
@@ -213,8 +212,8 @@ def _room_filter(
 ) -> Callable[[Room], bool] | None:
     where = need.where
     beside = standing.neighbours.filter(entry.job.spec, where)
-    keys = standing.ledger.label_keys
-    rules = [rule for rule in where.require if rule.key not in keys] if where.require else []
+    private = standing.ledger.private_labels
+    rules = [rule for rule in where.require if rule.key in private] if private else []
     if not need.is_picky and not rules and beside is None:
         return None
     wanted, unwanted = frozenset(where.nodes), frozenset(where.not_nodes)

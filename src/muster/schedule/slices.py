@@ -91,7 +91,7 @@ def with_tenant(state: DeviceState, part: Slice | None, start: int | None) -> De
     """The state after a tenant that is already there, whatever the rules would say to it today."""
     match part:
         case None:
-            return replace(state, use=Use.WHOLE, left_milli=0, left_mib=0)
+            return replace(state, use=Use.WHOLE, left_milli=0, left_mib=0, layout=None)
         case MpsShare():
             return _mps_taken(state, part)
         case TimeShare():

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from muster.model.job import HeldBy
-from muster.model.plan import NoEstimate, Wait, WaitReason
+from muster.model.plan import BorrowedOut, NoEstimate, Wait, WaitReason
+from muster.schedule.calendar import time_limit
 from muster.schedule.decide import Turn
 from muster.schedule.estimate import IN_LINE, Expected, Outlook, expected, outlooks
 from muster.schedule.follow import Memory
 from muster.schedule.order import Order
+from muster.schedule.quota import WITHOUT_END
 from muster.schedule.roster import Entry, Shape
 from muster.schedule.search import Standing, tiers
 from muster.schedule.share import dominant_milli
@@ -22,6 +24,10 @@ def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> Itera
     for entry in order.settled(memory.roster):
         if entry.id not in turn.decided:
             yield line.wait(entry, turn)
+
+
+def _is_too_much(why: WaitReason) -> bool:
+    return isinstance(why, BorrowedOut) and why.asked > why.at_most
 
 
 class _Line:
@@ -49,18 +55,25 @@ class _Line:
         if when is None:
             when = self._expected(entry, why, outlook, milli)
         if outlook is not None and not isinstance(when, NoEstimate):
-            outlook.add(milli, entry.limit_ms)
+            outlook.add(milli, self._limit_ms(entry))
         return Wait(job=entry.id, why=why, expected=when)
 
     def _expected(
         self, entry: Entry, why: WaitReason, outlook: Outlook | None, milli: int
     ) -> Expected:
-        if type(why) in IN_LINE:
+        if type(why) in IN_LINE and not _is_too_much(why):
             return NoEstimate.UNBOUNDED if outlook is None else outlook.expected(milli)
         known = self._known.get(why)
         if known is None:
             known = self._known[why] = expected(entry, why, self._standing)
         return known
+
+    def _limit_ms(self, entry: Entry) -> int:
+        if entry.limit_ms < WITHOUT_END:
+            return entry.limit_ms
+        need, standing = entry.shape.groups[0].need, self._standing
+        pool = standing.snapshot.pools[need.options[need.tiers[0]][0].pool]
+        return time_limit(entry.job.spec, pool, standing.policy)
 
     def _home(self, shape: Shape) -> tuple[Outlook | None, int]:
         """The pool where the first group would be tried first, and the size of the whole job."""

@@ -146,7 +146,7 @@ REASONS: dict[WaitReason, str] = {
         "Queue nlp may hold 1 GiB in pool main on A100-40GB at once; "
         "it holds 512 MiB, and this job asks for 1 GiB."
     ),
-    BorrowedOut(
+    BorrowedOut(at_most=8_000, 
         queue=NLP, scope=Scope(meter=Meter.MIG, profile="1g.5gb"), available=1, asked=2
     ): "Queue nlp may use or borrow 1 1g.5gb slice more; this job asks for 2 1g.5gb slices.",
     OverClassLimit(
