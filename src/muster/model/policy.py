@@ -59,7 +59,8 @@ class PreemptPolicy(Value, gc=False):
 class Policy(Value):
     """One value holds all choices, so that a rehearsal differs from live by this value alone.
 
-    backfill_depth: how many blocked jobs get a reservation in time.
+    backfill_depth: how many blocked jobs get a reservation in time; backfill_horizon: how many
+    running jobs are looked at, in the order in which they must end, to find that time.
     default_time: for jobs without a limit in pools without a default; None means without end.
     """
 
@@ -69,6 +70,7 @@ class Policy(Value):
     packing: Packing = Packing.PACK
     prefer: Preference = Preference.ORDER
     backfill_depth: int = 16
+    backfill_horizon: int = 4_000
     default_time: Duration | None = None
     repartition: bool = True
     grow: bool = True

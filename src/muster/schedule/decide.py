@@ -15,12 +15,17 @@ from muster.model.value import Instant, JobId
 from muster.schedule.backfill import earliest
 from muster.schedule.follow import Hold, Memory
 from muster.schedule.gates import Singletons, gate
+from muster.schedule.index import Room
+from muster.schedule.needs import Need
 from muster.schedule.place import Placed, never_fits, place
 from muster.schedule.preempt import Clearing, clearing, preemption
 from muster.schedule.rights import Rights
 from muster.schedule.resume import claim_is_sound, resumed, started_on_claim
 from muster.schedule.roster import Entry, Shape
 from muster.schedule.search import Standing
+
+
+NOBODY: frozenset[JobId] = frozenset()
 
 
 class Turn:
@@ -113,19 +118,23 @@ class Turn:
         if never is not None:
             self._block(entry, never)
             return never
-        reason = self._behind(entry) or why
+        behind = self._behind(entry)
         self._promise(entry)
-        self._block(entry, reason)
-        return reason
+        self._block(entry, behind or why)
+        return behind or why
 
     def _block(self, entry: Entry, why: WaitReason) -> None:
-        """The ledger only gets fuller, so what found no room now need not be tried again."""
-        shape = entry.shape
+        """The ledger only gets fuller, so what found no room now need not be tried again.
+
+        Except for a job so short that it would leave in time what is promised to another.
+        """
         if self._standing.neighbours.matters_to(entry.job.spec):
             return
-        if shape.blocked_in != self._number or entry.limit_ms < shape.blocked_ms:
-            shape.blocked_in, shape.blocked_ms = self._number, entry.limit_ms
-            shape.why = why
+        shape = entry.shape
+        shape.blocked_in, shape.why = self._number, why
+        shape.blocked_ms = 0
+        if isinstance(why, Behind):
+            shape.blocked_ms = min(entry.limit_ms, why.starts_at - self._standing.now + 1)
 
     def _promise(self, entry: Entry) -> None:
         if not self._promises_left:
@@ -136,18 +145,28 @@ class Turn:
             self.dates[entry.id] = at
 
     def _behind(self, entry: Entry) -> Behind | None:
-        """Would the job fit on what is promised to another for later?"""
-        ledger = self._standing.ledger
-        if len(entry.shape.groups) > 1 or entry.shape.groups[0].group.count > 1:
+        """Of what is promised to others, the last to fall due on which the job would fit."""
+        ledger, (group, need) = self._standing.ledger, entry.shape.groups[0]
+        if len(entry.shape.groups) > 1 or group.count > 1 or need.is_picky:
             return None
-        need = entry.shape.groups[0].need
-        for _, room in sorted(ledger.promised.items()):
-            offer = ledger.offer(room.kind, need)
-            if offer is None or room.promise is None or need.is_picky:
-                continue
-            if any(ledger.fit_without(room, set(), need, gpus) for gpus in offer.gpus):
-                return Behind(job=room.promise.job, starts_at=room.promise.at)
-        return None
+        promises = [
+            room.promise
+            for room in ledger.promised.values()
+            if room.promise is not None and self._fits_on(room, need)
+        ]
+        if not promises:
+            return None
+        last = max(promises, key=lambda promise: (promise.at, promise.job))
+        return Behind(job=last.job, starts_at=last.at)
+
+    def _fits_on(self, room: Room, need: Need) -> bool:
+        ledger = self._standing.ledger
+        if not room.is_listed or room.cpu_milli < need.cpu_milli:
+            return False
+        offer = ledger.offer(room.kind, need)
+        return offer is not None and any(
+            ledger.fit_without(room, NOBODY, need, gpus) for gpus in offer.gpus
+        )
 
     def _may_clear(self, entry: Entry) -> bool:
         if not self._clearings_left:

@@ -48,7 +48,7 @@ class Memory:
         self.ledger = Ledger(snapshot, policy)
         shares = Shares(snapshot.queues, policy.share)
         self.books = Books(snapshot, Quotas(snapshot.queues), shares)
-        self.roster = Roster(snapshot, policy.order, self.ledger.needs)
+        self.roster = Roster(snapshot, policy, self.ledger.needs)
         self.held: dict[JobId, Job] = {}
         self.sociable: set[JobId] = set()
         self.elastic: set[JobId] = set()
@@ -60,8 +60,8 @@ class Memory:
     def suits(self, snapshot: Snapshot) -> bool:
         """Can this memory follow to that snapshot, or is a fresh one needed?"""
         old = self._before
-        logs = self.ledger.index
-        if old is None or len(logs.moved) > LONGEST_LOG:
+        logs = self.ledger.index.moved.values()
+        if old is None or sum(len(log) for log in logs) > LONGEST_LOG:
             return False
         same_rules = (
             old.clusters == snapshot.clusters

@@ -46,7 +46,7 @@ class Table:
             if self._ledger.offer(kind, self._need) is not None:
                 for room in kind.rooms.values():
                     self._note(room)
-        self._read = len(self._ledger.index.moved)
+        self._read = len(self._ledger.index.moved[self._option.pool])
         return self
 
     def among(self, allows: Callable[[Room], bool]) -> "Table":
@@ -65,7 +65,7 @@ class Table:
 
     def catch_up(self) -> None:
         """Look again at the rooms that changed."""
-        moved = self._ledger.index.moved
+        moved = self._ledger.index.moved[self._option.pool]
         if self._read == len(moved):
             return
         for room in dict.fromkeys(moved[self._read :]):

@@ -1,13 +1,13 @@
 """Nodes gathered by what they have left, so that a task looks at a few groups, not at all nodes."""
 
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from muster.model.cluster import Cluster, Node, NodesReserved, Pool, Taint
 from muster.model.placement import Placement
-from muster.model.value import GpuModel, Instant, JobId, NodeId
+from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
 from muster.schedule.profiles import Family, Profile
 from muster.schedule.score import Score
 from muster.schedule.slices import DeviceState
@@ -144,14 +144,14 @@ class Group:
 class Index:
     """All groups, by family. Whoever remembers how far he read the logs need look at the rest only.
 
-    `born` logs groups that came to have rooms, `moved` the rooms that changed.
+    `born` logs groups that came to have rooms, `moved` by pool the rooms that changed.
     """
 
     def __init__(self, score: Score) -> None:
         self._score = score
         self._groups: dict[tuple[Kind, int, Profile], Group] = {}
         self.born: tuple[list[Group], ...] = tuple([] for _ in Family)
-        self.moved: list[Room] = []
+        self.moved: defaultdict[PoolName, list[Room]] = defaultdict(list)
 
     def put(self, room: Room) -> None:
         """List a room under what it has open now."""
@@ -163,7 +163,7 @@ class Index:
                 self.born[group.profile.family].append(group)
             insort(group.rooms, item)
         room.is_listed = True
-        self.moved.append(room)
+        self.moved[room.node.pool].append(room)
 
     def remove(self, room: Room) -> None:
         """Take a room off the lists, if it is on them."""
@@ -174,7 +174,7 @@ class Index:
             rooms = group.rooms
             del rooms[bisect_left(rooms, item)]
         room.is_listed = False
-        self.moved.append(room)
+        self.moved[room.node.pool].append(room)
 
     def _group(self, kind: Kind, level: int, profile: Profile) -> Group:
         key = (kind, level, profile)

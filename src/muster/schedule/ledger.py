@@ -5,7 +5,6 @@ it on trial. What it says about a node hangs only on who is there, never on the 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodesReserved, NodeState
@@ -45,14 +44,23 @@ class _Before(NamedTuple):
 class Trial:
     """Room taken within a trial is put back unless it is kept."""
 
-    __slots__ = ("is_kept",)
+    __slots__ = ("_is_kept", "_ledger", "_mark")
 
-    def __init__(self) -> None:
-        self.is_kept = False
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+        self._mark = 0
+        self._is_kept = False
+
+    def __enter__(self) -> "Trial":
+        self._mark = self._ledger.begin_trial()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ledger.end_trial(self._mark, is_kept=self._is_kept)
 
     def keep(self) -> None:
         """Let what was taken stand."""
-        self.is_kept = True
+        self._is_kept = True
 
 
 class Ledger:
@@ -68,7 +76,7 @@ class Ledger:
         self.kinds: dict[str, Kind] = {}
         self.timed_kinds: dict[str, Kind] = {}
         self.kinds_version = 0
-        self.nodes_version = 0
+        self.sizes_version = 0
         self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
@@ -82,19 +90,22 @@ class Ledger:
 
     def set_node(self, node: Node) -> None:
         """A node came or changed; those who are there stay."""
-        self.nodes_version += 1
+        before = self.rooms.get(node.id)
         tenants = self._drop(node.id)
         room = Room(node, self._kind(node))
         room.tenants = tenants
         states = tuple(self.profiles.state(resting(device)) for device in node.devices)
         room.size = (node.cpu_milli, node.memory_mib, states)
         room.kind.sizes[room.size] += 1
+        if before is None or (before.kind, before.size) != (room.kind, room.size):
+            self.sizes_version += 1
         self.rooms[node.id] = room
         self.settle(room)
 
     def drop_node(self, node_id: NodeId) -> None:
         """A node is gone."""
         self._drop(node_id)
+        self.sizes_version += 1
 
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
@@ -123,19 +134,22 @@ class Ledger:
 
     # Taking
 
-    @contextmanager
-    def trial(self) -> Iterator[Trial]:
+    def trial(self) -> Trial:
         """Take on trial: unless kept, everything taken inside is put back."""
-        mark, trial = len(self._undo), Trial()
+        return Trial(self)
+
+    def begin_trial(self) -> int:
+        """From now on remember how things were; the mark to go back to."""
         self._trials += 1
-        try:
-            yield trial
-        finally:
-            self._trials -= 1
-            if not trial.is_kept:
-                self._restore(mark)
-            if not self._trials:
-                self._undo.clear()
+        return len(self._undo)
+
+    def end_trial(self, mark: int, *, is_kept: bool) -> None:
+        """Go back to the mark, unless what was taken is kept."""
+        self._trials -= 1
+        if not is_kept:
+            self._restore(mark)
+        if not self._trials:
+            self._undo.clear()
 
     def take(self, seat: Seat, need: Need, ends_at: Instant) -> tuple[DeviceShare, ...]:
         """Give one task its room; the devices it got."""

@@ -10,7 +10,6 @@ from muster.model.value import ClusterName, GpuModel, PoolName
 from muster.schedule.profiles import Family, GpuNeed, family_of
 
 if TYPE_CHECKING:
-    from muster.schedule.backfill import Forecast
     from muster.schedule.find import Finder
     from muster.schedule.gang import Table
     from muster.schedule.index import Kind
@@ -61,7 +60,6 @@ class Need:
         "each",
         "family",
         "finders",
-        "forecasts",
         "gpu_milli",
         "gpus",
         "is_picky",
@@ -91,7 +89,6 @@ class Need:
         self.is_picky = _is_picky(key.where)
         self.offers: dict[Kind, Offer | None] = {}
         self.finders: dict[tuple[Tier, Shut], Finder] = {}
-        self.forecasts: dict[Option, Forecast] = {}
         self.tables: dict[tuple[Option, Shut], Table] = {}
         self.amounts: dict[GpuNeed | None, Resources] = {}
         self.tiers: list[Tier] = []

@@ -1,6 +1,6 @@
 """Making room: the running jobs with the least lost work go, and only if the other then starts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from muster.schedule.index import Room, Tenant
 from muster.schedule.place import Placed, place
 from muster.schedule.rights import Rights
 from muster.schedule.roster import Entry
-from muster.schedule.search import Standing
-from muster.schedule.victims import enough
+from muster.schedule.search import Search, Standing, tiers
+from muster.schedule.walk import Clearance, Walk
 
 
 class Clearing(NamedTuple):
@@ -30,11 +30,11 @@ def clearing(
     """The cheapest victims found whose leaving lets the whole job start; None if there are none."""
     # Many small victims may be cheapest; but where they are scattered, only large ones clear a node.
     for least_milli in (0, max(1, entry.shape.groups[0].need.gpu_milli)):
-        willing = [
+        willing = (
             victim
             for victim in _cheapest(rights, standing, least_milli)
             if victim.job.id not in spared and rights.likes(victim)
-        ]
+        )
         found = _rehearsed(entry, standing, rights, willing)
         if found is not None:
             return found
@@ -49,11 +49,12 @@ def lost_gpu_ms(holding: Holding, standing: Standing) -> int:
 
 
 def _rehearsed(
-    entry: Entry, standing: Standing, rights: Rights, willing: list[Holding]
+    entry: Entry, standing: Standing, rights: Rights, willing: Iterator[Holding]
 ) -> Clearing | None:
     """Let them leave for a moment and see whether the job would really start."""
     with Vacancy(standing) as vacancy:
-        for victim in enough(entry, willing, standing):
+        chosen = _enough(entry, list(willing) if len(entry.shape.groups) > 1 else willing, standing)
+        for victim in chosen:
             # Each one that leaves brings his queue nearer to its guarantee, so ask again.
             if rights.may_take(victim):
                 vacancy.remove(victim)
@@ -62,10 +63,37 @@ def _rehearsed(
             return None
         vacancy.keep_only_needed(entry, placed)
         placed = vacancy.rehearse(entry)
-        victims = tuple(victim for victim in willing if vacancy.has_left(victim))
+        victims = tuple(victim for victim in chosen if vacancy.has_left(victim))
     if placed is None or not all(rights.has_right(placed.portions, each) for each in victims):
         return None
     return Clearing(placed, victims)
+
+
+def _enough(entry: Entry, willing: Iterable[Holding], standing: Standing) -> list[Holding]:
+    """The first of them that make room for each group, cheapest first; maybe more than needed."""
+    chosen: dict[JobId, Holding] = {}
+    for group_need in entry.shape.groups:
+        cleared = _cleared(Search(entry, group_need, standing), willing)
+        if cleared is None:
+            return []
+        chosen |= cleared.leaving
+    return sorted(
+        chosen.values(), key=lambda each: (lost_gpu_ms(each, standing), -each.job.id)
+    )
+
+
+def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
+    options = [
+        (tier, option)
+        for tier in tiers(search.need, search.standing.ledger)
+        for option in search.need.options[tier]
+    ]
+    victims = willing if len(options) == 1 else list(willing)
+    for tier, option in options:
+        found = Walk(search, tier, option).until_it_fits(victims)
+        if found is not None:
+            return found
+    return None
 
 
 def _cheapest(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Holding]:

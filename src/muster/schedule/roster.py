@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.plan import NoSuchClass, NoSuchQueue, WaitReason
-from muster.model.policy import OrderWeights
+from muster.model.policy import Policy
 from muster.model.queue import Ceiling, JobClass, Queue
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
@@ -108,10 +108,11 @@ class Entry:
 class Roster:
     """All waiting jobs that are not held."""
 
-    def __init__(self, snapshot: Snapshot, weights: OrderWeights, needs: Needs) -> None:
+    def __init__(self, snapshot: Snapshot, policy: Policy, needs: Needs) -> None:
         self._queues = snapshot.queues
         self._classes = snapshot.classes
-        self._weights = weights
+        self._weights = policy.order
+        self._default_ms = _shortest_default(snapshot, policy)
         self._needs = needs
         self._top = _top(each.priority for each in snapshot.classes.values())
         self._top_queue = _top(each.priority for each in snapshot.queues.values())
@@ -143,6 +144,8 @@ class Roster:
         if spec.queue not in self._queues:
             entry.problem = NoSuchQueue(queue=spec.queue)
         entry.is_special = entry.is_special or entry.problem is not None
+        if spec.time_limit is None:
+            entry.limit_ms = self._default_ms
         entry.merit = self._merit(job, entry.job_class, shape)
         entry.rank = (-entry.merit, job.submitted_at, job.id)
         return entry
@@ -211,6 +214,13 @@ def is_elastic(spec: JobSpec) -> bool:
 
 UNCAPPED = Ceiling()
 _UNKNOWN = JobClass(name=ClassName(""))
+
+
+def _shortest_default(snapshot: Snapshot, policy: Policy) -> int:
+    """The least time that a job without a limit may come to have, whichever pool it gets."""
+    defaults = (pool.default_time for pool in snapshot.pools.values())
+    given = [policy.default_time if each is None else each for each in defaults]
+    return min((WITHOUT_END if each is None else each for each in given), default=WITHOUT_END)
 
 
 def _rank(entry: Entry) -> tuple[int, Instant, JobId]:

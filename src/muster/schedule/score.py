@@ -57,6 +57,7 @@ class Score:
         self._on_one = [ask for ask in known if _devices(ask.gpus) == 1]
         self._on_many = _by_devices([ask for ask in known if _devices(ask.gpus) > 1])
         self._used_on_one: list[dict[DeviceState, int]] = [{} for _ in self.floors]
+        self._served: dict[DeviceState, list[_Usual]] = {}
         self._used_on_many: dict[tuple[Idle, int], int] = {}
 
     def level(self, cpu_milli: int) -> int:
@@ -100,9 +101,16 @@ class Score:
         known = self._used_on_one[level].get(state)
         if known is None:
             floor = self.floors[level]
-            asks = (ask for ask in self._on_one if ask.cpu_milli <= floor)
-            counts = (ask.count for ask in asks if _is_able(state, ask.gpus))
+            counts = (ask.count for ask in self._able(state) if ask.cpu_milli <= floor)
             known = self._used_on_one[level][state] = state.left_milli * sum(counts)
+        return known
+
+    def _able(self, state: DeviceState) -> list[_Usual]:
+        """The usual tasks on one device each that this device could serve."""
+        known = self._served.get(state)
+        if known is None:
+            known = [ask for ask in self._on_one if _is_able(state, ask.gpus)]
+            self._served[state] = known
         return known
 
     def _many(self, idle: Idle, level: int) -> int:

@@ -138,10 +138,10 @@ def usable_nodes(need: Need, ledger: Ledger) -> int:
 def at_most(need: Need, ledger: Ledger) -> int:
     """How many tasks all nodes together would hold if nobody were there."""
     version, known = need.at_most
-    if version == ledger.nodes_version:
+    if version == ledger.sizes_version:
         return known
     total = _at_most(need, ledger)
-    need.at_most = (ledger.nodes_version, total)
+    need.at_most = (ledger.sizes_version, total)
     return total
 
 

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 from muster.model.job import HeldBy
 from muster.model.plan import BorrowedOut, NoEstimate, Wait, WaitReason
-from muster.schedule.calendar import time_limit
 from muster.schedule.decide import Turn
 from muster.schedule.estimate import IN_LINE, Expected, Outlook, expected, outlooks
 from muster.schedule.follow import Memory
 from muster.schedule.order import Order
-from muster.schedule.quota import WITHOUT_END
 from muster.schedule.roster import Entry, Shape
 from muster.schedule.search import Standing, tiers
 from muster.schedule.share import dominant_milli
@@ -55,7 +53,7 @@ class _Line:
         if when is None:
             when = self._expected(entry, why, outlook, milli)
         if outlook is not None and not isinstance(when, NoEstimate):
-            outlook.add(milli, self._limit_ms(entry))
+            outlook.add(milli, entry.limit_ms)
         return Wait(job=entry.id, why=why, expected=when)
 
     def _expected(
@@ -67,13 +65,6 @@ class _Line:
         if known is None:
             known = self._known[why] = expected(entry, why, self._standing)
         return known
-
-    def _limit_ms(self, entry: Entry) -> int:
-        if entry.limit_ms < WITHOUT_END:
-            return entry.limit_ms
-        need, standing = entry.shape.groups[0].need, self._standing
-        pool = standing.snapshot.pools[need.options[need.tiers[0]][0].pool]
-        return time_limit(entry.job.spec, pool, standing.policy)
 
     def _home(self, shape: Shape) -> tuple[Outlook | None, int]:
         """The pool where the first group would be tried first, and the size of the whole job."""
