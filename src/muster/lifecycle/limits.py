@@ -144,15 +144,20 @@ def _roomier_queues(asked: Submission) -> Iterator[QueuePath]:
             yield path
 
 
+ClassBound = tuple[str, str, Meter, int]
+"""Whether a user's or a queue's, whose, of what, how much."""
+
+
 def _over_class(asked: Submission, job_class: JobClass | None) -> OverClassLimit | None:
     if job_class is None:
         return None
     groups = asked.spec.groups
-    for whose, meter, limit in _class_bounds(asked, job_class):
+    for side, whose, meter, limit in _class_bounds(asked, job_class):
         needed = sum(_least(asked, Scope(meter=meter), each, each.fewest) for each in groups)
         if needed > limit:
             return OverClassLimit(
                 job_class=job_class.name,
+                side=side,
                 whose=whose,
                 resource=meter,
                 limit=limit,
@@ -162,13 +167,13 @@ def _over_class(asked: Submission, job_class: JobClass | None) -> OverClassLimit
     return None
 
 
-def _class_bounds(asked: Submission, job_class: JobClass) -> Iterator[tuple[str, Meter, int]]:
-    for whose, most in (
-        (f"user {asked.spec.user}", job_class.per_user),
-        (f"queue {asked.spec.queue}", job_class.per_queue),
+def _class_bounds(asked: Submission, job_class: JobClass) -> Iterator[ClassBound]:
+    for side, whose, most in (
+        ("user", asked.spec.user, job_class.per_user),
+        ("queue", asked.spec.queue, job_class.per_queue),
     ):
         for meter, limit in _bounds(most):
-            yield whose, meter, limit
+            yield side, whose, meter, limit
 
 
 def _bounds(most: Ceiling) -> Iterator[tuple[Meter, int]]:

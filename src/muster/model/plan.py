@@ -61,9 +61,10 @@ class BorrowedOut(Value, tag="borrowed_out"):
 
 
 class OverClassLimit(Value, tag="over_class_limit"):
-    """Jobs of this class may not hold that much at once for one user or one queue."""
+    """Jobs of this class may not hold that much at once for one "user" or one "queue"."""
 
     job_class: ClassName
+    side: str
     whose: str
     resource: str
     limit: int

@@ -125,6 +125,7 @@ class Books:
                 resource, limit, have, asked = over
                 return OverClassLimit(
                     job_class=spec.job_class,
+                    side=side,
                     whose=whose,
                     resource=resource,
                     limit=limit,

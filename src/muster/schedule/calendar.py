@@ -9,7 +9,7 @@ from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, is_within, lineage
 from muster.model.snapshot import Snapshot
-from muster.model.value import Duration, Instant, QueuePath
+from muster.model.value import Duration, Instant, PoolName, QueuePath
 from muster.schedule.index import Kind
 from muster.schedule.quota import WITHOUT_END, Portion
 
@@ -90,11 +90,23 @@ class Calendar:
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
-    def note(self, queue: QueuePath, portion: Portion, ends_at: int) -> None:
+    @property
+    def promised_pools(self) -> frozenset[PoolName]:
+        """The pools of which an amount is promised."""
+        return frozenset(each.pool for each in self._amounts)
+
+    def note(
+        self,
+        queue: QueuePath,
+        portions: Sequence[Portion],
+        ends_at: int,
+        only: PoolName | None = None,
+    ) -> None:
         """Somebody holds this until then."""
         for each in self._amounts:
-            if each.pool == portion.pool and self._is_outside(each, queue, ends_at - self._now):
-                self._outside[each.name] += portion.amount.gpu_milli
+            if only in (None, each.pool) and self._is_outside(each, queue, ends_at - self._now):
+                parts = (part.amount.gpu_milli for part in portions if part.pool == each.pool)
+                self._outside[each.name] += sum(parts)
 
     def _collides(self, each: NodesReserved, queue: QueuePath, limit: int) -> bool:
         if each.for_queue is not None and is_within(queue, each.for_queue):

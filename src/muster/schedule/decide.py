@@ -100,9 +100,8 @@ class Turn:
     def _started(self, entry: Entry, placed: Placed) -> Start:
         job = entry.job
         self._memory.start(job, placed.placements, placed.ends_at)
-        for portion in placed.portions:
-            self._standing.calendar.note(job.spec.queue, portion, placed.ends_at)
-        self._standing.neighbours.add(job.spec, placed.placements)
+        if self._standing.calendar.has_amounts:
+            self._standing.calendar.note(job.spec.queue, placed.portions, placed.ends_at)
         return Start(
             job=job.id,
             attempt=job.attempt + 1,
@@ -200,7 +199,6 @@ class Turn:
         victims = tuple(victim.job.id for victim in found.victims)
         hold = Hold(job, placed.placements, until, victims=victims, is_claim=True)
         self._memory.change(job.id, hold)
-        self._standing.neighbours.add(job.spec, placed.placements)
         return Clear(
             job=job.id,
             cluster=placed.cluster,

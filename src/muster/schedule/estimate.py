@@ -31,9 +31,8 @@ from muster.model.plan import (
     WaitingToResume,
     WaitReason,
 )
-from muster.model.queue import is_within
 from muster.model.value import Instant, JobId, PoolName
-from muster.schedule.books import Books, Holding
+from muster.schedule.books import Holding
 from muster.schedule.quota import WITHOUT_END
 from muster.schedule.roster import Entry
 from muster.schedule.search import Standing
@@ -51,11 +50,13 @@ class Outlook:
     def __init__(
         self, ends: list[tuple[Instant, JobId, int]], capacity_milli: int, now: Instant
     ) -> None:
-        bounded = [each for each in ends if each[0] < WITHOUT_END]
-        endless_milli = sum(milli for end, _, milli in ends if end >= WITHOUT_END)
-        self._ends = [end for end, _, _ in bounded]
-        self._freed = list(accumulate(milli for _, _, milli in bounded))
-        self._running = sum(max(0, end - now) * milli for end, _, milli in bounded)
+        endless = bisect_left(ends, (WITHOUT_END,))
+        endless_milli = sum(milli for _, _, milli in ends[endless:])
+        overdue = bisect_left(ends, (now,))
+        self._ends = ends
+        self._freed = list(accumulate(milli for _, _, milli in ends[:endless]))
+        running = ends[overdue:endless]
+        self._running = sum((end - now) * milli for end, _, milli in running)
         self._capacity_milli = max(0, capacity_milli - endless_milli)
         self._now = now
         self.ahead_milli = 0
@@ -64,8 +65,8 @@ class Outlook:
     def expected(self, milli: int) -> Expected:
         """When a job of this size could start, behind all that was added before."""
         place = bisect_left(self._freed, self.ahead_milli + milli)
-        if place < len(self._ends):
-            return Instant(max(self._now + 1, self._ends[place]))
+        if place < len(self._freed):
+            return Instant(max(self._now + 1, self._ends[place][0]))
         wait_ms = 0
         if self._capacity_milli and self.work < WITHOUT_END:
             wait_ms = (self._running + self.work) // self._capacity_milli
@@ -95,66 +96,95 @@ IN_LINE = frozenset({NoRoom, Behind, WaitingToResume, BorrowedOut})
 """Reasons for which a job waits until those ahead of it have had their turn."""
 
 
-def expected(entry: Entry, why: WaitReason, standing: Standing) -> Expected:
-    """When a job that does not just stand in line may start, or why nobody can say."""
-    match why:
-        case HeldBy():
-            return NoEstimate.HELD
-        case DependsOn(never=never):
-            return NoEstimate.NEVER if never else NoEstimate.DEPENDENCY
-        case NotBefore(at=at):
-            return at
-        case NeverFits() | NoSuchPool() | NoSuchQueue() | NoSuchClass() | TooLong():
-            return NoEstimate.NEVER
-        case MissesDeadline():
-            return NoEstimate.NEVER
-        case Reserved(reservation=name):
-            return _end_of_reservation(name, standing)
-        case MakingRoom():
-            return standing.now if entry.job.claim is None else entry.job.claim.until
-        case OverLimit() | OverClassLimit() | TooManyJobs() | ArrayFull():
-            return _when_others_end(entry, why, standing)
-        case BorrowedOut(asked=asked, at_most=at_most) if asked > at_most:
-            return NoEstimate.NEVER
-        case NoRoom() | Behind() | WaitingToResume() | BorrowedOut():
-            return NoEstimate.UNBOUNDED
+class Estimates:
+    """When jobs that do not just stand in line may start; what was found out is kept for a plan."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._known: dict[WaitReason, Expected] = {}
+        self._leaving: dict[object, list[Holding]] = {}
+
+    def expected(self, entry: Entry, why: WaitReason) -> Expected:
+        """When a job that waits for this reason may start, or why nobody can say."""
+        if isinstance(why, MakingRoom):
+            claim = entry.job.claim
+            return self._standing.now if claim is None else claim.until
+        known = self._known.get(why)
+        if known is None:
+            known = self._known[why] = self._expected(why)
+        return known
+
+    def _expected(self, why: WaitReason) -> Expected:
+        match why:
+            case HeldBy():
+                return NoEstimate.HELD
+            case DependsOn(never=never):
+                return NoEstimate.NEVER if never else NoEstimate.DEPENDENCY
+            case NotBefore(at=at):
+                return at
+            case NeverFits() | NoSuchPool() | NoSuchQueue() | NoSuchClass() | TooLong():
+                return NoEstimate.NEVER
+            case MissesDeadline():
+                return NoEstimate.NEVER
+            case Reserved(reservation=name):
+                return self._end_of_reservation(name)
+            case OverLimit() | OverClassLimit() | TooManyJobs() | ArrayFull():
+                return self._when_others_end(why)
+            case BorrowedOut(asked=asked, at_most=at_most) if asked > at_most:
+                return NoEstimate.NEVER
+            case NoRoom() | Behind() | WaitingToResume() | BorrowedOut() | MakingRoom():
+                return NoEstimate.UNBOUNDED
+
+    def _end_of_reservation(self, name: str) -> Expected:
+        for each in self._standing.snapshot.reservations:
+            if each.name == name:
+                return each.ends_at
+        return NoEstimate.UNBOUNDED
+
+    def _when_others_end(self, why: Limited) -> Expected:
+        """When enough of those that count against the same limit must have left."""
+        missing = 1
+        if isinstance(why, (OverLimit, OverClassLimit)):
+            if why.asked > why.limit:
+                return NoEstimate.NEVER
+            missing = why.used + why.asked - why.limit
+        for holding in self._rivals(why):
+            missing -= _counted(holding, why)
+            if missing <= 0 and holding.ends_at < WITHOUT_END:
+                return Instant(max(self._standing.now + 1, holding.ends_at))
+        return NoEstimate.UNBOUNDED
+
+    def _rivals(self, why: Limited) -> list[Holding]:
+        """Those that count against the same limit, in the order in which they must end."""
+        key = _rivalry(why)
+        known = self._leaving.get(key)
+        if known is None:
+            found = self._find_rivals(why)
+            known = sorted(found, key=lambda each: (each.ends_at, each.job.id))
+            self._leaving[key] = known
+        return known
+
+    def _find_rivals(self, why: Limited) -> list[Holding]:
+        books = self._standing.books
+        match why:
+            case OverLimit(queue=path) | TooManyJobs(queue=path):
+                queues = (books.by_queue.get(each, {}) for each in books.quotas.subtree(path))
+                return [each for queue in queues for each in queue.values()]
+            case OverClassLimit(job_class=name, side=side, whose=whose):
+                return list(books.by_class_side.get((name, side, whose), {}).values())
+            case ArrayFull(array=array):
+                parts = ((each, each.spec.array) for each in books.holdings.values())
+                return [each for each, part in parts if part and part.array == array]
 
 
-def _end_of_reservation(name: str, standing: Standing) -> Expected:
-    for each in standing.snapshot.reservations:
-        if each.name == name:
-            return each.ends_at
-    return standing.now
-
-
-def _when_others_end(entry: Entry, why: Limited, standing: Standing) -> Expected:
-    """When enough of those that count against the same limit must have left."""
-    missing = 1
-    if isinstance(why, (OverLimit, OverClassLimit)):
-        if why.asked > why.limit:
-            return NoEstimate.NEVER
-        missing = why.used + why.asked - why.limit
-    rivals = _rivals(entry, why, standing.books)
-    for end, _, holding in sorted((each.ends_at, each.job.id, each) for each in rivals):
-        missing -= _counted(holding, why)
-        if missing <= 0 and end < WITHOUT_END:
-            return Instant(max(standing.now, end))
-    return NoEstimate.UNBOUNDED
-
-
-def _rivals(entry: Entry, why: Limited, books: Books) -> list[Holding]:
-    spec = entry.job.spec
+def _rivalry(why: Limited) -> object:
     match why:
         case OverLimit(queue=path) | TooManyJobs(queue=path):
-            queues = [queue for queue in books.by_queue if is_within(queue, path)]
-            return [each for queue in queues for each in books.by_queue[queue].values()]
-        case OverClassLimit(job_class=name, whose=whose):
-            sides = (("user", spec.user), ("queue", spec.queue))
-            side = next(side for side, each in sides if each == whose)
-            return list(books.by_class_side.get((name, side, whose), {}).values())
+            return path
+        case OverClassLimit(job_class=name, side=side, whose=whose):
+            return (name, side, whose)
         case ArrayFull(array=array):
-            queue = books.by_queue.get(spec.queue, {}).values()
-            return [each for each in queue if each.spec.array and each.spec.array.array == array]
+            return array
 
 
 def _counted(holding: Holding, why: Limited) -> int:

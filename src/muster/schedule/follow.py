@@ -7,7 +7,7 @@ after any history, everything here is as if it had been made from the newest sna
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
-from muster.model.cluster import Node
+from muster.model.cluster import Node, NodeState
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Placement
 from muster.model.policy import Policy
@@ -50,7 +50,7 @@ class Memory:
         self.books = Books(snapshot, Quotas(snapshot.queues), shares)
         self.roster = Roster(snapshot, policy, self.ledger.needs)
         self.held: dict[JobId, Job] = {}
-        self.sociable: set[JobId] = set()
+        self.neighbours = Neighbours(snapshot.nodes, snapshot.pools)
         self.elastic: set[JobId] = set()
         self._holds: dict[JobId, Hold] = {}
         self._claimants: dict[JobId, JobId] = {}
@@ -112,17 +112,11 @@ class Memory:
         self.ledger.forget_promises()
         books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
         calendar = Calendar(snapshot, self.policy)
-        neighbours = Neighbours(snapshot.nodes, snapshot.pools)
-        is_sociable = bool(self.roster.sociable or self.sociable)
-        for _, holding in sorted(books.holdings.items()) if self._has_to_tell(calendar) else ():
-            if is_sociable and holding.job.state is not JobState.PENDING:
-                neighbours.add(holding.spec, holding.placements)
-            for portion in holding.portions:
-                calendar.note(holding.spec.queue, portion, holding.ends_at)
-        return Standing(snapshot, self.policy, self.ledger, books, calendar, neighbours, {})
-
-    def _has_to_tell(self, calendar: Calendar) -> bool:
-        return calendar.has_amounts or bool(self.roster.sociable or self.sociable)
+        for pool in calendar.promised_pools:
+            for ends_at, job_id, _ in books.ends_by_pool.get(pool, ()):
+                holding = books.holdings[job_id]
+                calendar.note(holding.spec.queue, holding.portions, ends_at, only=pool)
+        return Standing(snapshot, self.policy, self.ledger, books, calendar, self.neighbours, {})
 
     def entry(self, job: Job) -> Entry:
         """A job as it would wait, though it runs."""
@@ -147,6 +141,8 @@ class Memory:
             else:
                 self.ledger.drop_node(node_id)
         if changed:
+            self.neighbours.follow(new)
+        if any(_counts(old.get(each)) != _counts(new.get(each)) for each in changed):
             self.books.quotas.resolve(new.values())
 
     def _follow_job(self, old: Job | None, new: Job | None) -> None:
@@ -196,15 +192,20 @@ class Memory:
         old = self._holds.pop(job_id, None)
         for victim in () if old is None else old.victims:
             self._claimants.pop(victim, None)
-        self.sociable.discard(job_id)
+        if old is not None:
+            self._tell_neighbours(old, -1)
         self.elastic.discard(job_id)
         if hold is not None:
             self._holds[job_id] = hold
             self._claimants.update(dict.fromkeys(hold.victims, job_id))
-            if is_sociable(hold.job.spec):
-                self.sociable.add(job_id)
+            self._tell_neighbours(hold, 1)
             if is_elastic(hold.job.spec):
                 self.elastic.add(job_id)
+
+    def _tell_neighbours(self, hold: Hold, sign: int) -> None:
+        spec = hold.job.spec
+        if hold.is_claim or spec.labels or is_sociable(spec):
+            self.neighbours.count(spec, hold.placements, is_claim=hold.is_claim, sign=sign)
 
     def _hold(self, job_id: JobId, snapshot: Snapshot) -> Hold | None:
         job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
@@ -282,11 +283,24 @@ def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
     changed = _changed(old, new)
     if any(_size(old.get(each)) != _size(new.get(each)) for each in changed):
         return True
+    if any(_place(old.get(each)) != _place(new.get(each)) for each in changed):
+        return True
     return bool(changed) and private_labels(old.values()) != private_labels(new.values())
 
 
 def _size(node: Node | None) -> tuple[int, int, int] | None:
     return None if node is None else (node.cpu_milli, node.memory_mib, len(node.devices))
+
+
+def _counts(node: Node | None) -> tuple[str, ...]:
+    """What the node adds to the capacity of which percentages are taken, beside its size."""
+    if node is None or node.state is NodeState.DOWN:
+        return ()
+    return (node.pool, *(device.model for device in node.devices))
+
+
+def _place(node: Node | None) -> tuple[str, ...]:
+    return () if node is None else (node.pool, *node.where)
 
 
 def _has_claim(job: Job | None) -> bool:

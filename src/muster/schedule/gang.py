@@ -54,7 +54,7 @@ class Table:
         table = Table(self._need, self._tier, self._option, self._shut, self._ledger)
         for node, fit in self._fits.items():
             room = self._ledger.rooms.get(node)
-            if fit and room is not None and allows(room):
+            if room is not None and allows(room):
                 table._count(room, fit)
         return table
 
@@ -74,7 +74,7 @@ class Table:
 
     def fits(self) -> Iterator[tuple[NodeId, int]]:
         """How many tasks fit on each node that has room for one."""
-        return ((node, fit) for node, fit in self._fits.items() if fit)
+        return iter(self._fits.items())
 
     def best_fit(self, together: Together | None, *, fewest: int, most: int) -> list[Share]:
         """Between `fewest` and `most` tasks in the smallest domain that holds them, or nothing."""
@@ -156,8 +156,9 @@ class Table:
 
     def _count(self, room: Room, fit: int) -> None:
         node = room.node.id
-        before = self._fits.get(node, 0)
-        self._fits[node] = fit
+        before = self._fits.pop(node, 0)
+        if fit:
+            self._fits[node] = fit
         self._rooms_by_fit.setdefault(before, {}).pop(node, None)
         if fit:
             self._rooms_by_fit.setdefault(fit, {})[node] = room

@@ -12,7 +12,7 @@ from muster.model.gpu import Slice, enforcement
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import DeviceId, Instant, JobId, NodeId
+from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
 from muster.schedule.fit import offer
 from muster.schedule.index import Index, Kind, Promise, Room, Tenant, models_of
 from muster.schedule.needs import Need, Needs, Offer, tasks_on_host
@@ -94,8 +94,7 @@ class Ledger:
         tenants = self._drop(node.id)
         room = Room(node, self._kind(node))
         room.tenants = tenants
-        states = tuple(self.profiles.state(resting(device)) for device in node.devices)
-        room.size = (node.cpu_milli, node.memory_mib, states)
+        room.size = (node.cpu_milli, node.memory_mib, self._whole(node, room.kind))
         room.kind.sizes[room.size] += 1
         if before is None or (before.kind, before.size) != (room.kind, room.size):
             self.sizes_version += 1
@@ -242,6 +241,15 @@ class Ledger:
                 self.timed_kinds[name] = kind
             self.kinds_version += 1
         return kind
+
+    def _whole(self, node: Node, kind: Kind) -> tuple[DeviceState, ...]:
+        """The devices when nobody is there; how they are cut matters only if that is for good."""
+        may_cut = self.policy.repartition and kind.cluster.abilities.repartition
+        states = (resting(device) for device in node.devices)
+        return tuple(
+            self.profiles.state(replace(state, layout=None) if may_cut else state)
+            for state in states
+        )
 
     def _is_shared(self, key: str) -> bool:
         return key not in self.private_labels

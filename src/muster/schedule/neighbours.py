@@ -1,7 +1,8 @@
 """Jobs that want to be near each other, or apart."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TypeVar
 
 from muster.model.cluster import Node, Pool
 from muster.model.job import NODE_LEVEL, JobRule, JobSpec, Where
@@ -11,43 +12,56 @@ from muster.schedule.index import Room
 
 Domain = tuple[str, ...]
 Label = tuple[str, str]
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Neighbours:
-    """Where jobs with labels are, and what those who are there forbid. Apart goes both ways."""
+    """Where jobs with labels are, and what those who are there forbid. Apart goes both ways.
+
+    A job that has only a claim keeps others away, but is no company yet.
+    """
 
     def __init__(self, nodes: Mapping[NodeId, Node], pools: Mapping[PoolName, Pool]) -> None:
         self._nodes = nodes
         self._pools = pools
-        self._jobs: Counter[Label] = Counter()
-        self._nodes_of: dict[Label, set[NodeId]] = {}
-        self._forbidden: dict[Label, set[tuple[str, Domain]]] = {}
+        self._there: dict[Label, Counter[NodeId]] = {}
+        self._coming: dict[Label, Counter[NodeId]] = {}
+        self._forbidden: dict[Label, Counter[tuple[str, Domain]]] = {}
 
-    def add(self, spec: JobSpec, placements: tuple[Placement, ...]) -> None:
-        """A job is there."""
+    def follow(self, nodes: Mapping[NodeId, Node]) -> None:
+        """Nodes may have moved to another place."""
+        self._nodes = nodes
+
+    def count(
+        self, spec: JobSpec, placements: tuple[Placement, ...], *, is_claim: bool, sign: int
+    ) -> None:
+        """A job comes (sign 1) or goes (sign -1)."""
+        nodes = {placement.node for placement in placements}
+        places = self._coming if is_claim else self._there
         for label in spec.labels.items():
-            self._jobs[label] += 1
-            self._nodes_of.setdefault(label, set()).update(each.node for each in placements)
-        rules = {group.name: group.where.apart for group in spec.groups}
-        for placement in placements:
-            for rule in rules.get(placement.group, ()):
-                domain = self._domain(placement.node, rule.level)
-                if domain is not None:
-                    forbidden = self._forbidden.setdefault((rule.key, rule.value), set())
-                    forbidden.add((rule.level, domain))
+            _add(places.setdefault(label, Counter()), nodes, sign)
+        for group in spec.groups:
+            for rule in group.where.apart:
+                here = {each.node for each in placements if each.group == group.name}
+                domains = {(rule.level, self._domain(node, rule.level)) for node in here}
+                known = ((level, domain) for level, domain in domains if domain is not None)
+                _add(self._forbidden.setdefault((rule.key, rule.value), Counter()), known, sign)
 
     def filter(self, spec: JobSpec, where: Where) -> Callable[[Room], bool] | None:
         """Which rooms the job's tasks may have, or None if neighbours do not matter to it."""
-        if not self._forbidden and not where.apart and not where.near:
+        if not where.apart and not where.near and not self.matters_to(spec):
             return None
         barred = {
             each for label in spec.labels.items() for each in self._forbidden.get(label, ())
         }
         for rule in where.apart:
-            barred |= {(rule.level, domain) for domain in self._domains(rule)}
-        wanted = [(rule.level, self._domains(rule)) for rule in where.near if self._binds(rule, spec)]
-        if not barred and not wanted:
-            return None
+            barred |= {(rule.level, domain) for domain in self._domains(rule, self._there)}
+            barred |= {(rule.level, domain) for domain in self._domains(rule, self._coming)}
+        wanted = [
+            (rule.level, self._domains(rule, self._there))
+            for rule in where.near
+            if self._binds(rule, spec)
+        ]
         levels = {level for level, _ in barred}
 
         def allows(room: Room) -> bool:
@@ -56,20 +70,21 @@ class Neighbours:
                 return False
             return all(self._domain(node, level) in domains for level, domains in wanted)
 
-        return allows
+        return allows if barred or wanted else None
 
     def matters_to(self, spec: JobSpec) -> bool:
         """Does where this job may go hang on its own labels?"""
-        return bool(spec.labels) and bool(self._forbidden.keys() & spec.labels.items())
+        if not self._forbidden or not spec.labels:
+            return False
+        return any(self._forbidden.get(label) for label in spec.labels.items())
 
     def _binds(self, rule: JobRule, spec: JobSpec) -> bool:
         """The first of its kind may go anywhere."""
-        label = (rule.key, rule.value)
-        is_first = not self._jobs[label] and spec.labels.get(rule.key) == rule.value
-        return not is_first
+        is_first = not self._there.get((rule.key, rule.value))
+        return not (is_first and spec.labels.get(rule.key) == rule.value)
 
-    def _domains(self, rule: JobRule) -> set[Domain]:
-        nodes = self._nodes_of.get((rule.key, rule.value), ())
+    def _domains(self, rule: JobRule, places: dict[Label, Counter[NodeId]]) -> set[Domain]:
+        nodes = places.get((rule.key, rule.value), ())
         found = (self._domain(node, rule.level) for node in nodes)
         return {domain for domain in found if domain is not None}
 
@@ -81,3 +96,10 @@ class Neighbours:
         if level not in levels:
             return None
         return (node.cluster, *node.where[: levels.index(level) + 1])
+
+
+def _add(counter: Counter[Key], keys: Iterable[Key], sign: int) -> None:
+    for key in keys:
+        counter[key] += sign
+        if not counter[key]:
+            del counter[key]

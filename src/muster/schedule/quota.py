@@ -134,6 +134,7 @@ class Quotas:
     def __init__(self, queues: Mapping[QueuePath, Queue]) -> None:
         self.accounts: dict[QueuePath, Account] = {}
         self._capacity: dict[Scope, int] = {}
+        self._subtrees: dict[QueuePath, list[QueuePath]] = {}
         for path in sorted(queues):
             lines = [Line(path, quota) for quota in queues[path].quotas]
             self.accounts[path] = Account(queues[path], lines)
@@ -255,6 +256,14 @@ class Quotas:
                     at_most=line.ceiling,
                 )
         return self._kept_refusal(account, portions) if self._kept_scopes else None
+
+    def subtree(self, path: QueuePath) -> list[QueuePath]:
+        """The queue and all below it."""
+        known = self._subtrees.get(path)
+        if known is None:
+            known = [each for each in self.accounts if is_within(each, path)]
+            self._subtrees[path] = known
+        return known
 
     def too_many_jobs(self, path: QueuePath) -> TooManyJobs | None:
         """Which queue above (or this one) already runs as many jobs as it may."""

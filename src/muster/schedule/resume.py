@@ -16,10 +16,14 @@ from muster.schedule.slices import DeviceState, choices
 
 def claim_is_sound(entry: Entry, standing: Standing) -> bool:
     """Are all nodes of the job's claim up, in order, and open to it?"""
-    claim = entry.job.claim
-    return claim is not None and all(
-        _is_sound(placement, entry, standing) for placement in claim.placements
-    )
+    claim, spec, neighbours = entry.job.claim, entry.job.spec, standing.neighbours
+    if claim is None:
+        return False
+    # The job's own claim must not keep it away from itself.
+    neighbours.count(spec, claim.placements, is_claim=True, sign=-1)
+    is_sound = all(_is_sound(placement, entry, standing) for placement in claim.placements)
+    neighbours.count(spec, claim.placements, is_claim=True, sign=1)
+    return is_sound
 
 
 def _has_right_neighbours(placement: Placement, entry: Entry, standing: Standing) -> bool:
@@ -39,7 +43,6 @@ def started_on_claim(
         return MakingRoom(victims=hold.victims)
     ends_at = max(standing.ends_at(entry, each.pool) for each in claim.placements)
     memory.change(job.id, hold._replace(ends_at=ends_at, is_claim=False))
-    standing.neighbours.add(job.spec, claim.placements)
     return Start(
         job=job.id, attempt=job.attempt + 1, cluster=claim.cluster, placements=claim.placements
     )

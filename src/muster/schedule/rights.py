@@ -29,6 +29,7 @@ class Rights:
         self._quotas = standing.books.quotas
         self._queue = entry.job.spec.queue
         self._needed = _needed(entry)
+        self._sides_of: dict[QueuePath, tuple[QueuePath | None, QueuePath | None]] = {}
         self._open: dict[tuple[object, ...], bool] = {}
         self._portions = _likely_portions(entry, standing)
         self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
@@ -46,7 +47,9 @@ class Rights:
 
     def likes(self, victim: Holding) -> bool:
         """The same, as things stood when this was first asked about a queue: quick, and a hint."""
-        key = (victim.spec.queue, victim.spec.job_class, victim.portions[0][:2])
+        _, his = self._sides(victim.spec.queue)
+        is_lower = victim.spec.job_class in self.lower
+        key = (his, is_lower, victim.portions[0][:2])
         known = self._open.get(key)
         if known is None:
             known = self._open[key] = self._is_open(victim)
@@ -58,14 +61,20 @@ class Rights:
         return victim.job.id in jobs or not labels.isdisjoint(victim.spec.labels.items())
 
     def _is_open(self, victim: Holding) -> bool:
-        _, his = sides(self._queue, victim.spec.queue)
+        _, his = self._sides(victim.spec.queue)
         if his is not None and not self._is_borrowing(his, victim):
             return False
         return self.has_right(self._portions, victim)
 
+    def _sides(self, queue: QueuePath) -> tuple[QueuePath | None, QueuePath | None]:
+        known = self._sides_of.get(queue)
+        if known is None:
+            known = self._sides_of[queue] = sides(self._queue, queue)
+        return known
+
     def has_right(self, portions: Sequence[Portion], victim: Holding) -> bool:
         """With what the job would really hold, has it the right by class, or by its guarantee?"""
-        mine, _ = sides(self._queue, victim.spec.queue)
+        mine, _ = self._sides(victim.spec.queue)
         return victim.spec.job_class in self.lower or (
             mine is not None and self.reclaims and self._is_within(mine, portions)
         )

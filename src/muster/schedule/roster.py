@@ -118,7 +118,6 @@ class Roster:
         self._top_queue = _top(each.priority for each in snapshot.queues.values())
         self._shapes: dict[tuple[tuple[Need, int, int | None, object, str], ...], Shape] = {}
         self.entries: dict[JobId, Entry] = {}
-        self.sociable: set[JobId] = set()
         self._line: list[Entry] = []
         self._fresh: list[Entry] = []
         self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
@@ -130,8 +129,6 @@ class Roster:
         insort(lane.entries, entry, key=_rank)
         self.entries[job.id] = entry
         self._fresh.append(entry)
-        if is_sociable(job.spec):
-            self.sociable.add(job.id)
 
     def entry(self, job: Job, lane: Lane) -> Entry:
         """A job with what its turn hangs on."""
@@ -155,7 +152,6 @@ class Roster:
         entry = self.entries.pop(job_id, None)
         if entry is None:
             return
-        self.sociable.discard(job_id)
         lane = entry.lane
         del lane.entries[bisect_left(lane.entries, entry.rank, key=_rank)]
         if not lane.entries:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from muster.model.job import HeldBy
 from muster.model.plan import BorrowedOut, NoEstimate, Wait, WaitReason
 from muster.schedule.decide import Turn
-from muster.schedule.estimate import IN_LINE, Expected, Outlook, expected, outlooks
+from muster.schedule.estimate import IN_LINE, Estimates, Expected, Outlook, outlooks
 from muster.schedule.follow import Memory
 from muster.schedule.order import Order
 from muster.schedule.roster import Entry, Shape
@@ -35,7 +35,7 @@ class _Line:
         self._standing = standing
         self._outlooks = outlooks(standing)
         self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
-        self._known: dict[WaitReason, Expected] = {}
+        self._estimates = Estimates(standing)
 
     def wait(self, entry: Entry, turn: Turn) -> Wait:
         """The wait of the next job in line."""
@@ -61,10 +61,7 @@ class _Line:
     ) -> Expected:
         if type(why) in IN_LINE and not _is_too_much(why):
             return NoEstimate.UNBOUNDED if outlook is None else outlook.expected(milli)
-        known = self._known.get(why)
-        if known is None:
-            known = self._known[why] = expected(entry, why, self._standing)
-        return known
+        return self._estimates.expected(entry, why)
 
     def _home(self, shape: Shape) -> tuple[Outlook | None, int]:
         """The pool where the first group would be tried first, and the size of the whole job."""

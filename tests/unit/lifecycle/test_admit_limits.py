@@ -166,20 +166,26 @@ def test_cores_and_memory_have_limits_too(meter: Meter, limit: int, words: str) 
 
 
 @pytest.mark.parametrize(
-    ("most", "whose"),
+    ("most", "side", "whose"),
     [
-        ({"per_user": Ceiling(gpu_milli=2_000)}, "user ann"),
-        ({"per_queue": Ceiling(gpu_milli=2_000)}, "queue acme/nlp"),
+        ({"per_user": Ceiling(gpu_milli=2_000)}, "user", "ann"),
+        ({"per_queue": Ceiling(gpu_milli=2_000)}, "queue", "acme/nlp"),
     ],
 )
 def test_a_class_may_bound_what_one_user_or_queue_holds(
-    most: dict[str, Ceiling], whose: str
+    most: dict[str, Ceiling], side: str, whose: str
 ) -> None:
     normal = ClassName("normal")
     snapshot = world(classes={normal: replace(JobClass(name=normal), **most)})
 
     assert refused(gpus(3), snapshot).reason == OverClassLimit(
-        job_class=normal, whose=whose, resource="gpu", limit=2_000, used=0, asked=3_000
+        job_class=normal,
+        side=side,
+        whose=whose,
+        resource="gpu",
+        limit=2_000,
+        used=0,
+        asked=3_000,
     )
     assert accepted(gpus(2), snapshot)
 

@@ -146,11 +146,16 @@ REASONS: dict[WaitReason, str] = {
         "Queue nlp may hold 1 GiB in pool main on A100-40GB at once; "
         "it holds 512 MiB, and this job asks for 1 GiB."
     ),
-    BorrowedOut(at_most=8_000, 
-        queue=NLP, scope=Scope(meter=Meter.MIG, profile="1g.5gb"), available=1, asked=2
+    BorrowedOut(
+        queue=NLP,
+        scope=Scope(meter=Meter.MIG, profile="1g.5gb"),
+        available=1,
+        asked=2,
+        at_most=4,
     ): "Queue nlp may use or borrow 1 1g.5gb slice more; this job asks for 2 1g.5gb slices.",
     OverClassLimit(
         job_class=ClassName("normal"),
+        side="user",
         whose="ann",
         resource="cpu_milli",
         limit=64_000,
@@ -161,7 +166,13 @@ REASONS: dict[WaitReason, str] = {
         "they hold 63.5 cores, and this one asks for 1 core."
     ),
     OverClassLimit(
-        job_class=ClassName("normal"), whose="nlp", resource="jobs", limit=2, used=2, asked=1
+        job_class=ClassName("normal"),
+        side="queue",
+        whose="nlp",
+        resource="jobs",
+        limit=2,
+        used=2,
+        asked=1,
     ): (
         "Jobs of class normal may hold 2 jobs at once for nlp; "
         "they hold 2 jobs, and this one asks for 1 job."

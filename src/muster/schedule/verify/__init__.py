@@ -55,11 +55,8 @@ from muster.schedule.verify.whole import groups_are_whole, resizes_go_on
 
 __all__ = ["Violation", "violations"]
 
-RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
-    names_the_snapshot,
-    every_waiting_job_has_one_decision,
+RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     decisions_suit_the_state,
-    attempts_are_current,
     claims_are_clear_before_the_start,
     queue_and_class_exist,
     groups_are_whole,
@@ -69,24 +66,31 @@ RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     spot_is_respected,
     amounts_are_the_ask,
     devices_are_the_ask,
-    cpu_and_memory_suffice,
-    devices_have_one_use,
     clusters_can_slice,
-    exclusive_tasks_are_alone,
-    repartitions_are_in_order,
     labels_and_lists_hold,
     taints_are_tolerated,
     nodes_are_not_crowded,
+    groups_stand_together,
+    time_limits_are_allowed,
+    begins_late_enough,
+    deadlines_can_be_met,
+)
+"""Rules that look at each addition by itself, whatever else the plan adds."""
+
+RULES_FOR_ALL: tuple[Callable[[Case], Iterator[Violation]], ...] = (
+    names_the_snapshot,
+    every_waiting_job_has_one_decision,
+    attempts_are_current,
+    cpu_and_memory_suffice,
+    devices_have_one_use,
+    exclusive_tasks_are_alone,
+    repartitions_are_in_order,
     keeps_apart,
     has_its_company,
-    groups_stand_together,
     quotas_hold,
     queues_hold_few_enough_jobs,
     class_ceilings_hold,
-    time_limits_are_allowed,
-    begins_late_enough,
     dependencies_are_met,
-    deadlines_can_be_met,
     arrays_keep_their_width,
     nodes_stay_reserved,
     amounts_stay_reserved,
@@ -96,9 +100,13 @@ RULES: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     preemption_is_right,
     resizes_go_on,
 )
+"""Rules that look at the plan as a whole."""
 
 
 def violations(snapshot: Snapshot, plan: Plan) -> list[Violation]:
     """Every hard rule that the plan breaks; empty when it may be committed. Never raises."""
     case = case_of(snapshot, plan)
-    return [broken for rule in RULES for broken in rule(case)]
+    found = [broken for rule in RULES_FOR_ALL for broken in rule(case)]
+    for part in case.parts():
+        found += [broken for rule in RULES_FOR_EACH for broken in rule(part)]
+    return found

@@ -1,13 +1,21 @@
 """What is judged: the snapshot, the plan, and what follows from both before any rule is asked."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from muster.model.job import HOLDING, Job
 from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, JobId, NodeId
 from muster.schedule.verify.additions import Addition, Kind, additions_of
+from muster.schedule.verify.census import Census
+from muster.schedule.verify.fleet import Fleet
 from muster.schedule.verify.moments import Moment, moments_of
+
+
+PART = 200
+"""So many additions that the processor's own memory holds all that they are judged by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +31,27 @@ class Case:
     resizes: list[Resize]
     cuts: dict[tuple[NodeId, DeviceId], list[Repartition]]
     moments: tuple[Moment, ...]
+
+    def parts(self) -> Iterator["Case"]:
+        """The same case with a few of its additions at a time."""
+        for first in range(0, len(self.additions), PART):
+            yield replace(self, additions=self.additions[first : first + PART])
+
+    @property
+    def staying(self) -> Census:
+        """Those who hold something, and stay at every moment."""
+        return self.moments[0].staying
+
+    def stays(self, job: Job) -> bool:
+        """Is it one of these?"""
+        if job.state not in HOLDING or job.id not in self.snapshot.allocations:
+            return False
+        return all(job.id != leaving.id for leaving, _ in self.moments[0].leaving)
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """What there is."""
+        return Fleet(self.snapshot)
 
     @cached_property
     def fresh(self) -> list[Addition]:

@@ -2,18 +2,18 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
-from muster.model.job import JobSpec
+from muster.model.job import Job, JobSpec
 from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass, lineage
-from muster.model.value import ClassName
+from muster.model.value import ClassName, JobId, QueuePath
 from muster.schedule.verify.additions import Kind
 from muster.schedule.verify.case import Case
+from muster.schedule.verify.census import NO_BOUND, ceilings_of
 from muster.schedule.verify.moments import Moment
 from muster.schedule.verify.usage import rolled_up
 from muster.schedule.verify.violation import Violation
-
-NO_BOUND = Ceiling()
 
 Whose = tuple[ClassName, str, str]
 """A class, and the user or queue that holds something in it."""
@@ -38,7 +38,7 @@ def queues_hold_few_enough_jobs(case: Case) -> Iterator[Violation]:
     }
     for moment in case.moments if bounded else ():
         new = {each.job.id: each.job for each in moment.added if each.kind is not Kind.RESIZE}
-        held = Counter([job.spec.queue for job, _ in moment.holders() if job.id not in new])
+        held = _held_by_others(case, moment, new)
         added = Counter([job.spec.queue for job in new.values()])
         total, extra = rolled_up(held + added), rolled_up(added)
         for path, most in sorted(bounded.items()):
@@ -50,12 +50,8 @@ def queues_hold_few_enough_jobs(case: Case) -> Iterator[Violation]:
 def class_ceilings_hold(case: Case) -> Iterator[Violation]:
     """Per class: at most `per_user` for one user and at most `per_queue` for one queue itself."""
     names = {addition.job.spec.job_class for addition in case.additions}
-    classes = {
-        name: found
-        for name in names
-        if (found := case.snapshot.classes.get(name)) is not None
-        and (found.per_user != NO_BOUND or found.per_queue != NO_BOUND)
-    }
+    bounding = ceilings_of(case.snapshot.classes)
+    classes = {name: each for name, each in bounding.items() if name in names}
     for moment in case.moments if classes else ():
         new = _new(moment, classes)
         held = _held(moment, classes, new)
@@ -63,6 +59,15 @@ def class_ceilings_hold(case: Case) -> Iterator[Violation]:
             for text in _above(_ceiling(whose, classes), whose, added, held[whose]):
                 subject = f"{whose[1]} {whose[2]}"
                 yield Violation(rule="class limit", subject=subject, text=f"{text}{moment.words}.")
+
+
+def _held_by_others(case: Case, moment: Moment, new: Mapping[JobId, Job]) -> Counter[QueuePath]:
+    """How many jobs each queue itself has, without the new ones."""
+    held = case.staying.count_by_queue.copy()
+    held.update([job.spec.queue for job, _ in moment.passing() if job.id not in new])
+    # It takes a wrong plan to start what runs; yet it would not be two jobs.
+    held.subtract([job.spec.queue for job in new.values() if case.stays(job)])
+    return held
 
 
 def _new(moment: Moment, classes: Classes) -> Sums:
@@ -77,7 +82,7 @@ def _new(moment: Moment, classes: Classes) -> Sums:
 def _held(moment: Moment, classes: Classes, new: Sums) -> Sums:
     """What is held by those for whom something is new."""
     held: Sums = {whose: [0, 0, 0, 0] for whose in new}
-    for job, placements in moment.holders():
+    for job, placements in chain(moment.staying.bounded, moment.passing()):
         for whose in _bounded(job.spec, classes):
             if whose in held:
                 _count(held[whose], placements, jobs=1)

@@ -1,11 +1,11 @@
-"""Who holds what: everyone is looked at once, and written down as the rules will ask for it."""
+"""Who holds what and stays: everyone is looked at once, and written down as rules will ask."""
 
-from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from muster.model.job import ANYWHERE, Job, JobState
+from muster.model.job import Job, JobState, TaskGroup
 from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass
 from muster.model.snapshot import Snapshot
@@ -17,92 +17,77 @@ Holder = tuple[Job, tuple[Placement, ...]]
 Sitting = tuple[Job, Placement]
 """A job and one of its placements."""
 
+GpuUse = dict[PoolName, dict[QueuePath, int]]
+"""How much GPU, in thousandths, each queue itself uses in each pool."""
+
 NO_BOUND = Ceiling()
 
 
 @dataclass(frozen=True)
-class Column:
-    """The placements in one pool, and beside each its job and the queue of that job.
-
-    Three long lists cost less than one of very many tuples.
-    """
-
-    queues: list[QueuePath] = field(default_factory=list[QueuePath])
-    jobs: list[Job] = field(default_factory=list[Job])
-    placements: list[Placement] = field(default_factory=list[Placement])
-
-
-Columns = Mapping[PoolName, Column]
-
-
-@dataclass(frozen=True)
 class Census:
-    """Those who hold something and stay; job by job, each with its queue and its placements.
+    """Those who hold something and stay: their jobs, and beside each its queue, groups and holding.
 
-    `bounded` are those of them whose class has a ceiling, `choosy` those with groups that do not
-    go just anywhere. `suspended` are beside them: they keep their memory only.
+    `bounded` are those of them whose class has a ceiling,
+    `standing` those on nodes to which the plan adds something.
+    Apart from these, `suspended` are the jobs that keep only their memory.
     """
 
     jobs: list[Job] = field(default_factory=list[Job])
     queues: list[QueuePath] = field(default_factory=list[QueuePath])
+    groups: list[tuple[TaskGroup, ...]] = field(default_factory=list[tuple[TaskGroup, ...]])
     held: list[tuple[Placement, ...]] = field(default_factory=list[tuple[Placement, ...]])
     bounded: list[Holder] = field(default_factory=list[Holder])
-    choosy: list[Holder] = field(default_factory=list[Holder])
     suspended: list[Holder] = field(default_factory=list[Holder])
+    standing: dict[NodeId, list[Sitting]] = field(default_factory=dict[NodeId, list[Sitting]])
+    gpu_use: GpuUse = field(default_factory=lambda: defaultdict(_by_queue))
 
     def holders(self) -> Iterator[Holder]:
         """Each with what it holds."""
         return zip(self.jobs, self.held, strict=True)
 
     @cached_property
-    def columns(self) -> Columns:
-        """What they hold, by pool."""
-        return _columns(self.jobs, self.queues, self.held)
-
-    @cached_property
     def count_by_queue(self) -> Counter[QueuePath]:
         """How many of them each queue itself has."""
         return Counter(self.queues)
 
-    def on(self, nodes: Container[NodeId]) -> dict[NodeId, list[Sitting]]:
-        """Those on some of these nodes."""
-        found: dict[NodeId, list[Sitting]] = {}
-        for column in self.columns.values():
-            for job, placement in zip(column.jobs, column.placements, strict=True):
-                if placement.node in nodes:
-                    found.setdefault(placement.node, []).append((job, placement))
-        return found
+    @cached_property
+    def labelled(self) -> list[Holder]:
+        """Those that carry a label."""
+        return [holder for holder in self.holders() if holder[0].spec.labels]
+
+    @cached_property
+    def shy(self) -> list[Holder]:
+        """Those with a rule of their own that keeps others off."""
+        return [
+            (job, held)
+            for job, groups, held in zip(self.jobs, self.groups, self.held, strict=True)
+            if keeps_off(groups)
+        ]
 
 
-def census_of(snapshot: Snapshot, victims: Container[JobId]) -> Census:
-    """Count everyone but the victims.
-
-    Jobs and allocations lie all over memory, and fetching them is what takes the time:
-    whatever is needed of a job is taken while it is at hand.
-    """
+def census_of(snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]) -> Census:
+    """Look at everyone but the victims, and closer at those on these nodes."""
     census = Census()
-    jobs, ceilings = snapshot.jobs, ceilings_of(snapshot.classes)
-    running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
-    for job_id, allocation in snapshot.allocations.items():
-        job = jobs.get(job_id)
-        if job is None:
-            continue
-        state, placements = job.state, allocation.placements
-        # Asked one by one, because the hash of an enum's member is slow.
-        if state is running or state is starting or state is stopping:
-            if job_id in victims:
-                continue
-            spec = job.spec
-            census.jobs.append(job)
-            census.queues.append(spec.queue)
-            census.held.append(placements)
-            if spec.job_class in ceilings:
-                census.bounded.append((job, placements))
-            if len(spec.groups) > 1 or spec.groups[0].where is not ANYWHERE:
-                census.choosy.append((job, placements))
-        elif state is JobState.SUSPENDED:
-            census.suspended.append((job, placements))
+    _note_jobs(census, snapshot, victims)
+    _note_placements(census, nodes)
     return census
+
+
+def gpu_use_of(holders: Iterable[Holder]) -> GpuUse:
+    """How much GPU they use."""
+    found: GpuUse = defaultdict(_by_queue)
+    for job, placements in holders:
+        queue = job.spec.queue
+        for placement in placements:
+            found[placement.pool][queue] += placement.amount.gpu_milli
+    return found
+
+
+def keeps_off(groups: tuple[TaskGroup, ...]) -> bool:
+    """Has one of the groups a rule that keeps others off?"""
+    if len(groups) == 1:
+        return bool(groups[0].where.apart)
+    return any(group.where.apart for group in groups)
 
 
 def ceilings_of(classes: Mapping[ClassName, JobClass]) -> dict[ClassName, JobClass]:
@@ -114,25 +99,40 @@ def ceilings_of(classes: Mapping[ClassName, JobClass]) -> dict[ClassName, JobCla
     }
 
 
-def columns_of(holders: Iterable[Holder]) -> Columns:
-    """What these hold, by pool."""
-    found = list(holders)
-    jobs = [job for job, _ in found]
-    return _columns(jobs, [job.spec.queue for job in jobs], [held for _, held in found])
+def _note_jobs(census: Census, snapshot: Snapshot, victims: Container[JobId]) -> None:
+    """Jobs lie all over memory; whatever is needed of one is taken while it is at hand."""
+    jobs, ceilings = snapshot.jobs, ceilings_of(snapshot.classes)
+    running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
+    note_job, note_queue = census.jobs.append, census.queues.append
+    note_groups, note_held = census.groups.append, census.held.append
+    for job_id, allocation in snapshot.allocations.items():
+        job = jobs.get(job_id)
+        if job is None:
+            continue
+        state = job.state
+        # Asked one by one: to look an enum's member up in a set takes far longer.
+        if state is running or state is starting or state is stopping:
+            if job_id in victims:
+                continue
+            spec = job.spec
+            note_job(job)
+            note_queue(spec.queue)
+            note_groups(spec.groups)
+            note_held(allocation.placements)
+            if spec.job_class in ceilings:
+                census.bounded.append((job, allocation.placements))
+        elif state is JobState.SUSPENDED:
+            census.suspended.append((job, allocation.placements))
 
 
-def _columns(
-    jobs: Collection[Job],
-    queues: Collection[QueuePath],
-    held: Collection[tuple[Placement, ...]],
-) -> Columns:
-    columns: dict[PoolName, Column] = {}
-    for job, queue, placements in zip(jobs, queues, held, strict=True):
+def _note_placements(census: Census, nodes: Container[NodeId]) -> None:
+    standing, gpu_use = census.standing, census.gpu_use
+    for job, queue, placements in zip(census.jobs, census.queues, census.held, strict=True):
         for placement in placements:
-            column = columns.get(placement.pool)
-            if column is None:
-                column = columns[placement.pool] = Column()
-            column.queues.append(queue)
-            column.jobs.append(job)
-            column.placements.append(placement)
-    return columns
+            if placement.node in nodes:
+                standing.setdefault(placement.node, []).append((job, placement))
+            gpu_use[placement.pool][queue] += placement.amount.gpu_milli
+
+
+def _by_queue() -> dict[QueuePath, int]:
+    return defaultdict(int)

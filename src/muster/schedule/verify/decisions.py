@@ -23,11 +23,11 @@ def names_the_snapshot(case: Case) -> Iterator[Violation]:
 
 def every_waiting_job_has_one_decision(case: Case) -> Iterator[Violation]:
     """Each waiting job (HELD, PENDING, SUSPENDED) has exactly one decision; no other has one."""
-    states = WAITING
-    waiting = {job_id for job_id, job in case.snapshot.jobs.items() if job.state in states}
     decided = [decision.job for decision in case.plan.decisions]
-    if len(decided) == len(waiting) and waiting == set(decided):
+    if _all_accounted_for(case, set(decided), len(decided)):
         return
+    jobs = case.snapshot.jobs
+    waiting = {job_id for job_id, job in jobs.items() if job.state in WAITING}
     counts = Counter(decided)
     for job_id in sorted(waiting - counts.keys()):
         text = "It waits, and has no decision."
@@ -85,6 +85,24 @@ def queue_and_class_exist(case: Case) -> Iterator[Violation]:
         if spec.job_class not in classes:
             text = f"Its class {spec.job_class} does not exist."
             yield Violation(rule="class", subject=f"job {addition.job.id}", text=text)
+
+
+def _all_accounted_for(case: Case, decided: set[JobId], decisions: int) -> bool:
+    """Has each decision a waiting job of its own, and do all other jobs hold something?
+
+    It is nearly always so, and shorter to ask than which jobs wait.
+    """
+    jobs = case.snapshot.jobs
+    held, pending, suspended = JobState.HELD, JobState.PENDING, JobState.SUSPENDED
+    for job_id in decided:
+        job = jobs.get(job_id)
+        if job is None:
+            return False
+        state = job.state
+        if state is not pending and state is not held and state is not suspended:
+            return False
+    holding = len(case.staying.jobs) + len(case.moments[0].leaving)
+    return len(decided) == decisions and decisions + holding == len(jobs)
 
 
 def _suits(addition: Addition) -> bool:

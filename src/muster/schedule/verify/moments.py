@@ -14,12 +14,7 @@ from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, NodeId, Value, replace
 from muster.schedule.verify.additions import Addition, Kind, Task
-
-Holder = tuple[Job, tuple[Placement, ...]]
-"""A job and what it holds."""
-
-Sitting = tuple[Job, Placement]
-"""A job and one of its placements."""
+from muster.schedule.verify.census import Census, Holder, Sitting, census_of
 
 
 class Seats(Value):
@@ -41,16 +36,15 @@ class Moment:
     """
 
     words: str
-    staying: list[Holder]
+    staying: Census
     leaving: list[Holder]
     claims: list[Holder]
     memory_only: list[Holder]
     added: list[Addition]
-    standing: dict[NodeId, list[Sitting]]
 
-    def holders(self) -> Iterator[Holder]:
-        """All that hold or claim, without those that keep only their memory."""
-        return chain(self.staying, self.leaving, self.claims)
+    def passing(self) -> Iterator[Holder]:
+        """All that hold or claim at this moment, beside those that stay at every one."""
+        return chain(self.leaving, self.claims)
 
     @cached_property
     def seats(self) -> dict[NodeId, Seats]:
@@ -60,7 +54,7 @@ class Moment:
             for task in addition.tasks:
                 node = task.node
                 if node.id not in found:
-                    found[node.id] = _seats(node, self.standing.get(node.id, ()))
+                    found[node.id] = _seats(node, self.staying.standing.get(node.id, ()))
                 found[node.id].added.append(task)
         for node_id, sitting in _on_nodes(self.leaving, found).items():
             found[node_id].held.extend(sitting)
@@ -77,8 +71,10 @@ def moments_of(
     """The moments that must be looked at: without claims, only now."""
     claiming = _claiming(snapshot)
     victims = _victims(snapshot, claiming, clears)
-    staying, leaving, suspended = _holders(snapshot, victims)
     touched = {task.node.id for addition in additions for task in addition.tasks}
+    staying = census_of(snapshot, victims, touched)
+    leaving = _leaving(snapshot, victims)
+    suspended = [_asleep(job, placements) for job, placements in staying.suspended]
     now = Moment(
         words="",
         staying=staying,
@@ -86,7 +82,6 @@ def moments_of(
         claims=[],
         memory_only=suspended,
         added=[addition for addition in additions if addition.kind is not Kind.CLEAR],
-        standing=_on_nodes(staying, touched),
     )
     if not claiming and not clears:
         return (now,)
@@ -102,7 +97,6 @@ def moments_of(
         claims=_claims(claiming, additions),
         memory_only=suspended + asleep,
         added=additions,
-        standing=now.standing,
     )
     return now, then
 
@@ -147,23 +141,14 @@ def _victims(snapshot: Snapshot, claiming: list[Job], clears: list[Clear]) -> se
     return stopping | {victim for clear in clears for victim in clear.victims}
 
 
-def _holders(
-    snapshot: Snapshot, victims: set[JobId]
-) -> tuple[list[Holder], list[Holder], list[Holder]]:
-    """Those that stay, those that leave, and those that keep only their memory."""
-    jobs, holding, asleep = snapshot.jobs, HOLDING, JobState.SUSPENDED
-    staying: list[Holder] = []
-    leaving: list[Holder] = []
-    suspended: list[Holder] = []
-    for job_id, allocation in snapshot.allocations.items():
-        job = jobs.get(job_id)
-        if job is None:
-            continue
-        if job.state in holding:
-            (leaving if job_id in victims else staying).append((job, allocation.placements))
-        elif job.state is asleep:
-            suspended.append(_asleep(job, allocation.placements))
-    return staying, leaving, suspended
+def _leaving(snapshot: Snapshot, victims: set[JobId]) -> list[Holder]:
+    """The victims that hold something."""
+    found: list[Holder] = []
+    for victim in sorted(victims):
+        job, allocation = snapshot.jobs.get(victim), snapshot.allocations.get(victim)
+        if job is not None and allocation is not None and job.state in HOLDING:
+            found.append((job, allocation.placements))
+    return found
 
 
 def _asleep(job: Job, placements: tuple[Placement, ...]) -> Holder:

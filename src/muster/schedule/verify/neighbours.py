@@ -2,13 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-from muster.model.job import Job, JobRule
+from muster.model.job import NODE_LEVEL, Job, JobRule
 from muster.model.placement import Placement
 from muster.model.value import JobId
 from muster.schedule.verify.additions import Kind, Task
 from muster.schedule.verify.case import Case
-from muster.schedule.verify.moments import Holder, Moment
+from muster.schedule.verify.census import Holder
+from muster.schedule.verify.moments import Moment
 from muster.schedule.verify.violation import Violation
 from muster.schedule.verify.where import Domain, domain_of
 
@@ -48,12 +50,13 @@ def keeps_apart(case: Case) -> Iterator[Violation]:
         tasks = [task for addition in moment.added for task in addition.tasks]
         wanted = {rule for task in tasks for rule in task.group.where.apart}
         labels = {label for each in moment.added for label in each.job.spec.labels.items()}
-        new = [(each.job, each.placements) for each in moment.added]
         if wanted:
-            carriers = _carriers(case, [*moment.holders(), *new], wanted)
+            staying = _who_may_carry(moment, wanted)
+            carriers = _carriers(case, _with_others(moment, staying), wanted)
             yield from _shunned(tasks, carriers, moment)
         if labels:
-            forbidders = _forbidders(case, [*moment.holders(), *new], labels)
+            staying = moment.staying.choosy
+            forbidders = _forbidders(case, _with_others(moment, staying), labels)
             yield from _unwelcome(tasks, forbidders, moment)
 
 
@@ -67,7 +70,8 @@ def has_its_company(case: Case) -> Iterator[Violation]:
     wanted = {rule for task in tasks for rule in task.group.where.near}
     if not wanted:
         return
-    holders = [holder for moment in case.moments for holder in moment.holders()]
+    passing = [holder for moment in case.moments for holder in moment.passing()]
+    holders = [*case.staying.labelled, *passing]
     new = [(each.job, each.placements) for each in case.additions]
     carriers = _carriers(case, [*holders, *new], wanted)
     before: dict[Label, set[JobId]] = defaultdict(set)
@@ -76,6 +80,19 @@ def has_its_company(case: Case) -> Iterator[Violation]:
         for task in addition.tasks if addition.kind is not Kind.RESUME else ():
             yield from _lonely(task, carriers, before)
         _note(before, [addition.job])
+
+
+def _who_may_carry(moment: Moment, rules: set[JobRule]) -> Iterable[Holder]:
+    """Of those that stay, all who could come too near: where nodes count, those on the same."""
+    if any(rule.level != NODE_LEVEL for rule in rules):
+        return moment.staying.labelled
+    standing = moment.staying.standing.values()
+    return [(job, (placement,)) for sitting in standing for job, placement in sitting]
+
+
+def _with_others(moment: Moment, staying: Iterable[Holder]) -> Iterable[Holder]:
+    new = ((each.job, each.placements) for each in moment.added)
+    return chain(staying, moment.passing(), new)
 
 
 def _carriers(case: Case, everyone: Iterable[Holder], rules: set[JobRule]) -> Whereabouts:

@@ -6,12 +6,22 @@ from itertools import chain, pairwise
 from muster.model.queue import Quota, Scope, lineage
 from muster.model.value import QueuePath, Value
 from muster.schedule.verify.case import Case
+from muster.schedule.verify.fleet import Fleet
 from muster.schedule.verify.moments import Moment
-from muster.schedule.verify.usage import EVERYONE, Fleet, Uses, rolled_up
+from muster.schedule.verify.usage import (
+    EVERYONE,
+    Asked,
+    rolled_up,
+    use_by,
+    use_by_staying,
+)
 from muster.schedule.verify.violation import Violation
 
 Lines = Mapping[Scope, list[tuple[QueuePath, Quota]]]
 """Lines of quota and whose they are, by scope."""
+
+Rolled = dict[QueuePath, int]
+"""What each queue uses, with all queues below it."""
 
 
 class Book(Value):
@@ -20,8 +30,8 @@ class Book(Value):
     scope: Scope
     words: str
     adding: tuple[QueuePath, ...]
-    new: Mapping[QueuePath, int]
-    used: Mapping[QueuePath, int]
+    new: Rolled
+    used: Rolled
 
 
 def quotas_hold(case: Case) -> Iterator[Violation]:
@@ -31,18 +41,18 @@ def quotas_hold(case: Case) -> Iterator[Violation]:
     and every other queue is left the part of its guarantee that it does not lend.
     """
     own, kept = _own_lines(case), _kept_lines(case)
-    scopes = own.keys() | kept.keys()
+    asked = _asked(own, kept)
+    scopes = sorted(own.keys() | kept.keys(), key=repr)
     if not scopes:
         return
-    fleet = Fleet(case.snapshot)
-    staying = Uses(case.snapshot.nodes, scopes)
-    staying.add(case.moments[0].staying)
+    uses = use_by_staying(case.snapshot.nodes, asked, case.staying)
+    staying = {scope: rolled_up(uses.of(scope)) for scope in scopes}
     for moment in case.moments:
-        for book in _books(case, moment, staying, scopes):
+        for book in _books(case, moment, asked, staying):
             for path, quota in own.get(book.scope, ()):
-                yield from _beyond(book, path, quota, fleet)
+                yield from _beyond(book, path, quota, case.fleet)
             if book.scope in kept:
-                yield from _into_what_others_keep(book, kept[book.scope], fleet)
+                yield from _into_what_others_keep(book, kept[book.scope], case.fleet)
 
 
 def _own_lines(case: Case) -> Lines:
@@ -71,26 +81,28 @@ def _lines(case: Case, paths: Iterable[QueuePath]) -> Lines:
     return found
 
 
-def _books(case: Case, moment: Moment, staying: Uses, scopes: Iterable[Scope]) -> Iterator[Book]:
-    passing = Uses(case.snapshot.nodes, scopes)
-    passing.add(chain(moment.leaving, moment.claims, moment.memory_only))
-    added = Uses(case.snapshot.nodes, scopes)
-    added.add((addition.job, addition.placements) for addition in moment.added)
-    for scope in sorted(scopes, key=repr):
-        new = added.of(scope)
-        adding = tuple(sorted(path for path, amount in new.items() if amount > 0))
+def _asked(own: Lines, kept: Lines) -> Asked:
+    """Lines of their own bound only those below them; to what is kept, everyone matters."""
+    whose = {scope: [path for path, _ in lines] for scope, lines in own.items()}
+    return Asked(whose | dict.fromkeys(kept, [EVERYONE]))
+
+
+def _books(
+    case: Case, moment: Moment, asked: Asked, staying: Mapping[Scope, Rolled]
+) -> Iterator[Book]:
+    """The scopes, of those in `staying`, into which something new falls."""
+    nodes = case.snapshot.nodes
+    passing = use_by(nodes, asked, chain(moment.passing(), moment.memory_only))
+    added = use_by(nodes, asked, ((each.job, each.placements) for each in moment.added))
+    for scope, stays in staying.items():
+        by_queue = added.of(scope)
+        adding = tuple(sorted(path for path, amount in by_queue.items() if amount > 0))
         if not adding:
             continue
-        used = staying.of(scope)
-        for path, amount in chain(passing.of(scope).items(), new.items()):
-            used[path] += amount
-        yield Book(
-            scope=scope,
-            words=moment.words,
-            adding=adding,
-            new=rolled_up(new),
-            used=rolled_up(used),
-        )
+        new, used = rolled_up(by_queue), stays.copy()
+        for path, amount in chain(rolled_up(passing.of(scope)).items(), new.items()):
+            used[path] = used.get(path, 0) + amount
+        yield Book(scope=scope, words=moment.words, adding=adding, new=new, used=used)
 
 
 def _beyond(book: Book, path: QueuePath, quota: Quota, fleet: Fleet) -> Iterator[Violation]:
@@ -118,15 +130,16 @@ def _beyond(book: Book, path: QueuePath, quota: Quota, fleet: Fleet) -> Iterator
 def _into_what_others_keep(
     book: Book, whose: list[tuple[QueuePath, Quota]], fleet: Fleet
 ) -> Iterator[Violation]:
-    unused = _unused(book, whose, fleet)
-    below = _tree(unused)
     capacity, used = fleet.capacity(book.scope), book.used[EVERYONE]
+    below = _tree(path for path, _ in whose)
+    kept: Rolled = {}
+    _keep(EVERYONE, below, _unused(book, whose, fleet), kept)
     for path in book.adding:
-        kept = _beside(EVERYONE, frozenset(lineage(path)), below, unused)
-        if used + kept > capacity:
+        beside = _beside(path, below, kept)
+        if used + beside > capacity:
             text = (
                 f"It takes what others keep: {used} of {_words(book.scope)} are in use "
-                f"and {kept} kept, of {capacity}{book.words}."
+                f"and {beside} kept, of {capacity}{book.words}."
             )
             yield Violation(rule="kept", subject=f"queue {path}", text=text)
 
@@ -152,25 +165,24 @@ def _tree(paths: Iterable[QueuePath]) -> dict[QueuePath, set[QueuePath]]:
     return below
 
 
-def _beside(
+def _keep(
     path: QueuePath,
-    line: frozenset[QueuePath],
     below: dict[QueuePath, set[QueuePath]],
     unused: dict[QueuePath, int],
+    kept: Rolled,
 ) -> int:
-    """What subtrees beside the line keep, from this queue of the line downwards."""
+    """Write down what each subtree keeps: the larger of its own part and of those below it."""
+    children = sum([_keep(child, below, unused, kept) for child in below.get(path, ())])
+    kept[path] = max(unused.get(path, 0), children)
+    return kept[path]
+
+
+def _beside(path: QueuePath, below: dict[QueuePath, set[QueuePath]], kept: Rolled) -> int:
+    """What subtrees beside the line of this queue keep, those below it included."""
+    line = {*lineage(path), EVERYONE}
     return sum(
-        _beside(child, line, below, unused) if child in line else _kept(child, below, unused)
-        for child in below.get(path, ())
+        kept[child] for parent in line for child in below.get(parent, ()) if child not in line
     )
-
-
-def _kept(
-    path: QueuePath, below: dict[QueuePath, set[QueuePath]], unused: dict[QueuePath, int]
-) -> int:
-    """The larger of what the queue keeps itself and what those below it keep."""
-    children = sum(_kept(child, below, unused) for child in below.get(path, ()))
-    return max(unused.get(path, 0), children)
 
 
 def _words(scope: Scope) -> str:

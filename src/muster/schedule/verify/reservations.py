@@ -1,6 +1,6 @@
 """Capacity that is promised for a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muster.model.cluster import AmountReserved, NodesReserved, Reservation
 from muster.model.job import Job
@@ -8,8 +8,8 @@ from muster.model.placement import Placement
 from muster.model.queue import Meter, Scope, is_within
 from muster.model.value import NodeId
 from muster.schedule.verify.case import Case
+from muster.schedule.verify.census import Holder
 from muster.schedule.verify.times import time_limit
-from muster.schedule.verify.usage import Fleet
 from muster.schedule.verify.violation import Violation
 
 
@@ -33,22 +33,18 @@ def amounts_stay_reserved(case: Case) -> Iterator[Violation]:
 
     It is asked when an outsider that overlaps the window is new in the pool.
     """
-    fleet = Fleet(case.snapshot)
     for reservation in case.snapshot.reservations:
         if not isinstance(reservation, AmountReserved):
             continue
         if reservation.ends_at <= case.snapshot.now:
             continue
         for moment in case.moments:
-            new = sum(_taken(case, each.job, each.placements, reservation) for each in moment.added)
-            if not new:
-                continue
-            scope = Scope(meter=Meter.GPU, pool=reservation.pool)
-            held = sum(_taken(case, *holder, reservation) for holder in moment.holders())
-            total, capacity = held + new + reservation.gpu_milli, fleet.capacity(scope)
+            total = _claimed_of(case, moment, reservation)
+            capacity = case.fleet.capacity(Scope(meter=Meter.GPU, pool=reservation.pool))
             if total > capacity:
                 text = (
-                    f"{held + new} GPU milli of outsiders and {reservation.gpu_milli} promised "
+                    f"{total - reservation.gpu_milli} GPU milli of outsiders "
+                    f"and {reservation.gpu_milli} promised "
                     f"do not fit in the {capacity} of pool {reservation.pool}{moment.words}."
                 )
                 yield Violation(
@@ -65,15 +61,21 @@ def _kept_nodes(case: Case) -> dict[NodeId, list[NodesReserved]]:
     return kept
 
 
-def _taken(
-    case: Case, job: Job, placements: tuple[Placement, ...], reservation: AmountReserved
-) -> int:
-    """The GPU that the job takes from the pool, if it is an outsider and overlaps the window."""
-    pool = reservation.pool
-    gpu_milli = sum([each.amount.gpu_milli for each in placements if each.pool == pool])
-    if not gpu_milli or not _is_outside(job, reservation):
-        return 0
-    return gpu_milli if _overlaps(case, job, placements, reservation) else 0
+def _taken(case: Case, holders: Iterable[Holder], reservation: AmountReserved) -> int:
+    """The GPU that outsiders among these take from the pool, if they overlap the window."""
+    pool, taken = reservation.pool, 0
+    for job, placements in holders:
+        gpu_milli = 0
+        for placement in placements:
+            if placement.pool == pool:
+                gpu_milli += placement.amount.gpu_milli
+        if (
+            gpu_milli
+            and _is_outside(job, reservation)
+            and _overlaps(case, job, placements, reservation)
+        ):
+            taken += gpu_milli
+    return taken
 
 
 def _is_outside(job: Job, reservation: Reservation) -> bool:
@@ -86,8 +88,10 @@ def _overlaps(
 ) -> bool:
     """Has the job not ended, by its limit, when the window begins? Who is here now has not."""
     now = case.snapshot.now
+    if reservation.begins_at <= now:
+        return True
     limit = time_limit(case, job, placements)
-    if limit is None or reservation.begins_at <= now:
+    if limit is None:
         return True
     allocation = case.snapshot.allocations.get(job.id)
     if allocation is None:

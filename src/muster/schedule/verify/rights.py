@@ -1,6 +1,7 @@
 """The right to preempt: by class, or to take back what is guaranteed."""
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import zip_longest
 
 from muster.model.amounts import covers, measured
@@ -10,8 +11,15 @@ from muster.model.queue import Meter, Scope, lineage
 from muster.model.value import JobId, QueuePath
 from muster.schedule.verify.additions import Addition, Kind
 from muster.schedule.verify.case import Case
-from muster.schedule.verify.moments import Holder
-from muster.schedule.verify.usage import Fleet, Uses, model_at, rolled_up
+from muster.schedule.verify.census import Holder
+from muster.schedule.verify.usage import (
+    EVERYONE,
+    Asked,
+    model_at,
+    rolled_up,
+    use_by,
+    use_by_staying,
+)
 from muster.schedule.verify.violation import Violation
 
 Promise = tuple[Scope, int]
@@ -24,12 +32,21 @@ class Balance:
     Those who are stopping for a claim do not count, and those who claim do.
     """
 
-    def __init__(self, case: Case, scopes: set[Scope]) -> None:
+    def __init__(self, case: Case, scopes: Iterable[Scope]) -> None:
         self._nodes = case.snapshot.nodes
-        uses = Uses(self._nodes, scopes)
-        uses.add(case.moments[-1].staying)
-        uses.add(case.moments[-1].claims)
-        self._used = {scope: rolled_up(uses.of(scope)) for scope in scopes}
+        asked = Asked(dict.fromkeys(scopes, [EVERYONE]))
+        staying = use_by_staying(self._nodes, asked, case.staying)
+        claims = use_by(self._nodes, asked, case.moments[-1].claims)
+        self._used = {scope: rolled_up(staying.of(scope)) for scope in scopes}
+        for scope, used in self._used.items():
+            for path, amount in rolled_up(claims.of(scope)).items():
+                used[path] = used.get(path, 0) + amount
+
+    def copy(self) -> "Balance":
+        """Another that begins where this one is."""
+        other = copy(self)
+        other._used = {scope: dict(used) for scope, used in self._used.items()}
+        return other
 
     def take(self, job: Job, placements: Iterable[Placement]) -> None:
         """The job has this as well."""
@@ -61,12 +78,10 @@ def preemption_is_right(case: Case) -> Iterator[Violation]:
     if not case.clears:
         return
     victims = _victims(case)
-    fleet = Fleet(case.snapshot)
-    scopes = _scopes(case, [job for job, _ in victims.values()])
-    after_all, so_far = Balance(case, scopes), Balance(case, scopes)
+    after_all = Balance(case, _scopes(case, [job for job, _ in victims.values()]))
     for job, placements in victims.values():
         after_all.take(job, placements)
-        so_far.take(job, placements)
+    so_far = after_all.copy()
     for addition in case.additions:
         after_all.take(addition.job, addition.placements)
     for addition in case.additions:
@@ -77,7 +92,7 @@ def preemption_is_right(case: Case) -> Iterator[Violation]:
         if addition.kind is not Kind.RESIZE:
             so_far.take(addition.job, addition.placements)
         for victim in theirs:
-            yield from _wrongs(case, addition, victim, (after_all, so_far, fleet))
+            yield from _wrongs(case, addition, victim, (after_all, so_far))
             after_all.give_up(*victim)
 
 
@@ -113,31 +128,29 @@ def _wrongs(
     case: Case,
     addition: Addition,
     victim: Holder,
-    weighed: tuple[Balance, Balance, Fleet],
+    weighed: tuple[Balance, Balance],
 ) -> Iterator[Violation]:
-    after_all, so_far, fleet = weighed
+    after_all, so_far = weighed
     job, placements = victim
     mine, theirs = sides(addition.job.spec.queue, job.spec.queue)
-    if after_all.keeps(theirs, _promises(case, fleet, theirs, placements)):
+    if after_all.keeps(theirs, _promises(case, theirs, placements)):
         text = f"It is within what is guaranteed to {theirs}, and stops for {addition.job.id}."
         yield Violation(rule="protected", subject=f"job {job.id}", text=text)
     may_reclaim = case.plan.policy.preempt.reclaim and so_far.keeps(
-        mine, _promises(case, fleet, mine, addition.placements)
+        mine, _promises(case, mine, addition.placements)
     )
     if not may_reclaim and not _outranks(case, addition.job, job):
         text = f"It has no right to stop job {job.id}, by class or by what is guaranteed to it."
         yield Violation(rule="right", subject=f"job {addition.job.id}", text=text)
 
 
-def _promises(
-    case: Case, fleet: Fleet, path: QueuePath | None, placements: Iterable[Placement]
-) -> list[Promise]:
+def _promises(case: Case, path: QueuePath | None, placements: Iterable[Placement]) -> list[Promise]:
     """What the queue is guaranteed where some of these placements, with GPUs, lie."""
     nodes = case.snapshot.nodes
     queue = None if path is None else case.snapshot.queues.get(path)
     places = {(each.pool, model_at(nodes, each)) for each in placements if each.devices}
     found = [
-        (quota.scope, fleet.number(quota.guaranteed, quota.scope))
+        (quota.scope, case.fleet.number(quota.guaranteed, quota.scope))
         for quota in (queue.quotas if queue is not None else ())
         if quota.scope.meter is Meter.GPU
         and any(covers(quota.scope, pool, model) for pool, model in places)

@@ -6,7 +6,8 @@ from itertools import chain
 from muster.model.value import JobId
 from muster.schedule.verify.additions import group_of
 from muster.schedule.verify.case import Case
-from muster.schedule.verify.moments import Seats, Sitting
+from muster.schedule.verify.census import Sitting
+from muster.schedule.verify.moments import Seats
 from muster.schedule.verify.violation import Violation
 
 

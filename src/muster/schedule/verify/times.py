@@ -1,6 +1,6 @@
 """How long jobs may run, and when they may begin."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 
 from muster.model.job import FINAL, Dependency, DependencyKind, Job, JobState
@@ -69,15 +69,16 @@ def deadlines_can_be_met(case: Case) -> Iterator[Violation]:
 
 def arrays_keep_their_width(case: Case) -> Iterator[Violation]:
     """No Start or Clear beyond the array's `at_once`."""
-    for moment in case.moments:
+    wide = {part.array for each in case.additions if (part := each.job.spec.array) is not None}
+    staying = _of_arrays(case.staying.jobs, wide) if wide else []
+    for moment in case.moments if wide else ():
         widths = dict(width for addition in moment.added for width in _width(addition))
-        if not widths:
-            continue
         new = [each.job for each in moment.added if each.kind is not Kind.RESIZE]
+        passing = [job for job, _ in moment.passing()]
         running: dict[JobId, set[JobId]] = {array: set() for array in widths}
-        for job in chain((job for job, _ in moment.holders()), new):
-            if job.spec.array is not None and job.spec.array.array in widths:
-                running[job.spec.array.array].add(job.id)
+        for array, job_id in chain(staying, _of_arrays(chain(passing, new), widths)):
+            if array in running:
+                running[array].add(job_id)
         for array, at_once in sorted(widths.items()):
             count = len(running[array])
             if count > at_once:
@@ -170,3 +171,12 @@ def _width(addition: Addition) -> Iterator[tuple[JobId, int]]:
         return
     if addition.kind in {Kind.START, Kind.CLEAR}:
         yield part.array, part.at_once
+
+
+def _of_arrays(jobs: Iterable[Job], arrays: Container[JobId]) -> list[tuple[JobId, JobId]]:
+    """Those of the jobs that are part of these arrays: which array, and which job."""
+    return [
+        (part.array, job.id)
+        for job in jobs
+        if (part := job.spec.array) is not None and part.array in arrays
+    ]
