@@ -37,7 +37,7 @@ class Abilities(Value, gc=False):
 
 
 class Cluster(Value):
-    """Nodes under one backend. Lower `order` is tried first; an unreachable cluster starts nothing."""
+    """Nodes under one backend. Lower `order` is tried first; unreachable, it starts nothing."""
 
     name: ClusterName
     backend: BackendKind = BackendKind.SIMULATED
@@ -101,7 +101,7 @@ class Node(Value):
 
 
 class NodesReserved(Value, tag="nodes"):
-    """Whole nodes are kept from `begins_at` to `ends_at`: for a queue, or for maintenance (nobody)."""
+    """Whole nodes are kept for a time: for a queue, or for nobody (maintenance)."""
 
     name: str
     nodes: tuple[NodeId, ...]

@@ -8,13 +8,13 @@ WHOLE_GPU_MILLI = 1_000
 
 
 class Mig(Value, tag="mig", gc=False):
-    """A MIG instance of one profile, e.g. `1g.5gb`: its own memory and compute, kept by hardware."""
+    """A MIG instance of one profile, e.g. `1g.5gb`: memory and compute of its own, by hardware."""
 
     profile: str
 
 
 class MpsShare(Value, tag="mps", gc=False):
-    """A part of a GPU under MPS: at most this many threads and this much memory, kept by the driver.
+    """A part of a GPU under MPS: so many threads and so much memory at most, kept by the driver.
 
     `milli` is the thread percentage times ten; `memory_mib` of 0 means the same part of the memory.
     """

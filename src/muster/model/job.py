@@ -157,7 +157,7 @@ class DependencyKind(StrEnum):
 
 
 class Dependency(Value, gc=False):
-    """A condition on another job; a singleton waits for the user's earlier jobs of the same name."""
+    """A condition on another job; a singleton waits for the user's earlier jobs of its name."""
 
     kind: DependencyKind
     job: JobId | None = None

@@ -48,7 +48,7 @@ class OverLimit(Value, tag="over_limit"):
 
 
 class BorrowedOut(Value, tag="borrowed_out"):
-    """What is left of the queue's guarantee and may be borrowed is `available`; never over `at_most`.
+    """The queue may have `available` more, of its guarantee or borrowed; never over `at_most`.
 
     It may not borrow more, or the rest is kept by queues that do not lend it.
     """
@@ -152,7 +152,7 @@ class MakingRoom(Value, tag="making_room"):
 
 
 class WaitingToResume(Value, tag="waiting_to_resume"):
-    """Suspended: the room it left on that node is in use; None when it has no room to go back to."""
+    """Suspended: the room it left on that node is in use; None if it has none to go back to."""
 
     node: NodeId | None
 

@@ -97,9 +97,7 @@ def _promised(room: Room, need: Need, count: int, at: Instant, job: JobId) -> Pr
 
 def _free_at(room: Room) -> dict[int, int]:
     """From when on each healthy device is wholly free; 0 means that it is now."""
-    places = {
-        device.id: place for place, device in enumerate(room.node.devices) if device.healthy
-    }
+    places = {device.id: place for place, device in enumerate(room.node.devices) if device.healthy}
     free_at = dict.fromkeys(places.values(), 0)
     for tenant in room.tenants.values():
         for device in places if tenant.is_exclusive else _devices_of(tenant):

@@ -77,9 +77,7 @@ class Calendar:
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
-    def refusal(
-        self, spec: JobSpec, portions: Sequence[Portion], limit: int
-    ) -> Reserved | None:
+    def refusal(self, spec: JobSpec, portions: Sequence[Portion], limit: int) -> Reserved | None:
         """Would the job take, together with other outsiders, what is promised to a queue?"""
         for each in self._amounts:
             if not self._is_outside(each, spec.queue, limit):
@@ -100,13 +98,15 @@ class Calendar:
         queue: QueuePath,
         portions: Sequence[Portion],
         ends_at: int,
+        *,
         only: PoolName | None = None,
+        sign: int = 1,
     ) -> None:
-        """Somebody holds this until then."""
+        """Somebody holds this until then (or, with sign -1, no longer)."""
         for each in self._amounts:
             if only in (None, each.pool) and self._is_outside(each, queue, ends_at - self._now):
                 parts = (part.amount.gpu_milli for part in portions if part.pool == each.pool)
-                self._outside[each.name] += sum(parts)
+                self._outside[each.name] += sign * sum(parts)
 
     def _collides(self, each: NodesReserved, queue: QueuePath, limit: int) -> bool:
         if each.for_queue is not None and is_within(queue, each.for_queue):

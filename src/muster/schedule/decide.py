@@ -19,12 +19,12 @@ from muster.schedule.index import Room
 from muster.schedule.needs import Need
 from muster.schedule.place import Placed, never_fits, place
 from muster.schedule.preempt import Clearing, clearing, preemption
-from muster.schedule.rights import Rights
 from muster.schedule.resume import claim_is_sound, resumed, started_on_claim
+from muster.schedule.rights import Rights
 from muster.schedule.roster import Entry, Shape
 from muster.schedule.search import Standing
 
-
+Outcome = Start | Resume | Clear | WaitReason
 NOBODY: frozenset[JobId] = frozenset()
 
 
@@ -69,16 +69,20 @@ class Turn:
         else:
             self.reasons[entry.id] = outcome
 
-    def _outcome(self, entry: Entry) -> Decision | WaitReason:
+    def _outcome(self, entry: Entry) -> Outcome:
         if entry.problem is not None:
             return entry.problem
         if entry.job.state is JobState.SUSPENDED:
             return resumed(entry, self._memory, self._standing)
         if entry.job.claim is not None and not claim_is_sound(entry, self._standing):
             self._memory.change(entry.id, None)
-        if self._memory.hold(entry.id) is not None:
-            return self._gate(entry) or started_on_claim(entry, self._memory, self._standing)
-        return self._gate(entry) or self._start(entry)
+        hold = self._memory.hold(entry.id)
+        gated = self._gate(entry)
+        if gated is not None:
+            return gated
+        if hold is not None:
+            return started_on_claim(entry, hold, self._memory, self._standing)
+        return self._start(entry)
 
     def _gate(self, entry: Entry) -> WaitReason | None:
         """What keeps the job beside room. A job with a claim is counted already."""
@@ -89,7 +93,7 @@ class Turn:
             return gate(job, self._standing.snapshot, books.array_without(job), self._singletons)
         return why
 
-    def _start(self, entry: Entry) -> Decision | WaitReason:
+    def _start(self, entry: Entry) -> Outcome:
         placed = place(entry, self._standing)
         if isinstance(placed, Placed):
             return self._started(entry, placed)
@@ -109,7 +113,7 @@ class Turn:
             placements=placed.placements,
         )
 
-    def _without_room(self, entry: Entry, why: NoRoom) -> Decision | WaitReason:
+    def _without_room(self, entry: Entry, why: NoRoom) -> Outcome:
         cleared = self._clear(entry)
         if cleared is not None:
             return cleared

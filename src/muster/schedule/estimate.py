@@ -1,8 +1,8 @@
 """When a waiting job may be expected to start.
 
-Jobs with a reservation in time have a date. For the others it is reckoned from the work ahead of them
-in their pool: first what is running leaves, in the order of its limits; behind that, all that is
-running or waiting ahead, spread over the pool.
+Jobs with a reservation in time have a date. For the others it is reckoned from the work ahead of
+them in their pool: first what is running leaves, in the order of its limits; behind that, all that
+is running or waiting ahead, spread over the pool.
 """
 
 from bisect import bisect_left
@@ -15,18 +15,12 @@ from muster.model.plan import (
     DependsOn,
     HeldBy,
     MakingRoom,
-    MissesDeadline,
-    NeverFits,
     NoEstimate,
     NoRoom,
-    NoSuchClass,
-    NoSuchPool,
-    NoSuchQueue,
     NotBefore,
     OverClassLimit,
     OverLimit,
     Reserved,
-    TooLong,
     TooManyJobs,
     WaitingToResume,
     WaitReason,
@@ -96,6 +90,15 @@ IN_LINE = frozenset({NoRoom, Behind, WaitingToResume, BorrowedOut})
 """Reasons for which a job waits until those ahead of it have had their turn."""
 
 
+UNKNOWN: dict[type, NoEstimate] = {
+    HeldBy: NoEstimate.HELD,
+    NoRoom: NoEstimate.UNBOUNDED,
+    Behind: NoEstimate.UNBOUNDED,
+    WaitingToResume: NoEstimate.UNBOUNDED,
+}
+"""What else cannot be foretold; all other reasons hold until somebody changes something."""
+
+
 class Estimates:
     """When jobs that do not just stand in line may start; what was found out is kept for a plan."""
 
@@ -116,24 +119,18 @@ class Estimates:
 
     def _expected(self, why: WaitReason) -> Expected:
         match why:
-            case HeldBy():
-                return NoEstimate.HELD
-            case DependsOn(never=never):
-                return NoEstimate.NEVER if never else NoEstimate.DEPENDENCY
-            case NotBefore(at=at):
-                return at
-            case NeverFits() | NoSuchPool() | NoSuchQueue() | NoSuchClass() | TooLong():
-                return NoEstimate.NEVER
-            case MissesDeadline():
-                return NoEstimate.NEVER
-            case Reserved(reservation=name):
-                return self._end_of_reservation(name)
             case OverLimit() | OverClassLimit() | TooManyJobs() | ArrayFull():
                 return self._when_others_end(why)
-            case BorrowedOut(asked=asked, at_most=at_most) if asked > at_most:
-                return NoEstimate.NEVER
-            case NoRoom() | Behind() | WaitingToResume() | BorrowedOut() | MakingRoom():
+            case Reserved(reservation=name):
+                return self._end_of_reservation(name)
+            case NotBefore(at=at):
+                return at
+            case DependsOn(never=False):
+                return NoEstimate.DEPENDENCY
+            case BorrowedOut(asked=asked, at_most=at_most) if asked <= at_most:
                 return NoEstimate.UNBOUNDED
+            case _:
+                return UNKNOWN.get(type(why), NoEstimate.NEVER)
 
     def _end_of_reservation(self, name: str) -> Expected:
         for each in self._standing.snapshot.reservations:

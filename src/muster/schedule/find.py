@@ -58,9 +58,7 @@ class Finder:
             heappush(self._heap, merit)
         return found
 
-    def _search(
-        self, bounds: Bounds, aside: list[_Merit]
-    ) -> tuple[Seat, GpuNeed | None] | None:
+    def _search(self, bounds: Bounds, aside: list[_Merit]) -> tuple[Seat, GpuNeed | None] | None:
         heap, need, (closed, allows) = self._heap, self._need, bounds
         while heap:
             merit = heap[0]
@@ -120,9 +118,7 @@ class Finder:
         if self._is_spread():
             return -after.left_milli, -floor_milli, MOST_CPU
         left_milli = max(0, floor_milli - need.cpu_milli)
-        lost = -score.steps_gained(
-            (group.profile, group.level), (after, score.level(left_milli))
-        )
+        lost = -score.steps_gained((group.profile, group.level), (after, score.level(left_milli)))
         if need.gpus is not None:
             wanted_milli = score.cpu_wanted(after.left_milli)
             return lost, abs(left_milli - wanted_milli), need.cpu_milli + wanted_milli

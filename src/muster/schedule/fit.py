@@ -48,7 +48,9 @@ def spot_is_wanted(kind: Kind, need: Need) -> bool:
 def labels_are_right(kind: Kind, need: Need) -> bool:
     """Every required label rule holds, as far as the label tells kinds of node apart."""
     return all(
-        rule.accepts(kind.labels) for rule in need.where.require if rule.key not in kind.private_labels
+        rule.accepts(kind.labels)
+        for rule in need.where.require
+        if rule.key not in kind.private_labels
     )
 
 
@@ -74,9 +76,7 @@ def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     )
 
 
-def _gpu_needs(
-    kind: Kind, need: Need, needs: Needs, policy: Policy
-) -> tuple[GpuNeed | None, ...]:
+def _gpu_needs(kind: Kind, need: Need, needs: Needs, policy: Policy) -> tuple[GpuNeed | None, ...]:
     """What would be taken of each model here; one None for a need without GPUs."""
     if need.gpus is None:
         return (None,)

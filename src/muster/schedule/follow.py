@@ -48,6 +48,7 @@ class Memory:
         self.ledger = Ledger(snapshot, policy)
         shares = Shares(snapshot.queues, policy.share)
         self.books = Books(snapshot, Quotas(snapshot.queues), shares)
+        self.books.quotas.resolve(snapshot.nodes.values())
         self.roster = Roster(snapshot, policy, self.ledger.needs)
         self.held: dict[JobId, Job] = {}
         self.neighbours = Neighbours(snapshot.nodes, snapshot.pools)
@@ -55,13 +56,15 @@ class Memory:
         self._holds: dict[JobId, Hold] = {}
         self._claimants: dict[JobId, JobId] = {}
         self._unsure: set[JobId] = set()
-        self._before: Snapshot | None = None
+        # Nothing was seen yet: everything in the first snapshot is a change.
+        self._before = Snapshot(now=snapshot.now, version=-1)
+        self._is_fresh = True
 
     def suits(self, snapshot: Snapshot) -> bool:
         """Can this memory follow to that snapshot, or is a fresh one needed?"""
         old = self._before
         logs = self.ledger.index.moved.values()
-        if old is None or sum(len(log) for log in logs) > LONGEST_LOG:
+        if self._is_fresh or sum(len(log) for log in logs) > LONGEST_LOG:
             return False
         same_rules = (
             old.clusters == snapshot.clusters
@@ -75,8 +78,7 @@ class Memory:
 
     def follow(self, snapshot: Snapshot) -> None:
         """Agree with this snapshot."""
-        old = self._before or Snapshot(now=snapshot.now)
-        self._before = snapshot
+        old, self._before, self._is_fresh = self._before, snapshot, False
         self._follow_nodes(old.nodes, snapshot.nodes)
         changed = _changed(old.jobs, snapshot.jobs)
         for job_id in sorted(changed):
@@ -126,7 +128,6 @@ class Memory:
     @property
     def snapshot(self) -> Snapshot:
         """The newest snapshot."""
-        assert self._before is not None
         return self._before
 
     def hold(self, job_id: JobId) -> Hold | None:
@@ -160,10 +161,10 @@ class Memory:
             self.roster.add(new, self.books.shares)
 
     def _follow_holds(self, changed: set[JobId], new: Snapshot) -> None:
-        """What each job holds; those with a claim last, because it is measured by who has to leave."""
-        claimants = {
-            self._claimants[each] for each in changed if each in self._claimants
-        } | {each for each in changed if _has_claim(new.jobs.get(each))}
+        """What each job holds; claims last, because they are measured by who has to leave."""
+        claimants = {self._claimants[each] for each in changed if each in self._claimants} | {
+            each for each in changed if _has_claim(new.jobs.get(each))
+        }
         unsettled: dict[NodeId, Room] = {}
         for job_id in (*sorted(changed - claimants), *sorted(claimants)):
             self._follow_hold(job_id, self._hold(job_id, new), unsettled)
@@ -174,16 +175,13 @@ class Memory:
         old = self._holds.get(job_id)
         if old == new:
             return
-        if old is not None and new is not None and _same_room(old, new):
-            self.ledger.occupy(job_id, new.placements, _tenant(new))
-        if old is not None and (new is None or not _same_room(old, new)):
-            for room in self.ledger.vacate(job_id, old.placements):
-                unsettled[room.node.id] = room
-        if new is not None and (old is None or not _same_room(old, new)):
-            for room in self.ledger.occupy(job_id, new.placements, _tenant(new)):
-                unsettled[room.node.id] = room
-        if old is not None:
-            self.books.close(job_id)
+        left = [] if old is None else self.ledger.vacate(job_id, old.placements)
+        entered = []
+        if new is not None:
+            entered = self.ledger.occupy(job_id, new.placements, _tenant(new))
+        if old is None or new is None or not _same_room(old, new):
+            unsettled.update((room.node.id, room) for room in (*left, *entered))
+        self.books.close(job_id)
         if new is not None:
             self.books.open(self._holding(new))
         self._note(job_id, new)
@@ -204,8 +202,9 @@ class Memory:
 
     def _tell_neighbours(self, hold: Hold, sign: int) -> None:
         spec = hold.job.spec
-        if hold.is_claim or spec.labels or is_sociable(spec):
-            self.neighbours.count(spec, hold.placements, is_claim=hold.is_claim, sign=sign)
+        is_away = hold.is_claim or hold.is_suspended
+        if is_away or spec.labels or is_sociable(spec):
+            self.neighbours.count(spec, hold.placements, is_away=is_away, sign=sign)
 
     def _hold(self, job_id: JobId, snapshot: Snapshot) -> Hold | None:
         job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
@@ -227,7 +226,7 @@ class Memory:
         )
 
     def _holding(self, hold: Hold) -> Holding:
-        nodes = {} if self._before is None else self._before.nodes
+        nodes = self.snapshot.nodes
         portions = portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
         milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
         gpu_milli = sum(each.amount.gpu_milli for each in portions)

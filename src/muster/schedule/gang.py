@@ -120,7 +120,7 @@ class Table:
         return self._fill(depth, domain, count)
 
     def _fill(self, depth: int, domain: Domain, count: int) -> list[Share]:
-        """Put the tasks into the domain: into as few of its parts as possible, the tightest last."""
+        """Put the tasks into as few parts of the domain as possible, the tightest last."""
         if depth == len(self._sums) - 1:
             return self._fill_nodes(self._rooms[depth][domain].values(), count)
         parts = [
@@ -143,8 +143,8 @@ class Table:
         for place, (fit, node) in enumerate(nodes):
             if fit >= count:
                 # The last tasks go where they just fit.
-                _, node = min(each for each in nodes[place:] if each[0] >= count)
-                return [*chosen, (self._ledger.rooms[node], count)]
+                _, tightest = min(each for each in nodes[place:] if each[0] >= count)
+                return [*chosen, (self._ledger.rooms[tightest], count)]
             chosen.append((self._ledger.rooms[node], fit))
             count -= fit
         return chosen

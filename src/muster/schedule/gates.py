@@ -27,9 +27,7 @@ class Singletons:
         return first if first < job.id else None
 
 
-def gate(
-    job: Job, snapshot: Snapshot, in_array: int, singletons: Singletons
-) -> WaitReason | None:
+def gate(job: Job, snapshot: Snapshot, in_array: int, singletons: Singletons) -> WaitReason | None:
     """What the job has to wait for before room matters, or None.
 
     in_array counts the other jobs of its array that run.
@@ -60,7 +58,7 @@ def _unmet(dependency: Dependency, snapshot: Snapshot) -> DependsOn | NotBefore 
         return never
     finished = snapshot.finished.get(other)
     if dependency.kind is DependencyKind.AFTER:
-        return _not_started(dependency, snapshot, waits)
+        return _not_started(dependency, other, snapshot)
     if finished is None:
         # A job that is neither there nor on record can come to nothing any more.
         return waits if other in snapshot.jobs else never
@@ -80,18 +78,19 @@ def _is_met(kind: DependencyKind, finished: Finished) -> bool:
 
 
 def _not_started(
-    dependency: Dependency, snapshot: Snapshot, waits: DependsOn
+    dependency: Dependency, other: JobId, snapshot: Snapshot
 ) -> DependsOn | NotBefore | None:
     """`after` asks only that the other job began, so long ago."""
-    assert dependency.job is not None
-    finished = snapshot.finished.get(dependency.job)
+    finished = snapshot.finished.get(other)
     if finished is not None:
         began_at = finished.ended_at if finished.started_at is None else finished.started_at
         return _too_early(dependency, began_at, snapshot.now)
-    if dependency.job not in snapshot.jobs:
-        return DependsOn(job=dependency.job, kind=dependency.kind, never=True)
-    began_at = _began_at(snapshot.allocations.get(dependency.job))
-    return waits if began_at is None else _too_early(dependency, began_at, snapshot.now)
+    if other not in snapshot.jobs:
+        return DependsOn(job=other, kind=dependency.kind, never=True)
+    began_at = _began_at(snapshot.allocations.get(other))
+    if began_at is None:
+        return DependsOn(job=other, kind=dependency.kind)
+    return _too_early(dependency, began_at, snapshot.now)
 
 
 def _began_at(allocation: Allocation | None) -> Instant | None:

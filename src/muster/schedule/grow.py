@@ -57,5 +57,3 @@ def _more_of(search: Search, there: list[Placement]) -> tuple[Placement, ...]:
     )
     bounds = search.bounds()
     return place_more(search, bounds._replace(closed=bounds.closed | elsewhere), len(there))
-
-

@@ -1,10 +1,10 @@
 """What is free where: the one mutable thing in a plan, with one owner.
 
-The ledger follows the snapshot (`follow`), takes room for the jobs that the plan starts, and can take
-it on trial. What it says about a node hangs only on who is there, never on the order they came in.
+The ledger follows the snapshot, takes room for the jobs that the plan starts, and can take it on
+trial. What it says about a node hangs only on who is there, never on the order they came in.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodesReserved, NodeState
@@ -20,9 +20,8 @@ from muster.schedule.profiles import Family, GpuNeed, Profile, Profiles, Taking
 from muster.schedule.score import Score
 from muster.schedule.slices import DeviceState, resting, with_tenant
 
-
 SEALED = -1
-"""What is left where an exclusive job is: less than any task asks for, even one that asks for nothing."""
+"""What is left beside an exclusive job: less than any task asks for, even one without asks."""
 
 
 class Seat(NamedTuple):
@@ -189,9 +188,7 @@ class Ledger:
             self._list(room, self._views(room))
         self.promised.clear()
 
-    def occupy(
-        self, job: JobId, placements: tuple[Placement, ...], tenant: Tenant
-    ) -> list[Room]:
+    def occupy(self, job: JobId, placements: tuple[Placement, ...], tenant: Tenant) -> list[Room]:
         """Note who is in which rooms; they must be settled unless the room was taken before."""
         entered: list[Room] = []
         for node_id, here in by_node(placements).items():
@@ -266,13 +263,10 @@ class Ledger:
                 if not tenant.is_suspended:
                     cpu_milli -= placement.amount.cpu_milli
                     _take_shares(states, placement)
-        for tenant in tenants.values():
-            if tenant.is_unready:
-                for placement in tenant.placements:
-                    for share in placement.devices:
-                        states.pop(share.device, None)
-            if tenant.is_exclusive:
-                cpu_milli, memory_mib = SEALED, SEALED
+        for device in _unready(tenants):
+            states.pop(device, None)
+        if any(tenant.is_exclusive for tenant in tenants.values()):
+            cpu_milli, memory_mib = SEALED, SEALED
         return cpu_milli, memory_mib, self._by_index(node, states)
 
     def _by_index(
@@ -283,7 +277,7 @@ class Ledger:
         return tuple(None if state is None else self.profiles.state(state) for state in found)
 
     def _list(self, room: Room, views: tuple[Profile, ...]) -> None:
-        """Put the room where those who look for room will find what is open to jobs of any length."""
+        """Put the room where searches will find what is open to jobs of any length."""
         room.open_cpu_milli, room.open_memory_mib, room.views = (
             room.cpu_milli,
             room.memory_mib,
@@ -347,9 +341,7 @@ class Ledger:
 
 
 def _before(room: Room) -> _Before:
-    return _Before(
-        room, room.cpu_milli, room.memory_mib, room.devices, room.views, room.promise
-    )
+    return _Before(room, room.cpu_milli, room.memory_mib, room.devices, room.views, room.promise)
 
 
 def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, ...]]:
@@ -381,13 +373,22 @@ def _beside(promise: Promise, need: Need) -> Promise:
     )
 
 
-def _first(
-    states: list[DeviceState | None], wanted: DeviceState, barred: frozenset[int]
-) -> int:
+def _first(states: list[DeviceState | None], wanted: DeviceState, barred: frozenset[int]) -> int:
     place = states.index(wanted)
     while place in barred:
         place = states.index(wanted, place + 1)
     return place
+
+
+def _unready(tenants: Mapping[JobId, Tenant]) -> set[DeviceId]:
+    """Devices that are claimed while others still have to leave them."""
+    return {
+        share.device
+        for tenant in tenants.values()
+        if tenant.is_unready
+        for placement in tenant.placements
+        for share in placement.devices
+    }
 
 
 def _take_shares(states: dict[DeviceId, DeviceState], placement: Placement) -> None:
@@ -397,9 +398,7 @@ def _take_shares(states: dict[DeviceId, DeviceState], placement: Placement) -> N
             states[share.device] = with_tenant(state, share.slice, share.start)
 
 
-def _kind_name(
-    node: Node, labels: Mapping[str, str], reserved: tuple[NodesReserved, ...]
-) -> str:
+def _kind_name(node: Node, labels: Mapping[str, str], reserved: tuple[NodesReserved, ...]) -> str:
     models = ",".join(models_of(node))
     marks = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     taints = ",".join(f"{taint.key}={taint.value}" for taint in node.taints)

@@ -1,4 +1,4 @@
-"""What one task of a group needs, with all that says where it may go. Equal needs are one object."""
+"""What one task of a group needs, and where it may go. Equal needs are one object."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,11 +21,11 @@ Shut = frozenset["Kind"]
 """Kinds of node that are closed to a job for the time it takes; usually none."""
 
 Tier = tuple[int, int, int, int, str]
-"""Where to look first: place among named pools and clusters, price, cluster order, cluster name."""
+"""Where to look first: place among named pools and clusters, price, cluster order and name."""
 
 
 class Offer(NamedTuple):
-    """What a kind of node offers a need: how early it is tried, and what it takes of which model."""
+    """What a kind of node offers a need: how early it is tried, what it takes of which model."""
 
     tier: Tier
     penalty: int
@@ -94,8 +94,7 @@ class Need:
         self.tiers: list[Tier] = []
         self.options: dict[Tier, list[Option]] = {}
         self.kinds_seen = 0
-        self.at_most = (-1, 0)
-
+        self.at_most: tuple[int, int] = (-1, 0)
 
     def amount(self, gpus: GpuNeed | None) -> Resources:
         """What one task comes to on the model that was settled."""

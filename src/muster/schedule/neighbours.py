@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 class Neighbours:
     """Where jobs with labels are, and what those who are there forbid. Apart goes both ways.
 
-    A job that has only a claim keeps others away, but is no company yet.
+    A job that has only a claim, or is suspended, keeps others away, but is no company.
     """
 
     def __init__(self, nodes: Mapping[NodeId, Node], pools: Mapping[PoolName, Pool]) -> None:
@@ -33,11 +33,11 @@ class Neighbours:
         self._nodes = nodes
 
     def count(
-        self, spec: JobSpec, placements: tuple[Placement, ...], *, is_claim: bool, sign: int
+        self, spec: JobSpec, placements: tuple[Placement, ...], *, is_away: bool, sign: int
     ) -> None:
         """A job comes (sign 1) or goes (sign -1)."""
         nodes = {placement.node for placement in placements}
-        places = self._coming if is_claim else self._there
+        places = self._coming if is_away else self._there
         for label in spec.labels.items():
             _add(places.setdefault(label, Counter()), nodes, sign)
         for group in spec.groups:
@@ -51,9 +51,7 @@ class Neighbours:
         """Which rooms the job's tasks may have, or None if neighbours do not matter to it."""
         if not where.apart and not where.near and not self.matters_to(spec):
             return None
-        barred = {
-            each for label in spec.labels.items() for each in self._forbidden.get(label, ())
-        }
+        barred = {each for label in spec.labels.items() for each in self._forbidden.get(label, ())}
         for rule in where.apart:
             barred |= {(rule.level, domain) for domain in self._domains(rule, self._there)}
             barred |= {(rule.level, domain) for domain in self._domains(rule, self._coming)}

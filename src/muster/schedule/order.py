@@ -1,8 +1,9 @@
 """Whose turn it is.
 
-A job's turn is its merit (class, size, queue, age) plus its user's fair share; a queue that is within
-its guarantee goes before those who borrow. Fair share falls with every job that starts, for that user
-and all queues above him, so turns are looked at again as they come up: they only ever get later.
+A job's turn is its merit (class, size, queue, age) plus its user's fair share; a queue that is
+within its guarantee goes before those who borrow. Fair share falls with every job that starts, for
+that user and all queues above him, so turns are looked at again as they come up: they only ever
+get later.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +54,10 @@ class Order:
             else:
                 yield turn.entry
                 after = self._next(turn.entry.lane, turn.place + 1, passes_over)
-                heapreplace(heap, after) if after is not None else heappop(heap)
+                if after is None:
+                    heappop(heap)
+                else:
+                    heapreplace(heap, after)
 
     def settled(self, roster: Roster) -> list[Entry]:
         """All jobs in the order that holds at the end of the plan."""
@@ -66,9 +70,7 @@ class Order:
         line.sort(key=attrgetter("turn"))
         return line
 
-    def _next(
-        self, lane: Lane, place: int, passes_over: Callable[[Entry], bool]
-    ) -> _Turn | None:
+    def _next(self, lane: Lane, place: int, passes_over: Callable[[Entry], bool]) -> _Turn | None:
         entries = lane.entries
         while place < len(entries) and passes_over(entries[place]):
             place += 1

@@ -57,7 +57,8 @@ def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement,
     most_here = need.where.max_per_node
     while already + len(added) < group.count and most_here is None:
         found = _first_seat(search, bounds)
-        if found is None:
+        if found is None or (found[0].taking is not None and found[0].taking.cuts):
+            # A device is cut anew for a job that starts, not for one more task.
             break
         seat, gpus = found
         portion = search.portion(seat.room.kind.pool.name, gpus, 1)
@@ -129,9 +130,7 @@ def _place_group(
     return why or search.no_room(0)
 
 
-def _place_one(
-    search: Search, tier: Tier, before: list[Portion]
-) -> _GroupPlaced | WaitReason:
+def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
     bounds = search.bounds()
     finder = search.finder(tier)
     why = search.why_shut
@@ -146,16 +145,15 @@ def _place_one(
         if refusal is None:
             task = _take(search, seat)
             _seal(search, task.room)
-            return _GroupPlaced(_placements(search.group, search.need.amount(gpus), [task]), portion)
+            placements = _placements(search.group, search.need.amount(gpus), [task])
+            return _GroupPlaced(placements, portion)
         why = refusal
         if is_everywhere(refusal):
             return refusal
         bounds = bounds._replace(closed=bounds.closed | search.alike(pool, gpus))
 
 
-def _place_many(
-    search: Search, tier: Tier, before: list[Portion]
-) -> _GroupPlaced | WaitReason:
+def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
     group, why = search.group, search.why_shut
     for option in search.need.options[tier]:
         most = _most_allowed(search, option, before)
@@ -204,9 +202,7 @@ def _seal(search: Search, room: Room) -> None:
         search.standing.ledger.seal(room)
 
 
-def _on_promised(
-    search: Search, tier: Tier, bounds: Bounds
-) -> tuple[Seat, GpuNeed | None] | None:
+def _on_promised(search: Search, tier: Tier, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
     """A seat that is promised to a job for later, if this job will have left by then."""
     ledger = search.standing.ledger
     for _, room in sorted(ledger.promised.items()):
@@ -221,7 +217,7 @@ def _on_promised(
 
 
 def _has_left_by(search: Search, room: Room, bounds: Bounds) -> bool:
-    if room.promise is None or not room.is_listed:
+    if room.promise is None or not room.is_listed or room.kind in search.shut:
         return False
     until = search.standing.ends_at(search.entry, room.kind.pool.name)
     return until <= room.promise.at and (bounds.allows is None or bounds.allows(room))

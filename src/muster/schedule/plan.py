@@ -1,4 +1,4 @@
-"""The plan: for every waiting job, whether it starts now or why it waits. This is the contents page."""
+"""The plan: for every waiting job, whether it starts now or why it waits. The contents page."""
 
 from muster.model.plan import Plan
 from muster.model.policy import Policy

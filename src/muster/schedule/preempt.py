@@ -28,7 +28,7 @@ def clearing(
     entry: Entry, standing: Standing, rights: Rights, spared: set[JobId]
 ) -> Clearing | None:
     """The cheapest victims found whose leaving lets the whole job start; None if there are none."""
-    # Many small victims may be cheapest; but where they are scattered, only large ones clear a node.
+    # Many small victims may be cheapest; where they are scattered, only large ones clear a node.
     for least_milli in (0, max(1, entry.shape.groups[0].need.gpu_milli)):
         willing = (
             victim
@@ -77,9 +77,7 @@ def _enough(entry: Entry, willing: Iterable[Holding], standing: Standing) -> lis
         if cleared is None:
             return []
         chosen |= cleared.leaving
-    return sorted(
-        chosen.values(), key=lambda each: (lost_gpu_ms(each, standing), -each.job.id)
-    )
+    return sorted(chosen.values(), key=lambda each: (lost_gpu_ms(each, standing), -each.job.id))
 
 
 def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
@@ -97,7 +95,7 @@ def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
 
 
 def _cheapest(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Holding]:
-    """Jobs that might be taken, by lost work; those alike in class and size are in order already."""
+    """Jobs that might be taken, by lost work; those alike in class and size are in order."""
     rows = (
         row
         for (job_class, gpu_milli, _), row in standing.books.by_loss.items()

@@ -1,8 +1,8 @@
 """The GPUs of one node as one value, and what a task takes from them, remembered once worked out.
 
-Tasks come in families: those that want whole GPUs, MPS shares, time shares, MIG instances. Each sees
-of a node only the devices that could serve it. So thousands of nodes share a few hundred profiles,
-and a question is answered once for all of them.
+Tasks come in families: those that want whole GPUs, MPS shares, time shares, MIG instances. Each
+sees of a node only the devices that could serve it. So thousands of nodes share a few hundred
+profiles, and a question is answered once for all of them.
 Nothing here hangs on the order in which profiles were met: names break every tie.
 """
 
@@ -87,7 +87,7 @@ Idle = tuple[tuple[GpuModel, int, int], ...]
 
 
 class Profile:
-    """The devices of a node that could serve a family, in a fixed order. Equal ones are one object."""
+    """The devices of a node that could serve a family, in order. Equal ones are one object."""
 
     __slots__ = (
         "family",

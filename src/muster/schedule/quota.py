@@ -176,8 +176,7 @@ class Quotas:
         self._kept.clear()
         self._kept_below.clear()
         for path in sorted(self.accounts, key=_deepest_first):
-            for scope in self._kept_scopes:
-                self._recount_kept(self.accounts[path], scope)
+            self._recount_kept(path)
 
     def add(self, change: "Change", victims: Sequence["Change"], *, sign: int) -> None:
         """Somebody takes (sign 1) or gives back (sign -1) this much.
@@ -185,15 +184,8 @@ class Quotas:
         A claim's victims count until they are gone; of the claim, only what exceeds them does.
         """
         account = self._nearest(change.path)
-        taken = self._measured(change)
-        leaving: dict[Line | Scope, int] = {}
-        for victim in victims:
-            for counter, amount in self._measured(victim).items():
-                leaving[counter] = leaving.get(counter, 0) + amount
-        for counter, amount in leaving.items():
-            if isinstance(counter, Line):
-                counter.leaving += sign * amount
-        for counter, amount in taken.items():
+        leaving = self._leaving(victims, sign) if victims else {}
+        for counter, amount in self._measured(change).items():
             rest = max(0, amount - leaving.get(counter, 0)) if leaving else amount
             if isinstance(counter, Line):
                 counter.used += sign * rest
@@ -202,6 +194,18 @@ class Quotas:
                 self._total_used[counter] += sign * rest
         if account is not None:
             self._add_jobs(account, change.jobs, victims, sign)
+        for each in (change, *victims):
+            self._recount_kept(each.path)
+
+    def _leaving(self, victims: Sequence["Change"], sign: int) -> dict["Line | Scope", int]:
+        """What victims will give back, noted on each line."""
+        leaving: dict[Line | Scope, int] = {}
+        for victim in victims:
+            for counter, amount in self._measured(victim).items():
+                leaving[counter] = leaving.get(counter, 0) + amount
+                if isinstance(counter, Line):
+                    counter.leaving += sign * amount
+        return leaving
 
     def _nearest(self, path: QueuePath) -> Account | None:
         """The queue's account, or that of the nearest queue above it that still exists."""
@@ -228,9 +232,6 @@ class Quotas:
         for each in account.above:
             leaving = sum(is_within(victim.path, each.path) for victim in victims)
             each.jobs += sign * max(0, jobs - leaving)
-        if account.keeps:
-            for scope in self._kept_scopes:
-                self._recount_kept(account, scope)
 
     def refusal(self, path: QueuePath, portions: Sequence[Portion]) -> WaitReason | None:
         """Why the queue may not have this much more, or None if it may."""
@@ -307,9 +308,7 @@ class Quotas:
             line.used - line.leaving > line.guaranteed for line, _ in covering
         )
 
-    def _kept_refusal(
-        self, account: Account, portions: Sequence[Portion]
-    ) -> BorrowedOut | None:
+    def _kept_refusal(self, account: Account, portions: Sequence[Portion]) -> BorrowedOut | None:
         """Would this eat into what another queue does not lend?"""
         for scope in self._kept_scopes:
             asked = sum(
@@ -337,13 +336,22 @@ class Quotas:
             kept += self._kept_below.get(place, 0) - self._kept.get(place, 0)
         return kept
 
-    def _recount_kept(self, account: Account, scope: Scope) -> None:
+    def _recount_kept(self, path: QueuePath) -> None:
+        """What the queue and those above it keep and do not use."""
+        account = self._nearest(path)
+        if account is not None and account.keeps:
+            for scope in self._kept_scopes:
+                self._recount_kept_of(account, scope)
+
+    def _recount_kept_of(self, account: Account, scope: Scope) -> None:
         """A queue keeps the larger of its own unused part and what its children keep."""
         for each in account.above:
             lines = [line for line in each.lines if line.scope == scope]
             # The least it may come to use counts: before claims come true, after victims have left.
             least = (line.used - line.claimed - line.leaving for line in lines)
-            unused = max((line.kept - held for line, held in zip(lines, least, strict=True)), default=0)
+            unused = max(
+                (line.kept - held for line, held in zip(lines, least, strict=True)), default=0
+            )
             kept = max(0, unused, self._kept_below.get((each.path, scope), 0))
             change = kept - self._kept.get((each.path, scope), 0)
             if change:

@@ -2,7 +2,7 @@
 
 from muster.model.cluster import NodeState
 from muster.model.job import HeldBy
-from muster.model.placement import Placement
+from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
 from muster.model.resources import NOTHING
 from muster.schedule.books import portions_of
@@ -20,9 +20,9 @@ def claim_is_sound(entry: Entry, standing: Standing) -> bool:
     if claim is None:
         return False
     # The job's own claim must not keep it away from itself.
-    neighbours.count(spec, claim.placements, is_claim=True, sign=-1)
+    neighbours.count(spec, claim.placements, is_away=True, sign=-1)
     is_sound = all(_is_sound(placement, entry, standing) for placement in claim.placements)
-    neighbours.count(spec, claim.placements, is_claim=True, sign=1)
+    neighbours.count(spec, claim.placements, is_away=True, sign=1)
     return is_sound
 
 
@@ -34,17 +34,30 @@ def _has_right_neighbours(placement: Placement, entry: Entry, standing: Standing
 
 
 def started_on_claim(
-    entry: Entry, memory: Memory, standing: Standing
-) -> Start | MakingRoom:
-    """The job starts on the room that was cleared for it, once all victims are gone."""
-    job, claim, hold = entry.job, entry.job.claim, memory.hold(entry.id)
-    assert claim is not None and hold is not None
+    entry: Entry, hold: Hold, memory: Memory, standing: Standing
+) -> Start | WaitReason:
+    """The job starts on the room that was cleared for it, once all victims are gone.
+
+    If it may not have so much any more, the room is given up.
+    """
+    job = entry.job
     if hold.victims:
         return MakingRoom(victims=hold.victims)
-    ends_at = max(standing.ends_at(entry, each.pool) for each in claim.placements)
-    memory.change(job.id, hold._replace(ends_at=ends_at, is_claim=False))
+    ends_at = max(standing.ends_at(entry, each.pool) for each in hold.placements)
+    start = hold._replace(ends_at=ends_at, is_claim=False)
+    portions = portions_of(hold.placements, standing.snapshot.nodes, is_suspended=False)
+    memory.change(job.id, None)
+    standing.calendar.note(job.spec.queue, portions, hold.ends_at, sign=-1)
+    why = _refusal(entry, start, standing)
+    if why is not None:
+        return why
+    standing.calendar.note(job.spec.queue, portions, ends_at)
+    memory.change(job.id, start)
     return Start(
-        job=job.id, attempt=job.attempt + 1, cluster=claim.cluster, placements=claim.placements
+        job=job.id,
+        attempt=job.attempt + 1,
+        cluster=standing.snapshot.nodes[hold.placements[0].node].cluster,
+        placements=hold.placements,
     )
 
 
@@ -74,10 +87,12 @@ def _refusal(entry: Entry, hold: Hold, standing: Standing) -> WaitReason | None:
         why = standing.calendar.closed(kind, spec, entry.job_class)
         if why is not None:
             return why
+    limit_ms = hold.ends_at - standing.now
     return (
         quotas.too_many_jobs(spec.queue)
         or quotas.refusal(spec.queue, portions)
         or standing.books.over_class_limit(spec, entry.job_class, total)
+        or standing.calendar.refusal(spec, portions, limit_ms)
     )
 
 
@@ -93,6 +108,12 @@ def _is_sound(placement: Placement, entry: Entry, standing: Standing) -> bool:
     return _has_right_neighbours(placement, entry, standing)
 
 
+def _taken(state: DeviceState, share: DeviceShare) -> DeviceState | None:
+    """The device after the very share is taken back, if that is possible."""
+    ways = choices(state, share.slice, may_cut=False)
+    return next((way.after for way in ways if way.start == share.start), None)
+
+
 def _is_free(room: Room | None, placements: tuple[Placement, ...]) -> bool:
     if room is None or not room.is_listed or not room.kind.cluster.reachable:
         return False
@@ -104,11 +125,8 @@ def _is_free(room: Room | None, placements: tuple[Placement, ...]) -> bool:
         for share in placement.devices:
             place = places.get(share.device, -1)
             state = states.get(place)
-            taken = [] if state is None else choices(state, share.slice, may_cut=False)
-            found = next((each.after for each in taken if each.start == share.start), None)
+            found = None if state is None else _taken(state, share)
             if found is None:
                 return False
             states[place] = found
     return True
-
-

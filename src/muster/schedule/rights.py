@@ -91,9 +91,7 @@ class Rights:
         return account is None or self._quotas.is_borrowing(account, victim.portions)
 
 
-def sides(
-    mine: QueuePath, his: QueuePath
-) -> tuple[QueuePath | None, QueuePath | None]:
+def sides(mine: QueuePath, his: QueuePath) -> tuple[QueuePath | None, QueuePath | None]:
     """The queues just below the nearest common ancestor on each way down; None on its own level."""
     ours, theirs = list(lineage(mine))[::-1], list(lineage(his))[::-1]
     depth = 0
@@ -134,9 +132,7 @@ def _lower_classes(entry: Entry, snapshot: Snapshot) -> tuple[str, ...]:
     """Classes that this one names, and only while its own priority is the higher one."""
     own = entry.job_class
     named = (snapshot.classes.get(name) for name in own.preempts)
-    return tuple(
-        each.name for each in named if each is not None and each.priority < own.priority
-    )
+    return tuple(each.name for each in named if each is not None and each.priority < own.priority)
 
 
 def _likely_portions(entry: Entry, standing: Standing) -> tuple[Portion, ...]:

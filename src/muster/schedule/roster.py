@@ -1,7 +1,7 @@
 """The waiting jobs, in lanes: one for each user in each queue, in the order of their turn.
 
-Within a lane the order never changes while nothing is edited: class, size, queue and age set it, and
-age grows alike for all. Between lanes the order follows fair share, which `order.py` looks after.
+Within a lane the order never changes while nothing is edited: class, size, queue and age set it,
+and age grows alike for all. Between lanes it follows fair share, which `order.py` looks after.
 """
 
 from bisect import bisect_left, insort
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
-from muster.model.plan import NoSuchClass, NoSuchQueue, WaitReason
+from muster.model.plan import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import Ceiling, JobClass, Queue
 from muster.model.resources import NOTHING, Resources
@@ -33,7 +33,7 @@ class GroupNeed(NamedTuple):
 class Shape:
     """Jobs that ask for the same. Equal shapes are one object.
 
-    In the plan numbered `blocked_in`, jobs of this shape that run `blocked_ms` or longer find no room.
+    In the plan numbered `blocked_in`, jobs of this shape as long as `blocked_ms` have no room.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Shape:
         self.least_gpu_milli = self.least.gpu_milli
         self.blocked_in = -1
         self.blocked_ms = 0
-        self.why: WaitReason | None = None
+        self.why: WaitReason = NoRoom(group=groups[0].group.name, placed=0, wanted=1, nodes=0)
 
 
 class Lane:
@@ -97,7 +97,7 @@ class Entry:
         self.limit_ms = WITHOUT_END if job.spec.time_limit is None else job.spec.time_limit
         self.merit = 0
         self.rank: tuple[int, Instant, JobId] = (0, job.submitted_at, job.id)
-        self.turn = self.rank
+        self.turn: tuple[int, Instant, JobId] = self.rank
         self.problem: WaitReason | None = None
         self.is_gated = _is_gated(job)
         self.is_capped = job_class.per_user != UNCAPPED or job_class.per_queue != UNCAPPED

@@ -1,9 +1,9 @@
 """Which of the nodes that fit is best: the one whose remains are most useful to what usually comes.
 
-Fragmentation is counted as in FGD (ATC'23): of what a node has left, how much could a usual task not
-use? It is summed over the usual tasks in whole numbers, and its change is looked at in coarse steps:
-the fine differences are noise that scatters tasks over the cluster. What decides between equals
-is the balance of CPU to GPU that the usual tasks need, so that neither runs out before the other.
+Fragmentation is counted as in FGD (ATC'23): of what a node has left, how much could a usual task
+not use? It is summed over the usual tasks in whole numbers, and its change is looked at in coarse
+steps: the fine differences are noise that scatters tasks over the cluster. What decides between
+equals is the balance of CPU to GPU that the usual tasks need, so that neither runs out first.
 """
 
 from bisect import bisect_right
@@ -32,7 +32,7 @@ GENERIC = tuple(
 class _Usual(NamedTuple):
     cpu_milli: int
     gpus: GpuAsk
-    count: int
+    times: int
 
 
 class Score:
@@ -101,7 +101,7 @@ class Score:
         known = self._used_on_one[level].get(state)
         if known is None:
             floor = self.floors[level]
-            counts = (ask.count for ask in self._able(state) if ask.cpu_milli <= floor)
+            counts = (ask.times for ask in self._able(state) if ask.cpu_milli <= floor)
             known = self._used_on_one[level][state] = state.left_milli * sum(counts)
         return known
 
@@ -127,7 +127,7 @@ class Score:
                 count for model, memory_mib, count in idle if _accepts(gpus, model, memory_mib)
             )
             tasks = (
-                ask.count for ask in asks if ask.cpu_milli <= floor and ask.gpus.count <= devices
+                ask.times for ask in asks if ask.cpu_milli <= floor and ask.gpus.count <= devices
             )
             used += sum(tasks) * devices * WHOLE_GPU_MILLI
         return used

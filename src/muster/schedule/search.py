@@ -207,9 +207,7 @@ def _find_shut(
     return shut
 
 
-def _room_filter(
-    entry: Entry, need: Need, standing: Standing
-) -> Callable[[Room], bool] | None:
+def _room_filter(entry: Entry, need: Need, standing: Standing) -> Callable[[Room], bool] | None:
     where = need.where
     beside = standing.neighbours.filter(entry.job.spec, where)
     private = standing.ledger.private_labels

@@ -1,9 +1,9 @@
 """Fair share with decay, at every level of the tree down to the user.
 
-What counts against a queue or user is what it used lately, each half-life half as much, plus what it
-holds now over a short time to come: so a light user overtakes a heavy one, and of several who arrive
-together nobody takes everything. All of it is counted in thousandths of a GPU times milliseconds,
-for the dominant of GPU, CPU and memory.
+What counts against a queue or user is what it used lately, each half-life half as much, plus what
+it holds now over a short time to come: so a light user overtakes a heavy one, and of several who
+arrive together nobody takes everything. All of it is counted in thousandths of a GPU times
+milliseconds, for the dominant of GPU, CPU and memory.
 """
 
 from collections.abc import Mapping

@@ -70,13 +70,13 @@ def choices(state: DeviceState, part: Slice | None, *, may_cut: bool) -> tuple[C
     """Every way in which the device could give this slice, or itself whole."""
     match part:
         case None:
-            return _whole(state, may_cut)
+            return _whole(state, may_cut=may_cut)
         case MpsShare():
-            return _mps(state, part, may_cut)
+            return _mps(state, part, may_cut=may_cut)
         case TimeShare():
-            return _time(state, part, may_cut)
+            return _time(state, part, may_cut=may_cut)
         case Mig():
-            return _mig(state, part, may_cut)
+            return _mig(state, part, may_cut=may_cut)
 
 
 def openings(state: DeviceState) -> int:
@@ -100,15 +100,15 @@ def with_tenant(state: DeviceState, part: Slice | None, start: int | None) -> De
             return _mig_taken(state, MigInstance(profile=profile, start=start or 0), state.layout)
 
 
-def _whole(state: DeviceState, may_cut: bool) -> tuple[Choice, ...]:
-    if not _can_become_uncut(state, may_cut):
+def _whole(state: DeviceState, *, may_cut: bool) -> tuple[Choice, ...]:
+    if not _can_become_uncut(state, may_cut=may_cut):
         return ()
     after = replace(state, use=Use.WHOLE, left_milli=0, left_mib=0, layout=None)
     return (Choice(after=after, cuts=state.layout is not None),)
 
 
-def _mps(state: DeviceState, share: MpsShare, may_cut: bool) -> tuple[Choice, ...]:
-    opens = _can_become_uncut(state, may_cut)
+def _mps(state: DeviceState, share: MpsShare, *, may_cut: bool) -> tuple[Choice, ...]:
+    opens = _can_become_uncut(state, may_cut=may_cut)
     if not opens and state.use is not Use.MPS:
         return ()
     if share.milli > state.left_milli or mps_memory_mib(share, state.memory_mib) > state.left_mib:
@@ -116,8 +116,8 @@ def _mps(state: DeviceState, share: MpsShare, may_cut: bool) -> tuple[Choice, ..
     return (Choice(after=_mps_taken(state, share), cuts=state.layout is not None),)
 
 
-def _time(state: DeviceState, share: TimeShare, may_cut: bool) -> tuple[Choice, ...]:
-    opens = _can_become_uncut(state, may_cut)
+def _time(state: DeviceState, share: TimeShare, *, may_cut: bool) -> tuple[Choice, ...]:
+    opens = _can_become_uncut(state, may_cut=may_cut)
     joins = state.use is Use.TIME and state.replicas == share.replicas
     turn_milli = WHOLE_GPU_MILLI // share.replicas
     if not (opens or joins) or state.left_milli < turn_milli:
@@ -125,7 +125,7 @@ def _time(state: DeviceState, share: TimeShare, may_cut: bool) -> tuple[Choice, 
     return (Choice(after=_time_taken(state, share), cuts=state.layout is not None),)
 
 
-def _mig(state: DeviceState, ask: Mig, may_cut: bool) -> tuple[Choice, ...]:
+def _mig(state: DeviceState, ask: Mig, *, may_cut: bool) -> tuple[Choice, ...]:
     if state.use not in (Use.IDLE, Use.MIG):
         return ()
     idle = [made for made in state.layout or () if made not in state.taken]
@@ -157,7 +157,7 @@ def _with_survivors(
     return _sorted(kept)
 
 
-def _can_become_uncut(state: DeviceState, may_cut: bool) -> bool:
+def _can_become_uncut(state: DeviceState, *, may_cut: bool) -> bool:
     return state.use is Use.IDLE and (state.layout is None or may_cut)
 
 
@@ -178,9 +178,7 @@ def _mps_taken(state: DeviceState, share: MpsShare) -> DeviceState:
 
 def _time_taken(state: DeviceState, share: TimeShare) -> DeviceState:
     left_milli = state.left_milli - WHOLE_GPU_MILLI // share.replicas
-    return replace(
-        state, use=Use.TIME, left_milli=left_milli, replicas=share.replicas, layout=None
-    )
+    return replace(state, use=Use.TIME, left_milli=left_milli, replicas=share.replicas, layout=None)
 
 
 def _mig_taken(

@@ -44,12 +44,9 @@ class _Line:
         if home is None:
             home = self._homes[shape] = self._home(shape)
         outlook, milli = home
-        why = turn.reasons.get(entry.id)
+        # Without a reason of its own it was passed over: a job of its shape had found no room.
+        why = turn.reasons.get(entry.id) or shape.why
         when = turn.dates.get(entry.id)
-        if why is None:
-            # It was not looked at, because another job of its shape had found no room.
-            why = shape.why
-            assert why is not None
         if when is None:
             when = self._expected(entry, why, outlook, milli)
         if outlook is not None and not isinstance(when, NoEstimate):

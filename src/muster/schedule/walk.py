@@ -1,7 +1,7 @@
 """If jobs left one after the other, when would a waiting one fit?
 
-Backfill lets them leave in the order in which they must end, preemption in the order of the work that
-would be lost. How many tasks then fit is counted by domain, and only where enough came free to matter.
+Backfill lets them leave in the order in which they must end, preemption in the order of the work
+that would be lost. How many tasks then fit is counted by domain, and only where enough came free.
 """
 
 from collections.abc import Iterable
@@ -110,7 +110,7 @@ class Walk:
 
 
 def _domain(group: TaskGroup, room: Room) -> Domain:
-    """Where tasks must stay together: one node, one domain of the level that is required, or all."""
+    """Where tasks must stay together: one node, one domain of the level required, or all."""
     together = group.together
     if group.count == 1:
         return (room.node.id,)

@@ -17,6 +17,7 @@ from muster.schedule.verify.decisions import (
     decisions_suit_the_state,
     every_waiting_job_has_one_decision,
     names_the_snapshot,
+    preempts_name_the_attempt,
     queue_and_class_exist,
 )
 from muster.schedule.verify.devices import clusters_can_slice, devices_have_one_use
@@ -57,6 +58,7 @@ __all__ = ["Violation", "violations"]
 
 RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     decisions_suit_the_state,
+    attempts_are_current,
     claims_are_clear_before_the_start,
     queue_and_class_exist,
     groups_are_whole,
@@ -80,7 +82,7 @@ RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
 RULES_FOR_ALL: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     names_the_snapshot,
     every_waiting_job_has_one_decision,
-    attempts_are_current,
+    preempts_name_the_attempt,
     cpu_and_memory_suffice,
     devices_have_one_use,
     exclusive_tasks_are_alone,

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from muster.model.job import HOLDING, Job
-from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Resume, Start, Wait
+from muster.model.job import HOLDING, Job, JobState
+from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, JobId, NodeId
 from muster.schedule.verify.additions import Addition, Kind, additions_of
 from muster.schedule.verify.census import Census
 from muster.schedule.verify.fleet import Fleet
+from muster.schedule.verify.glance import Glance, glance_at
 from muster.schedule.verify.moments import Moment, moments_of
-
 
 PART = 200
 """So many additions that the processor's own memory holds all that they are judged by."""
@@ -24,8 +24,8 @@ class Case:
 
     snapshot: Snapshot
     plan: Plan
-    acts: list[Start | Resume | Clear]
     additions: list[Addition]
+    glance: Glance
     clears: list[Clear]
     preempts: list[Preempt]
     resizes: list[Resize]
@@ -44,9 +44,10 @@ class Case:
 
     def stays(self, job: Job) -> bool:
         """Is it one of these?"""
-        if job.state not in HOLDING or job.id not in self.snapshot.allocations:
+        if job.state is JobState.PENDING or job.state not in HOLDING:
             return False
-        return all(job.id != leaving.id for leaving, _ in self.moments[0].leaving)
+        leaving = {victim.id for victim, _ in self.moments[0].leaving}
+        return job.id in self.snapshot.allocations and job.id not in leaving
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -64,12 +65,14 @@ class Case:
         return [each for each in self.additions if each.kind is not Kind.RESUME]
 
     @cached_property
-    def starts_of(self) -> dict[JobId, list[Addition]]:
-        """The Starts of each job that gets any."""
+    def served(self) -> dict[JobId, list[Addition]]:
+        """The Starts of each job for which a device is cut."""
         found: dict[JobId, list[Addition]] = {}
-        for each in self.additions:
-            if each.kind is Kind.START:
-                found.setdefault(each.job.id, []).append(each)
+        for cuts in self.cuts.values():
+            found.update({cut.for_job: [] for cut in cuts})
+        for each in self.additions if found else ():
+            if each.job.id in found and each.kind is Kind.START:
+                found[each.job.id].append(each)
         return found
 
     @cached_property
@@ -84,16 +87,17 @@ def case_of(snapshot: Snapshot, plan: Plan) -> Case:
     clears = [each for each in acts if isinstance(each, Clear)]
     resizes = [each for each in plan.measures if isinstance(each, Resize)]
     additions = additions_of(snapshot, acts) + additions_of(snapshot, resizes)
+    glance = glance_at(additions)
     return Case(
         snapshot=snapshot,
         plan=plan,
-        acts=acts,
         additions=additions,
+        glance=glance,
         clears=clears,
         preempts=[each for each in plan.measures if isinstance(each, Preempt)],
         resizes=resizes,
         cuts=_cuts(plan),
-        moments=moments_of(snapshot, additions, clears),
+        moments=moments_of(snapshot, additions, glance.nodes, clears),
     )
 
 

@@ -2,15 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 
-from muster.model.job import Job, JobSpec
+from muster.model.job import JobSpec
 from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass, lineage
-from muster.model.value import ClassName, JobId, QueuePath
-from muster.schedule.verify.additions import Kind
+from muster.model.value import ClassName, QueuePath
+from muster.schedule.verify.additions import Addition, Kind
 from muster.schedule.verify.case import Case
-from muster.schedule.verify.census import NO_BOUND, ceilings_of
+from muster.schedule.verify.census import NO_BOUND, Holder, ceilings_of
 from muster.schedule.verify.moments import Moment
 from muster.schedule.verify.usage import rolled_up
 from muster.schedule.verify.violation import Violation
@@ -28,45 +27,53 @@ MEASURES = ("GPU milli", "CPU milli", "MiB", "jobs")
 
 def queues_hold_few_enough_jobs(case: Case) -> Iterator[Violation]:
     """Jobs that hold, claim or are new: at most `max_jobs` of each queue in the lineage."""
-    queues = {each.job.spec.queue for each in case.additions if each.kind is not Kind.RESIZE}
     bounded = {
         path: most
-        for queue in queues
+        for queue in case.glance.queues
         for path in lineage(queue)
         if path in case.snapshot.queues
         and (most := case.snapshot.queues[path].max_jobs) is not None
     }
+    queues = {path for path in case.glance.queues if not bounded.keys().isdisjoint(lineage(path))}
     for moment in case.moments if bounded else ():
-        new = {each.job.id: each.job for each in moment.added if each.kind is not Kind.RESIZE}
-        held = _held_by_others(case, moment, new)
-        added = Counter([job.spec.queue for job in new.values()])
-        total, extra = rolled_up(held + added), rolled_up(added)
+        there = [each for each in moment.added if each.queue in queues]
+        new = [each for each in there if each.kind is not Kind.RESIZE]
+        extra = Counter({each.job.id: each.queue for each in new}.values())
+        total, more = rolled_up(_held_by_others(case, moment, new) + extra), rolled_up(extra)
         for path, most in sorted(bounded.items()):
-            if extra.get(path, 0) and total[path] > most:
+            if more.get(path, 0) and total[path] > most:
                 text = f"It would run {total[path]} jobs of at most {most}{moment.words}."
                 yield Violation(rule="max jobs", subject=f"queue {path}", text=text)
 
 
 def class_ceilings_hold(case: Case) -> Iterator[Violation]:
     """Per class: at most `per_user` for one user and at most `per_queue` for one queue itself."""
-    names = {addition.job.spec.job_class for addition in case.additions}
-    bounding = ceilings_of(case.snapshot.classes)
-    classes = {name: each for name, each in bounding.items() if name in names}
-    for moment in case.moments if classes else ():
-        new = _new(moment, classes)
-        held = _held(moment, classes, new)
+    ceilings = ceilings_of(case.snapshot.classes)
+    classes = {name: each for name, each in ceilings.items() if name in case.glance.classes}
+    if not classes:
+        return
+    new_by_moment = [_new(moment, classes) for moment in case.moments]
+    staying = _held(case.staying.bounded, classes, new_by_moment[-1])
+    for moment, new in zip(case.moments, new_by_moment, strict=True):
+        passing = _held(moment.passing(), classes, new)
+        asleep = _held(moment.memory_only, classes, new, jobs=0)
         for whose, added in sorted(new.items()):
-            for text in _above(_ceiling(whose, classes), whose, added, held[whose]):
+            held = [
+                sum(each)
+                for each in zip(staying[whose], passing[whose], asleep[whose], strict=True)
+            ]
+            for text in _above(_ceiling(whose, classes), whose, added, held):
                 subject = f"{whose[1]} {whose[2]}"
                 yield Violation(rule="class limit", subject=subject, text=f"{text}{moment.words}.")
 
 
-def _held_by_others(case: Case, moment: Moment, new: Mapping[JobId, Job]) -> Counter[QueuePath]:
+def _held_by_others(case: Case, moment: Moment, new: list[Addition]) -> Counter[QueuePath]:
     """How many jobs each queue itself has, without the new ones."""
+    ids = {each.job.id for each in new}
     held = case.staying.count_by_queue.copy()
-    held.update([job.spec.queue for job, _ in moment.passing() if job.id not in new])
-    # It takes a wrong plan to start what runs; yet it would not be two jobs.
-    held.subtract([job.spec.queue for job in new.values() if case.stays(job)])
+    held.update([job.spec.queue for job, _ in moment.passing() if job.id not in ids])
+    # It takes a wrong plan to start what runs; yet that would not be two jobs.
+    held.subtract({each.job.id: each.queue for each in new if case.stays(each.job)}.values())
     return held
 
 
@@ -79,17 +86,15 @@ def _new(moment: Moment, classes: Classes) -> Sums:
     return new
 
 
-def _held(moment: Moment, classes: Classes, new: Sums) -> Sums:
-    """What is held by those for whom something is new."""
-    held: Sums = {whose: [0, 0, 0, 0] for whose in new}
-    for job, placements in chain(moment.staying.bounded, moment.passing()):
+def _held(
+    holders: Iterable[Holder], classes: Classes, asked: Iterable[Whose], *, jobs: int = 1
+) -> Sums:
+    """What is held by those that are asked for; each holder counts as so many jobs."""
+    held: Sums = {whose: [0, 0, 0, 0] for whose in asked}
+    for job, placements in holders:
         for whose in _bounded(job.spec, classes):
             if whose in held:
-                _count(held[whose], placements, jobs=1)
-    for job, placements in moment.memory_only:
-        for whose in _bounded(job.spec, classes):
-            if whose in held:
-                _count(held[whose], placements, jobs=0)
+                _count(held[whose], placements, jobs=jobs)
     return held
 
 

@@ -57,12 +57,14 @@ class Census:
 
     @cached_property
     def shy(self) -> list[Holder]:
-        """Those with a rule of their own that keeps others off."""
-        return [
-            (job, held)
-            for job, groups, held in zip(self.jobs, self.groups, self.held, strict=True)
-            if keeps_off(groups)
+        """Those that keep others off, once for each group with such a rule."""
+        found = [
+            number
+            for number, groups in enumerate(self.groups)
+            for group in groups
+            if group.where.apart
         ]
+        return [(self.jobs[number], self.held[number]) for number in found]
 
 
 def census_of(snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]) -> Census:
@@ -73,21 +75,13 @@ def census_of(snapshot: Snapshot, victims: Container[JobId], nodes: Container[No
     return census
 
 
-def gpu_use_of(holders: Iterable[Holder]) -> GpuUse:
-    """How much GPU they use."""
+def gpu_use_of(queues: Iterable[QueuePath], held: Iterable[tuple[Placement, ...]]) -> GpuUse:
+    """How much GPU jobs of these queues use, each of which holds what stands beside its queue."""
     found: GpuUse = defaultdict(_by_queue)
-    for job, placements in holders:
-        queue = job.spec.queue
+    for queue, placements in zip(queues, held, strict=True):
         for placement in placements:
             found[placement.pool][queue] += placement.amount.gpu_milli
     return found
-
-
-def keeps_off(groups: tuple[TaskGroup, ...]) -> bool:
-    """Has one of the groups a rule that keeps others off?"""
-    if len(groups) == 1:
-        return bool(groups[0].where.apart)
-    return any(group.where.apart for group in groups)
 
 
 def ceilings_of(classes: Mapping[ClassName, JobClass]) -> dict[ClassName, JobClass]:
@@ -126,11 +120,13 @@ def _note_jobs(census: Census, snapshot: Snapshot, victims: Container[JobId]) ->
 
 
 def _note_placements(census: Census, nodes: Container[NodeId]) -> None:
-    standing, gpu_use = census.standing, census.gpu_use
-    for job, queue, placements in zip(census.jobs, census.queues, census.held, strict=True):
+    """Jobs are left where they are, but for the few on these nodes."""
+    jobs, queues, standing, gpu_use = census.jobs, census.queues, census.standing, census.gpu_use
+    for number, placements in enumerate(census.held):
+        queue = queues[number]
         for placement in placements:
             if placement.node in nodes:
-                standing.setdefault(placement.node, []).append((job, placement))
+                standing.setdefault(placement.node, []).append((jobs[number], placement))
             gpu_use[placement.pool][queue] += placement.amount.gpu_milli
 
 

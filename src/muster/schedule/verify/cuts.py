@@ -61,7 +61,7 @@ def _what(case: Case, cut: Repartition) -> Iterator[str]:
 def _starts_there(case: Case, cut: Repartition) -> bool:
     return any(
         share.device == cut.device
-        for addition in case.starts_of.get(cut.for_job, ())
+        for addition in case.served[cut.for_job]
         for placement in addition.placements
         if placement.node == cut.node
         for share in placement.devices

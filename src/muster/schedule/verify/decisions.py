@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 
 from muster.model.job import WAITING, HeldBy, Job, JobState
 from muster.model.placement import Claim
-from muster.model.plan import Clear, Start
+from muster.model.plan import Clear
 from muster.model.value import JobId
 from muster.schedule.verify.additions import Addition, Kind
 from muster.schedule.verify.case import Case
@@ -52,15 +51,21 @@ def decisions_suit_the_state(case: Case) -> Iterator[Violation]:
 
 
 def attempts_are_current(case: Case) -> Iterator[Violation]:
-    """A Start's attempt is the next one; that of Resume, Preempt and Resize is the job's."""
-    jobs = case.snapshot.jobs
-    for each in chain(case.acts, case.preempts, case.resizes):
-        if isinstance(each, Clear) or each.job not in jobs:
-            continue
-        expected = jobs[each.job].attempt + isinstance(each, Start)
-        if each.attempt != expected:
-            text = f"It names attempt {each.attempt} instead of {expected}."
-            yield Violation(rule="attempt", subject=f"job {each.job}", text=text)
+    """A Start's attempt is the next one; that of Resume and Resize is the job's."""
+    for addition in case.additions:
+        act, expected = addition.act, addition.job.attempt + (addition.kind is Kind.START)
+        if not isinstance(act, Clear) and act.attempt != expected:
+            text = f"It names attempt {act.attempt} instead of {expected}."
+            yield Violation(rule="attempt", subject=f"job {act.job}", text=text)
+
+
+def preempts_name_the_attempt(case: Case) -> Iterator[Violation]:
+    """A Preempt's attempt is the job's."""
+    for preempt in case.preempts:
+        job = case.snapshot.jobs.get(preempt.job)
+        if job is not None and preempt.attempt != job.attempt:
+            text = f"It names attempt {preempt.attempt} instead of {job.attempt}."
+            yield Violation(rule="attempt", subject=f"job {preempt.job}", text=text)
 
 
 def claims_are_clear_before_the_start(case: Case) -> Iterator[Violation]:

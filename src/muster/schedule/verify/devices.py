@@ -13,7 +13,7 @@ from muster.schedule.verify.moments import Moment, Seats
 from muster.schedule.verify.violation import Violation
 
 
-class Shared(Value):
+class Shared(Value, gc=False):
     """A device, how it is cut once the plan is carried out, and everyone on it.
 
     What is `coming` belongs to claims: it may still be cut, if `may_cut`, before its job starts.

@@ -6,6 +6,7 @@ from muster.model.amounts import capacity_of, resolved
 from muster.model.cluster import Node, NodeState
 from muster.model.queue import Amount, Meter, Percent, Scope
 from muster.model.snapshot import Snapshot
+from muster.model.value import GpuModel
 
 
 class Fleet:
@@ -40,14 +41,16 @@ def _alike(snapshot: Snapshot, *, by_model: bool) -> list[tuple[Node, int]]:
 
     Nodes with as many devices are alike to a scope that does not ask for their models.
     """
-    examples: dict[tuple[object, ...], Node] = {}
-    counts: Counter[tuple[object, ...]] = Counter()
-    for node in snapshot.nodes.values():
-        if node.state is NodeState.DOWN:
-            continue
-        devices = node.devices
-        what = tuple([device.model for device in devices]) if by_model else len(devices)
-        sort = (node.pool, node.cpu_milli, node.memory_mib, what)
-        counts[sort] += 1
-        examples.setdefault(sort, node)
-    return [(examples[sort], count) for sort, count in counts.items()]
+    nodes = [node for node in snapshot.nodes.values() if node.state is not NodeState.DOWN]
+    what = _models if by_model else _count
+    sorts = [(node.pool, node.cpu_milli, node.memory_mib, what(node)) for node in nodes]
+    examples = dict(zip(sorts, nodes, strict=True))
+    return [(examples[sort], count) for sort, count in Counter(sorts).items()]
+
+
+def _models(node: Node) -> tuple[GpuModel, ...]:
+    return tuple([device.model for device in node.devices])
+
+
+def _count(node: Node) -> int:
+    return len(node.devices)

@@ -17,7 +17,7 @@ from muster.schedule.verify.additions import Addition, Kind, Task
 from muster.schedule.verify.census import Census, Holder, Sitting, census_of
 
 
-class Seats(Value):
+class Seats(Value, gc=False):
     """Who is on a node to which the plan adds something."""
 
     node: Node
@@ -36,11 +36,16 @@ class Moment:
     """
 
     words: str
+    is_cleared: bool
     staying: Census
     leaving: list[Holder]
     claims: list[Holder]
     memory_only: list[Holder]
     added: list[Addition]
+
+    def includes(self, kind: Kind) -> bool:
+        """Does what comes in this way come by then?"""
+        return self.is_cleared or kind is not Kind.CLEAR
 
     def passing(self) -> Iterator[Holder]:
         """All that hold or claim at this moment, beside those that stay at every one."""
@@ -66,17 +71,17 @@ class Moment:
 
 
 def moments_of(
-    snapshot: Snapshot, additions: list[Addition], clears: list[Clear]
+    snapshot: Snapshot, additions: list[Addition], nodes: Container[NodeId], clears: list[Clear]
 ) -> tuple[Moment, ...]:
-    """The moments that must be looked at: without claims, only now."""
+    """The moments that must be looked at: without claims, only now. Something is new on `nodes`."""
     claiming = _claiming(snapshot)
     victims = _victims(snapshot, claiming, clears)
-    touched = {task.node.id for addition in additions for task in addition.tasks}
-    staying = census_of(snapshot, victims, touched)
+    staying = census_of(snapshot, victims, nodes)
     leaving = _leaving(snapshot, victims)
     suspended = [_asleep(job, placements) for job, placements in staying.suspended]
     now = Moment(
         words="",
+        is_cleared=False,
         staying=staying,
         leaving=leaving,
         claims=[],
@@ -92,6 +97,7 @@ def moments_of(
     ]
     then = Moment(
         words=" once claims have replaced their victims",
+        is_cleared=True,
         staying=staying,
         leaving=[],
         claims=_claims(claiming, additions),

@@ -7,7 +7,7 @@ from itertools import chain
 from muster.model.job import NODE_LEVEL, Job, JobRule
 from muster.model.placement import Placement
 from muster.model.value import JobId
-from muster.schedule.verify.additions import Kind, Task
+from muster.schedule.verify.additions import Addition, Kind, Task
 from muster.schedule.verify.case import Case
 from muster.schedule.verify.census import Holder
 from muster.schedule.verify.moments import Moment
@@ -46,18 +46,20 @@ def keeps_apart(case: Case) -> Iterator[Violation]:
 
     It goes both ways: nor next to a job whose own rule forbids this one.
     """
+    choosy, labelled = case.glance.choosy, case.glance.labelled
     for moment in case.moments:
-        tasks = [task for addition in moment.added for task in addition.tasks]
-        wanted = {rule for task in tasks for rule in task.group.where.apart}
-        labels = {label for each in moment.added for label in each.job.spec.labels.items()}
-        if wanted:
-            staying = _who_may_carry(moment, wanted)
-            carriers = _carriers(case, _with_others(moment, staying), wanted)
-            yield from _shunned(tasks, carriers, moment)
-        if labels:
-            staying = moment.staying.choosy
-            forbidders = _forbidders(case, _with_others(moment, staying), labels)
-            yield from _unwelcome(tasks, forbidders, moment)
+        shy = [task for task in choosy if task.group.where.apart and moment.includes(task.kind)]
+        marked = [each for each in labelled if moment.includes(each.kind)]
+        if shy:
+            rules = {rule for task in shy for rule in task.group.where.apart}
+            new = [(each.job, each.placements) for each in marked]
+            everyone = chain(_who_may_carry(moment, rules), moment.passing(), new)
+            yield from _shunned(shy, _carriers(case, everyone, rules), moment)
+        if marked:
+            labels = {label for each in marked for label in each.job.spec.labels.items()}
+            new = [(task.job, (task.placement,)) for task in shy]
+            everyone = chain(moment.staying.shy, moment.passing(), new)
+            yield from _unwelcome(marked, _forbidders(case, everyone, labels), moment)
 
 
 def has_its_company(case: Case) -> Iterator[Violation]:
@@ -66,13 +68,13 @@ def has_its_company(case: Case) -> Iterator[Violation]:
     The first of its kind may go anywhere: it carries the label, and no other job that holds,
     or comes before it in the plan, does. A resumed job goes on where it was.
     """
-    tasks = (task for addition in case.placed for task in addition.tasks)
-    wanted = {rule for task in tasks for rule in task.group.where.near}
+    fond = [task for task in case.glance.choosy if task.kind is not Kind.RESUME]
+    wanted = {rule for task in fond for rule in task.group.where.near}
     if not wanted:
         return
     passing = [holder for moment in case.moments for holder in moment.passing()]
     holders = [*case.staying.labelled, *passing]
-    new = [(each.job, each.placements) for each in case.additions]
+    new = [(each.job, each.placements) for each in case.glance.labelled]
     carriers = _carriers(case, [*holders, *new], wanted)
     before: dict[Label, set[JobId]] = defaultdict(set)
     _note(before, (job for job, _ in holders))
@@ -88,11 +90,6 @@ def _who_may_carry(moment: Moment, rules: set[JobRule]) -> Iterable[Holder]:
         return moment.staying.labelled
     standing = moment.staying.standing.values()
     return [(job, (placement,)) for sitting in standing for job, placement in sitting]
-
-
-def _with_others(moment: Moment, staying: Iterable[Holder]) -> Iterable[Holder]:
-    new = ((each.job, each.placements) for each in moment.added)
-    return chain(staying, moment.passing(), new)
 
 
 def _carriers(case: Case, everyone: Iterable[Holder], rules: set[JobRule]) -> Whereabouts:
@@ -133,8 +130,10 @@ def _shunned(tasks: list[Task], carriers: Whereabouts, moment: Moment) -> Iterat
             yield Violation(rule="apart", subject=f"job {task.job.id}", text=text)
 
 
-def _unwelcome(tasks: list[Task], forbidders: Whereabouts, moment: Moment) -> Iterator[Violation]:
-    for task in tasks if forbidders.rules else ():
+def _unwelcome(
+    marked: list[Addition], forbidders: Whereabouts, moment: Moment
+) -> Iterator[Violation]:
+    for task in [task for each in marked for task in each.tasks] if forbidders.rules else ():
         for key, value in task.job.spec.labels.items():
             for rule in forbidders.rules.get((key, value), ()):
                 other = forbidders.other(rule, task)

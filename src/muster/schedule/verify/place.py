@@ -52,6 +52,8 @@ def nodes_take_work(case: Case) -> Iterator[Violation]:
 def groups_are_of_one_kind(case: Case) -> Iterator[Violation]:
     """All tasks of a group lie in one pool, on one GPU model."""
     for addition in case.placed:
+        if len(addition.tasks) == 1 and not addition.beside and len(addition.tasks[0].devices) < 2:
+            continue
         for group, tasks in by_group(addition):
             pools = {task.placement.pool for task in tasks}
             models = {device.model for task in tasks for device in task.devices}
@@ -71,7 +73,7 @@ def spot_is_respected(case: Case) -> Iterator[Violation]:
     pools = case.snapshot.pools
     for addition in case.placed:
         spot = _spot(case, addition.job)
-        for name in sorted({placement.pool for placement in addition.placements}):
+        for name in addition.pools:
             pool = pools.get(name)
             if pool is None:
                 text = f"There is no pool {name}."

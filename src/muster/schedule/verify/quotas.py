@@ -11,17 +11,16 @@ from muster.schedule.verify.moments import Moment
 from muster.schedule.verify.usage import (
     EVERYONE,
     Asked,
+    Rolled,
+    line_of,
     rolled_up,
     use_by,
-    use_by_staying,
+    use_by_holders,
 )
 from muster.schedule.verify.violation import Violation
 
 Lines = Mapping[Scope, list[tuple[QueuePath, Quota]]]
 """Lines of quota and whose they are, by scope."""
-
-Rolled = dict[QueuePath, int]
-"""What each queue uses, with all queues below it."""
 
 
 class Book(Value):
@@ -41,14 +40,14 @@ def quotas_hold(case: Case) -> Iterator[Violation]:
     and every other queue is left the part of its guarantee that it does not lend.
     """
     own, kept = _own_lines(case), _kept_lines(case)
-    asked = _asked(own, kept)
+    asked = _asked(case, own, kept)
     scopes = sorted(own.keys() | kept.keys(), key=repr)
     if not scopes:
         return
-    uses = use_by_staying(case.snapshot.nodes, asked, case.staying)
+    uses = use_by(asked, case.staying.queues, case.staying.held, case.staying.gpu_use)
     staying = {scope: rolled_up(uses.of(scope)) for scope in scopes}
     for moment in case.moments:
-        for book in _books(case, moment, asked, staying):
+        for book in _books(moment, asked, staying):
             for path, quota in own.get(book.scope, ()):
                 yield from _beyond(book, path, quota, case.fleet)
             if book.scope in kept:
@@ -57,8 +56,7 @@ def quotas_hold(case: Case) -> Iterator[Violation]:
 
 def _own_lines(case: Case) -> Lines:
     """The lines of every queue to which something is added, and of those above it."""
-    queues = {addition.job.spec.queue for addition in case.additions}
-    return _lines(case, {path for queue in queues for path in lineage(queue)})
+    return _lines(case, {path for queue in case.glance.queues for path in lineage(queue)})
 
 
 def _kept_lines(case: Case) -> Lines:
@@ -81,19 +79,18 @@ def _lines(case: Case, paths: Iterable[QueuePath]) -> Lines:
     return found
 
 
-def _asked(own: Lines, kept: Lines) -> Asked:
+def _asked(case: Case, own: Lines, kept: Lines) -> Asked:
     """Lines of their own bound only those below them; to what is kept, everyone matters."""
     whose = {scope: [path for path, _ in lines] for scope, lines in own.items()}
-    return Asked(whose | dict.fromkeys(kept, [EVERYONE]))
+    return Asked(case.snapshot.nodes, whose | {scope: [EVERYONE] for scope in kept})
 
 
-def _books(
-    case: Case, moment: Moment, asked: Asked, staying: Mapping[Scope, Rolled]
-) -> Iterator[Book]:
+def _books(moment: Moment, asked: Asked, staying: Mapping[Scope, Rolled]) -> Iterator[Book]:
     """The scopes, of those in `staying`, into which something new falls."""
-    nodes = case.snapshot.nodes
-    passing = use_by(nodes, asked, chain(moment.passing(), moment.memory_only))
-    added = use_by(nodes, asked, ((each.job, each.placements) for each in moment.added))
+    passing = use_by_holders(asked, [*moment.passing(), *moment.memory_only])
+    added = use_by(
+        asked, [each.queue for each in moment.added], [each.placements for each in moment.added]
+    )
     for scope, stays in staying.items():
         by_queue = added.of(scope)
         adding = tuple(sorted(path for path, amount in by_queue.items() if amount > 0))
@@ -159,8 +156,7 @@ def _tree(paths: Iterable[QueuePath]) -> dict[QueuePath, set[QueuePath]]:
     """The children of each queue, as far as these queues need them."""
     below: dict[QueuePath, set[QueuePath]] = {}
     for path in paths:
-        line = (*lineage(path), EVERYONE)
-        for child, parent in pairwise(line):
+        for child, parent in pairwise(line_of(path)):
             below.setdefault(parent, set()).add(child)
     return below
 
@@ -179,7 +175,7 @@ def _keep(
 
 def _beside(path: QueuePath, below: dict[QueuePath, set[QueuePath]], kept: Rolled) -> int:
     """What subtrees beside the line of this queue keep, those below it included."""
-    line = {*lineage(path), EVERYONE}
+    line = line_of(path)
     return sum(
         kept[child] for parent in line for child in below.get(parent, ()) if child not in line
     )

@@ -9,6 +9,7 @@ from muster.model.queue import Meter, Scope, is_within
 from muster.model.value import NodeId
 from muster.schedule.verify.case import Case
 from muster.schedule.verify.census import Holder
+from muster.schedule.verify.moments import Moment
 from muster.schedule.verify.times import time_limit
 from muster.schedule.verify.violation import Violation
 
@@ -16,16 +17,21 @@ from muster.schedule.verify.violation import Violation
 def nodes_stay_reserved(case: Case) -> Iterator[Violation]:
     """A job of another queue (any job, when they are for nobody) does not overlap the window."""
     kept = _kept_nodes(case)
-    for addition in case.additions if kept else ():
+    there = {
+        (number, placement.node): addition
+        for number, addition in enumerate(case.additions if kept else ())
+        for placement in addition.placements
+        if placement.node in kept
+    }
+    for (_, node), addition in there.items():
         job, placements = addition.job, addition.placements
-        for node in sorted({placement.node for placement in placements} & kept.keys()):
-            for each in kept[node]:
-                if _is_outside(job, each) and _overlaps(case, job, placements, each):
-                    text = (
-                        f"It would still be on {node} when {each.name} begins, "
-                        f"in {each.begins_at - case.snapshot.now} ms."
-                    )
-                    yield Violation(rule="reserved", subject=f"job {job.id}", text=text)
+        for reservation in kept[node]:
+            if _is_outside(job, reservation) and _overlaps(case, job, placements, reservation):
+                text = (
+                    f"It would still be on {node} when {reservation.name} begins, "
+                    f"in {reservation.begins_at - case.snapshot.now} ms."
+                )
+                yield Violation(rule="reserved", subject=f"job {job.id}", text=text)
 
 
 def amounts_stay_reserved(case: Case) -> Iterator[Violation]:
@@ -39,17 +45,27 @@ def amounts_stay_reserved(case: Case) -> Iterator[Violation]:
         if reservation.ends_at <= case.snapshot.now:
             continue
         for moment in case.moments:
-            total = _claimed_of(case, moment, reservation)
-            capacity = case.fleet.capacity(Scope(meter=Meter.GPU, pool=reservation.pool))
-            if total > capacity:
-                text = (
-                    f"{total - reservation.gpu_milli} GPU milli of outsiders "
-                    f"and {reservation.gpu_milli} promised "
-                    f"do not fit in the {capacity} of pool {reservation.pool}{moment.words}."
-                )
-                yield Violation(
-                    rule="reserved", subject=f"reservation {reservation.name}", text=text
-                )
+            yield from _overcommitted(case, moment, reservation)
+
+
+def _overcommitted(case: Case, moment: Moment, reservation: AmountReserved) -> Iterator[Violation]:
+    pool = reservation.pool
+    there = [(each.job, each.placements) for each in moment.added if pool in each.pools]
+    new = _taken(case, there, reservation)
+    if not new:
+        return
+    capacity = case.fleet.capacity(Scope(meter=Meter.GPU, pool=pool))
+    more = new + _taken(case, moment.passing(), reservation)
+    # Mostly there is room for everyone, and it does not matter who ends when.
+    if _held_by_outsiders(case, reservation) + more + reservation.gpu_milli <= capacity:
+        return
+    taken = _taken(case, case.staying.holders(), reservation) + more
+    if taken + reservation.gpu_milli > capacity:
+        text = (
+            f"{taken} GPU milli of outsiders and {reservation.gpu_milli} promised "
+            f"do not fit in the {capacity} of pool {reservation.pool}{moment.words}."
+        )
+        yield Violation(rule="reserved", subject=f"reservation {reservation.name}", text=text)
 
 
 def _kept_nodes(case: Case) -> dict[NodeId, list[NodesReserved]]:
@@ -76,6 +92,16 @@ def _taken(case: Case, holders: Iterable[Holder], reservation: AmountReserved) -
         ):
             taken += gpu_milli
     return taken
+
+
+def _held_by_outsiders(case: Case, reservation: AmountReserved) -> int:
+    """The GPU of the pool that outsiders hold and stay on, whenever they end."""
+    by_queue = case.staying.gpu_use.get(reservation.pool, {})
+    return sum(
+        gpu_milli
+        for queue, gpu_milli in by_queue.items()
+        if not is_within(queue, reservation.for_queue)
+    )
 
 
 def _is_outside(job: Job, reservation: Reservation) -> bool:

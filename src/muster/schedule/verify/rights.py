@@ -18,7 +18,7 @@ from muster.schedule.verify.usage import (
     model_at,
     rolled_up,
     use_by,
-    use_by_staying,
+    use_by_holders,
 )
 from muster.schedule.verify.violation import Violation
 
@@ -34,9 +34,9 @@ class Balance:
 
     def __init__(self, case: Case, scopes: Iterable[Scope]) -> None:
         self._nodes = case.snapshot.nodes
-        asked = Asked(dict.fromkeys(scopes, [EVERYONE]))
-        staying = use_by_staying(self._nodes, asked, case.staying)
-        claims = use_by(self._nodes, asked, case.moments[-1].claims)
+        asked = Asked(self._nodes, {scope: [EVERYONE] for scope in scopes})
+        staying = use_by(asked, case.staying.queues, case.staying.held, case.staying.gpu_use)
+        claims = use_by_holders(asked, case.moments[-1].claims)
         self._used = {scope: rolled_up(staying.of(scope)) for scope in scopes}
         for scope, used in self._used.items():
             for path, amount in rolled_up(claims.of(scope)).items():

@@ -1,12 +1,10 @@
 """CPU and memory of nodes, and who wants a node to himself."""
 
 from collections.abc import Iterator
-from itertools import chain
 
 from muster.model.value import JobId
 from muster.schedule.verify.additions import group_of
 from muster.schedule.verify.case import Case
-from muster.schedule.verify.census import Sitting
 from muster.schedule.verify.moments import Seats
 from muster.schedule.verify.violation import Violation
 
@@ -36,12 +34,12 @@ def exclusive_tasks_are_alone(case: Case) -> Iterator[Violation]:
     """
     for moment in case.moments:
         for seats in moment.seats.values():
-            held = [*seats.held, *seats.claimed]
-            jobs = {job.id for job, _ in held} | {task.job.id for task in seats.added}
-            if len(jobs) == 1:
+            alone = _exclusive(seats)
+            if not alone:
                 continue
-            alone = set(_exclusive(seats, held))
-            for job_id in sorted(alone):
+            jobs = {job.id for job, _ in (*seats.held, *seats.claimed)}
+            jobs.update(task.job.id for task in seats.added)
+            for job_id in sorted(alone) if len(jobs) > 1 else ():
                 text = f"It wants node {seats.node.id} alone, with {len(jobs) - 1} other jobs there"
                 yield Violation(
                     rule="exclusive", subject=f"job {job_id}", text=f"{text}{moment.words}."
@@ -57,9 +55,11 @@ def _added(seats: Seats) -> tuple[int, int]:
     return cpu_milli, memory_mib
 
 
-def _exclusive(seats: Seats, held: list[Sitting]) -> Iterator[JobId]:
-    new = ((task.job, task.placement) for task in seats.added)
-    for job, placement in chain(held, new):
+def _exclusive(seats: Seats) -> set[JobId]:
+    """The jobs there that want the node to themselves."""
+    alone = {task.job.id for task in seats.added if task.group.where.exclusive}
+    for job, placement in (*seats.held, *seats.claimed):
         group = group_of(job, placement.group)
         if group is not None and group.where.exclusive:
-            yield job.id
+            alone.add(job.id)
+    return alone

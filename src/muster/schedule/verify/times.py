@@ -6,7 +6,7 @@ from itertools import chain
 from muster.model.job import FINAL, Dependency, DependencyKind, Job, JobState
 from muster.model.placement import Placement
 from muster.model.value import Duration, Instant, JobId, PoolName, UserName
-from muster.schedule.verify.additions import Addition, Kind
+from muster.schedule.verify.additions import FRESH, Addition, Kind
 from muster.schedule.verify.case import Case
 from muster.schedule.verify.violation import Violation
 
@@ -17,11 +17,10 @@ def time_limits_are_allowed(case: Case) -> Iterator[Violation]:
     for addition in case.fresh:
         job = addition.job
         job_class = classes.get(job.spec.job_class)
-        for name in sorted({placement.pool for placement in addition.placements}):
-            pool = pools.get(name)
-            bounds = [each.max_time for each in (job_class, pool) if each is not None]
-            limit = _limit_in(case, job, name)
-            for bound in bounds:
+        for name in addition.pools:
+            pool, limit = pools.get(name), _limit_in(case, job, name)
+            for bounding in (job_class, pool):
+                bound = None if bounding is None else bounding.max_time
                 if bound is not None and (limit is None or limit > bound):
                     text = f"It may run {_words(limit)} in pool {name}, of at most {bound} ms."
                     yield Violation(rule="time limit", subject=f"job {job.id}", text=text)
@@ -40,7 +39,7 @@ def begins_late_enough(case: Case) -> Iterator[Violation]:
 
 def dependencies_are_met(case: Case) -> Iterator[Violation]:
     """No Start or Clear with unmet dependencies."""
-    dependent = [addition.job for addition in case.fresh if addition.job.spec.after]
+    dependent = [each.job for each in case.glance.dependent if each.kind in FRESH]
     first = _first_unfinished(case, dependent)
     for job in dependent:
         for dependency in job.spec.after:
@@ -69,7 +68,7 @@ def deadlines_can_be_met(case: Case) -> Iterator[Violation]:
 
 def arrays_keep_their_width(case: Case) -> Iterator[Violation]:
     """No Start or Clear beyond the array's `at_once`."""
-    wide = {part.array for each in case.additions if (part := each.job.spec.array) is not None}
+    wide = case.glance.arrays
     staying = _of_arrays(case.staying.jobs, wide) if wide else []
     for moment in case.moments if wide else ():
         widths = dict(width for addition in moment.added for width in _width(addition))
@@ -169,7 +168,7 @@ def _width(addition: Addition) -> Iterator[tuple[JobId, int]]:
     part = addition.job.spec.array
     if part is None or part.at_once is None:
         return
-    if addition.kind in {Kind.START, Kind.CLEAR}:
+    if addition.kind in FRESH:
         yield part.array, part.at_once
 
 

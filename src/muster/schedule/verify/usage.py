@@ -1,7 +1,8 @@
 """How much queues use."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from muster.model.amounts import covers
 from muster.model.cluster import Node
@@ -9,52 +10,46 @@ from muster.model.gpu import Mig
 from muster.model.placement import Placement
 from muster.model.queue import Meter, Scope, lineage
 from muster.model.value import GpuModel, NodeId, PoolName, QueuePath
-from muster.schedule.verify.census import Census, GpuUse, Holder, gpu_use_of
+from muster.schedule.verify.census import GpuUse, Holder, gpu_use_of
 
 EVERYONE = QueuePath("")
 """Stands above all queues."""
 
 Place = tuple[PoolName, GpuModel | None]
 
-
-class Below(dict[QueuePath, bool]):
-    """Is a queue one of these, or below one of them? Found out when it is first asked."""
-
-    def __init__(self, paths: set[QueuePath]) -> None:
-        super().__init__()
-        self._paths = paths
-
-    def __missing__(self, queue: QueuePath) -> bool:
-        found = not self._paths.isdisjoint((*lineage(queue), EVERYONE))
-        self[queue] = found
-        return found
+Rolled = dict[QueuePath, int]
+"""What each queue uses together with those below it, and what everyone does."""
 
 
 class Asked:
     """The scopes in which use is counted, and for each the queues whose use matters.
 
-    What lies below these matters as well, and everyone's where EVERYONE is among them.
+    What lies below these matters as well.
     """
 
-    def __init__(self, whose: Mapping[Scope, Iterable[QueuePath]]) -> None:
+    def __init__(self, nodes: Mapping[NodeId, Node], whose: Mapping[Scope, Iterable[QueuePath]]):
         special = [scope for scope in whose if not is_plain(scope)]
+        self.nodes = nodes
         self.by_model = any(scope.model is not None for scope in special)
         self.by_profile = any(scope.meter is Meter.MIG for scope in special)
-        self.below = Below({path for scope in special for path in whose[scope]})
-        self.has_special = bool(special)
+        self._whose = {path for scope in special for path in whose[scope]}
+
+    def among(self, queues: Iterable[QueuePath]) -> set[QueuePath]:
+        """The queues of which more must be known than plain scopes ask for."""
+        whose = self._whose
+        return {queue for queue in set(queues) if not whose.isdisjoint(line_of(queue))}
 
 
 class Uses:
     """What each queue itself uses, by the place where it lies.
 
     Many allocations lie in few places, so scopes are summed over places, not over allocations.
-    GPU in a pool, or anywhere, is what nearly all scopes ask for, and it is known for everyone.
+    GPU of any model is what nearly all scopes ask for, and it is known for everyone.
     The rest is counted only where it matters, and models and profiles are told apart
     only if one of the scopes asks for it.
     """
 
-    def __init__(self, nodes: Mapping[NodeId, Node], asked: Asked, gpu_use: GpuUse) -> None:
-        self._nodes = nodes
+    def __init__(self, asked: Asked, gpu_use: GpuUse) -> None:
         self._asked = asked
         self._gpu_use = gpu_use
         self._amounts: dict[Place, dict[QueuePath, list[int]]] = defaultdict(_amounts_by_queue)
@@ -63,35 +58,15 @@ class Uses:
     def of(self, scope: Scope) -> dict[QueuePath, int]:
         """What each queue itself uses in the scope."""
         found: dict[QueuePath, int] = defaultdict(int)
-        if is_plain(scope):
-            for pool, by_queue in self._gpu_use.items():
-                if scope.pool is None or scope.pool == pool:
-                    for queue, gpu_milli in by_queue.items():
-                        found[queue] += gpu_milli
-        elif scope.meter is Meter.MIG:
-            for (pool, model), counts in self._instances.items():
-                for (queue, profile), count in counts.items():
-                    if profile == scope.profile and covers(scope, pool, model):
-                        found[queue] += count
-        else:
-            which = (Meter.GPU, Meter.CPU, Meter.MEMORY).index(scope.meter)
-            for (pool, model), sums_by_queue in self._amounts.items():
-                if covers(scope, pool, model):
-                    for queue, sums in sums_by_queue.items():
-                        found[queue] += sums[which]
+        for queue, amount in self._parts(scope):
+            found[queue] += amount
         return found
 
-    def count(self, queues: Iterable[QueuePath], held: Iterable[tuple[Placement, ...]]) -> None:
-        """Count what plain scopes do not ask for, where it matters: queues and what they hold."""
-        below = self._asked.below
-        for queue, placements in zip(queues, held, strict=True):
-            if below[queue]:
-                self._count(queue, placements)
-
-    def _count(self, queue: QueuePath, placements: tuple[Placement, ...]) -> None:
+    def count(self, queue: QueuePath, placements: Iterable[Placement]) -> None:
+        """Count what plain scopes do not ask for."""
         by_model, by_profile = self._asked.by_model, self._asked.by_profile
         for placement in placements:
-            model = model_at(self._nodes, placement) if by_model else None
+            model = model_at(self._asked.nodes, placement) if by_model else None
             amount = placement.amount
             sums = self._amounts[placement.pool, model][queue]
             sums[0] += amount.gpu_milli
@@ -101,36 +76,63 @@ class Uses:
                 if isinstance(share.slice, Mig):
                     self._instances[placement.pool, model][queue, share.slice.profile] += 1
 
+    def _parts(self, scope: Scope) -> Iterator[tuple[QueuePath, int]]:
+        if is_plain(scope):
+            for pool, by_queue in self._gpu_use.items():
+                if scope.pool is None or scope.pool == pool:
+                    yield from by_queue.items()
+        elif scope.meter is Meter.MIG:
+            yield from self._instances_in(scope)
+        else:
+            which = (Meter.GPU, Meter.CPU, Meter.MEMORY).index(scope.meter)
+            for (pool, model), sums_by_queue in self._amounts.items():
+                if covers(scope, pool, model):
+                    yield from ((queue, sums[which]) for queue, sums in sums_by_queue.items())
 
-def use_by(nodes: Mapping[NodeId, Node], asked: Asked, holders: Iterable[Holder]) -> Uses:
+    def _instances_in(self, scope: Scope) -> Iterator[tuple[QueuePath, int]]:
+        for (pool, model), counts in self._instances.items():
+            if covers(scope, pool, model):
+                for (queue, profile), count in counts.items():
+                    if profile == scope.profile:
+                        yield queue, count
+
+
+def use_by(
+    asked: Asked,
+    queues: Sequence[QueuePath],
+    held: Sequence[tuple[Placement, ...]],
+    gpu_use: GpuUse | None = None,
+) -> Uses:
+    """What jobs of these queues use, each of which holds what stands beside its queue."""
+    uses = Uses(asked, gpu_use_of(queues, held) if gpu_use is None else gpu_use)
+    among = asked.among(queues)
+    for number in [number for number, queue in enumerate(queues) if queue in among]:
+        uses.count(queues[number], held[number])
+    return uses
+
+
+def use_by_holders(asked: Asked, holders: Sequence[Holder]) -> Uses:
     """What these use."""
-    all_of_them = list(holders)
-    uses = Uses(nodes, asked, gpu_use_of(all_of_them))
-    if asked.has_special:
-        queues = [job.spec.queue for job, _ in all_of_them]
-        uses.count(queues, [placements for _, placements in all_of_them])
-    return uses
-
-
-def use_by_staying(nodes: Mapping[NodeId, Node], asked: Asked, staying: Census) -> Uses:
-    """What those use who stay, most of which was counted when they were looked at."""
-    uses = Uses(nodes, asked, staying.gpu_use)
-    if asked.has_special:
-        uses.count(staying.queues, staying.held)
-    return uses
+    queues = [job.spec.queue for job, _ in holders]
+    return use_by(asked, queues, [placements for _, placements in holders])
 
 
 def is_plain(scope: Scope) -> bool:
-    """Does the scope count GPU, of any model?"""
+    """Does the scope count GPU of any model?"""
     return scope.meter is Meter.GPU and scope.model is None
 
 
-def rolled_up(uses: Mapping[QueuePath, int]) -> dict[QueuePath, int]:
-    """What each queue uses together with those below it, and what everyone does."""
-    found: dict[QueuePath, int] = defaultdict(int)
+@lru_cache(maxsize=100_000)
+def line_of(queue: QueuePath) -> tuple[QueuePath, ...]:
+    """The queue, its ancestors, and everyone."""
+    return (*lineage(queue), EVERYONE)
+
+
+def rolled_up(uses: Mapping[QueuePath, int]) -> Rolled:
+    """Add what each queue itself uses to all that stand above it."""
+    found: Rolled = defaultdict(int)
     for queue, amount in uses.items():
-        found[EVERYONE] += amount
-        for path in lineage(queue):
+        for path in line_of(queue):
             found[path] += amount
     return found
 

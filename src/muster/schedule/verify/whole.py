@@ -12,13 +12,15 @@ from muster.schedule.verify.violation import Violation
 def groups_are_whole(case: Case) -> Iterator[Violation]:
     """A Start or Clear places between `fewest` and `count` tasks of each group, indices 0..n-1."""
     for addition in case.fresh:
-        job, placements = addition.job, addition.placements
-        yield from _strays(job, placements)
+        job, placements, known = addition.job, addition.placements, 0
         for group in job.spec.groups:
             indices = [each.index for each in placements if each.group == group.name]
+            known += len(indices)
             text = _unwhole(group, indices)
             if text is not None:
                 yield Violation(rule="whole", subject=f"job {job.id}", text=text)
+        if known != len(placements):
+            yield from _strays(job, placements)
 
 
 def resizes_go_on(case: Case) -> Iterator[Violation]:
@@ -57,7 +59,7 @@ def _unwhole(group: TaskGroup, indices: list[int]) -> str | None:
             f"Group {group.name} gets {placed} tasks, "
             f"and wants from {group.fewest} to {group.count}."
         )
-    if sorted(indices) != list(range(placed)):
+    if indices != [0] and sorted(indices) != list(range(placed)):
         return f"The {placed} tasks of group {group.name} are not numbered from 0 without gaps."
     return None
 
