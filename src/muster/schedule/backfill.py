@@ -9,10 +9,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from muster.model.value import DeviceId, Instant, JobId, PoolName
+from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.books import Holding
 from muster.schedule.index import Promise, Room, Tenant
 from muster.schedule.needs import Need
-from muster.schedule.quota import WITHOUT_END
 from muster.schedule.roster import Entry
 from muster.schedule.search import Search, Standing, tiers
 from muster.schedule.walk import Clearance, Walk

@@ -22,7 +22,8 @@ from muster.model.value import (
     PoolName,
     QueuePath,
 )
-from muster.schedule.quota import Change, Portion, Quotas, portion_of
+from muster.schedule.accounts import Portion, portion_of
+from muster.schedule.quota import Change, Quotas
 from muster.schedule.share import Shares
 
 

@@ -10,8 +10,8 @@ from muster.model.policy import Policy
 from muster.model.queue import JobClass, is_within, lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, PoolName, QueuePath
+from muster.schedule.accounts import WITHOUT_END, Portion
 from muster.schedule.index import Kind
-from muster.schedule.quota import WITHOUT_END, Portion
 
 
 def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:

@@ -26,8 +26,8 @@ from muster.model.plan import (
     WaitReason,
 )
 from muster.model.value import Instant, JobId, PoolName
+from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.books import Holding
-from muster.schedule.quota import WITHOUT_END
 from muster.schedule.roster import Entry
 from muster.schedule.search import Standing
 from muster.schedule.share import dominant_milli

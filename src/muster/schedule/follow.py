@@ -13,12 +13,13 @@ from muster.model.placement import Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName
+from muster.schedule.accounts import WITHOUT_END, Portion
 from muster.schedule.books import Books, Holding, portions_of
 from muster.schedule.calendar import Calendar, time_limit
-from muster.schedule.index import Room, Tenant
-from muster.schedule.ledger import Ledger, private_labels
+from muster.schedule.index import Room, Tenant, private_labels
+from muster.schedule.ledger import Ledger
 from muster.schedule.neighbours import Neighbours
-from muster.schedule.quota import WITHOUT_END, Portion, Quotas
+from muster.schedule.quota import Quotas
 from muster.schedule.roster import Entry, Lane, Roster, is_elastic, is_sociable
 from muster.schedule.search import Standing
 from muster.schedule.share import Branch, Shares, dominant_milli

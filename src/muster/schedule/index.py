@@ -2,11 +2,12 @@
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from muster.model.cluster import Cluster, Node, NodesReserved, Pool, Taint
 from muster.model.placement import Placement
+from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
 from muster.schedule.profiles import Family, Profile
 from muster.schedule.score import Score
@@ -46,6 +47,37 @@ class Kind:
 def models_of(node: Node) -> tuple[GpuModel, ...]:
     """The GPU models of a node, each once."""
     return tuple(sorted({device.model for device in node.devices}))
+
+
+MOST_LABEL_VALUES = 64
+
+
+def private_labels(nodes: Iterable[Node]) -> frozenset[str]:
+    """Labels with a value for every node, its name say: they do not sort nodes into kinds."""
+    values: dict[str, set[str]] = {}
+    for node in nodes:
+        for key, value in node.labels.items():
+            values.setdefault(key, set()).add(value)
+    return frozenset(key for key, found in values.items() if len(found) > MOST_LABEL_VALUES)
+
+
+def kind_name(node: Node, labels: Mapping[str, str], reserved: tuple[NodesReserved, ...]) -> str:
+    """What tells kinds apart, as a text."""
+    models = ",".join(models_of(node))
+    marks = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    taints = ",".join(f"{taint.key}={taint.value}" for taint in node.taints)
+    kept = ",".join(each.name for each in reserved)
+    return f"{node.cluster}/{node.pool}/{models}/{marks}/{taints}/{kept}"
+
+
+def reserved_nodes(snapshot: Snapshot) -> dict[NodeId, tuple[NodesReserved, ...]]:
+    """Which reservations name which nodes."""
+    found: dict[NodeId, tuple[NodesReserved, ...]] = {}
+    for each in snapshot.reservations:
+        if isinstance(each, NodesReserved):
+            for node in each.nodes:
+                found[node] = (*found.get(node, ()), each)
+    return found
 
 
 Size = tuple[int, int, tuple[DeviceState, ...]]

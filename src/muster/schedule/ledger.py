@@ -4,17 +4,26 @@ The ledger follows the snapshot, takes room for the jobs that the plan starts, a
 trial. What it says about a node hangs only on who is there, never on the order they came in.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
-from muster.model.cluster import Node, NodesReserved, NodeState
+from muster.model.cluster import Node, NodeState
 from muster.model.gpu import Slice, enforcement
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
 from muster.schedule.fit import offer
-from muster.schedule.index import Index, Kind, Promise, Room, Tenant, models_of
+from muster.schedule.index import (
+    Index,
+    Kind,
+    Promise,
+    Room,
+    Tenant,
+    kind_name,
+    private_labels,
+    reserved_nodes,
+)
 from muster.schedule.needs import Need, Needs, Offer, tasks_on_host
 from muster.schedule.profiles import Family, GpuNeed, Profile, Profiles, Taking
 from muster.schedule.score import Score
@@ -79,7 +88,7 @@ class Ledger:
         self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
-        self._reserved = _reserved_nodes(snapshot)
+        self._reserved = reserved_nodes(snapshot)
         self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
         self._undo: list[_Before] = []
@@ -227,7 +236,7 @@ class Ledger:
     def _kind(self, node: Node) -> Kind:
         labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}
         reserved = self._reserved.get(node.id, ())
-        name = _kind_name(node, labels, reserved)
+        name = kind_name(node, labels, reserved)
         kind = self.kinds.get(name)
         if kind is None:
             cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
@@ -354,18 +363,6 @@ def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, 
     return found
 
 
-MOST_LABEL_VALUES = 64
-
-
-def private_labels(nodes: Iterable[Node]) -> frozenset[str]:
-    """Labels with a value for every node, its name say: they do not sort nodes into kinds."""
-    values: dict[str, set[str]] = {}
-    for node in nodes:
-        for key, value in node.labels.items():
-            values.setdefault(key, set()).add(value)
-    return frozenset(key for key, found in values.items() if len(found) > MOST_LABEL_VALUES)
-
-
 def _beside(promise: Promise, need: Need) -> Promise:
     return promise._replace(
         cpu_milli=promise.cpu_milli - need.cpu_milli,
@@ -396,20 +393,3 @@ def _take_shares(states: dict[DeviceId, DeviceState], placement: Placement) -> N
         state = states.get(share.device)
         if state is not None:
             states[share.device] = with_tenant(state, share.slice, share.start)
-
-
-def _kind_name(node: Node, labels: Mapping[str, str], reserved: tuple[NodesReserved, ...]) -> str:
-    models = ",".join(models_of(node))
-    marks = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    taints = ",".join(f"{taint.key}={taint.value}" for taint in node.taints)
-    kept = ",".join(each.name for each in reserved)
-    return f"{node.cluster}/{node.pool}/{models}/{marks}/{taints}/{kept}"
-
-
-def _reserved_nodes(snapshot: Snapshot) -> dict[NodeId, tuple[NodesReserved, ...]]:
-    found: dict[NodeId, tuple[NodesReserved, ...]] = {}
-    for each in snapshot.reservations:
-        if isinstance(each, NodesReserved):
-            for node in each.nodes:
-                found[node] = (*found.get(node, ()), each)
-    return found

@@ -7,12 +7,13 @@ from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import NeverFits, NoSuchPool, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
+from muster.schedule.accounts import Portion
 from muster.schedule.find import Bounds
 from muster.schedule.index import Room
 from muster.schedule.ledger import Seat
 from muster.schedule.needs import Option, Tier
 from muster.schedule.profiles import GpuNeed
-from muster.schedule.quota import Portion, is_everywhere
+from muster.schedule.quota import is_everywhere
 from muster.schedule.roster import Entry
 from muster.schedule.search import Search, Standing, at_most, clusters, tiers
 

@@ -12,8 +12,8 @@ from muster.model.job import JobState
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
+from muster.schedule.accounts import Account, Portion
 from muster.schedule.books import Holding
-from muster.schedule.quota import Account, Portion
 from muster.schedule.roster import Entry
 from muster.schedule.search import Search, Standing, tiers
 

@@ -15,8 +15,8 @@ from muster.model.queue import Ceiling, JobClass, Queue
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, Instant, JobId, QueuePath, UserName
+from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.needs import Need, Needs
-from muster.schedule.quota import WITHOUT_END
 from muster.schedule.share import Branch, Shares
 
 FULL = 1_000

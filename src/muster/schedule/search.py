@@ -7,6 +7,7 @@ from muster.model.plan import NoRoom, WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClusterName, Instant, PoolName
+from muster.schedule.accounts import Portion, portion_of
 from muster.schedule.books import Books
 from muster.schedule.calendar import Calendar, ends_at
 from muster.schedule.find import Bounds, Finder
@@ -16,7 +17,6 @@ from muster.schedule.ledger import Ledger
 from muster.schedule.needs import Need, Option, Tier, tasks_on_host
 from muster.schedule.neighbours import Neighbours
 from muster.schedule.profiles import GpuNeed
-from muster.schedule.quota import Portion, portion_of
 from muster.schedule.roster import Entry, GroupNeed
 
 Closed = frozenset[tuple[Kind, GpuNeed | None]]

@@ -80,7 +80,7 @@ from muster.schedule.blockers import MOST
 from muster.schedule.changes import ladders
 from muster.schedule.explain import explain
 from muster.schedule.plan import Planner, plan
-from muster.schedule.quota import WITHOUT_END
+from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.words import outlook, sentence, suggestion, when
 from stories.world import World
 

@@ -27,7 +27,9 @@ class Asked:
     What lies below these matters as well.
     """
 
-    def __init__(self, nodes: Mapping[NodeId, Node], whose: Mapping[Scope, Iterable[QueuePath]]):
+    def __init__(
+        self, nodes: Mapping[NodeId, Node], whose: Mapping[Scope, Iterable[QueuePath]]
+    ) -> None:
         special = [scope for scope in whose if not is_plain(scope)]
         self.nodes = nodes
         self.by_model = any(scope.model is not None for scope in special)
