@@ -34,7 +34,7 @@ class Turn:
     def __init__(self, memory: Memory, standing: Standing, number: int) -> None:
         self._memory = memory
         self._standing = standing
-        self._number = number
+        self.number = number
         self._promises_left = standing.policy.backfill_depth
         self._clearings_left = standing.policy.preempt.tries
         self._hopeless: set[tuple[Shape, str, str]] = set()
@@ -46,10 +46,10 @@ class Turn:
 
     def passes_over(self, entry: Entry) -> bool:
         """Is it plain without a closer look that the job cannot start? Then its reason is noted."""
-        if entry.is_special or entry.is_gated:
+        if entry.is_watched:
             return False
         shape = entry.shape
-        if shape.blocked_in == self._number and entry.limit_ms >= shape.blocked_ms:
+        if shape.blocked_in == self.number and entry.limit_ms >= shape.blocked_ms:
             return not self._promises_left and not self._may_clear(entry)
         quotas, queue = self._standing.books.quotas, entry.lane.queue
         why = quotas.too_many_jobs(queue) or quotas.too_much(queue, shape.least_gpu_milli)
@@ -60,6 +60,11 @@ class Turn:
         if why is not None:
             self.reasons[entry.id] = why
         return why is not None
+
+    @property
+    def only_room_counts(self) -> bool:
+        """Nobody gets a promise or victims any more."""
+        return not self._promises_left and not self._clearings_left
 
     def take(self, entry: Entry) -> None:
         """Decide about one job."""
@@ -103,7 +108,7 @@ class Turn:
 
     def _started(self, entry: Entry, placed: Placed) -> Start:
         job = entry.job
-        self._memory.start(job, placed.placements, placed.ends_at)
+        self._memory.start(Hold(job, placed.placements, placed.ends_at), placed.portions)
         if self._standing.calendar.has_amounts:
             self._standing.calendar.note(job.spec.queue, placed.portions, placed.ends_at)
         return Start(
@@ -134,7 +139,7 @@ class Turn:
         if self._standing.neighbours.matters_to(entry.job.spec):
             return
         shape = entry.shape
-        shape.blocked_in, shape.why = self._number, why
+        shape.blocked_in, shape.why = self.number, why
         shape.blocked_ms = 0
         if isinstance(why, Behind):
             shape.blocked_ms = min(entry.limit_ms, why.starts_at - self._standing.now + 1)

@@ -88,11 +88,11 @@ class Memory:
         self._follow_holds(changed, snapshot)
         self._unsure = set()
 
-    def start(self, job: Job, placements: tuple[Placement, ...], ends_at: Instant) -> None:
+    def start(self, hold: Hold, portions: tuple[Portion, ...]) -> None:
         """The plan gave a job its room; whether it came to that, the next snapshot will tell."""
-        hold = Hold(job, placements, ends_at)
-        self.ledger.occupy(job.id, placements, _tenant(hold))
-        self.books.open(self._holding(hold))
+        job = hold.job
+        self.ledger.occupy(job.id, hold.placements, _tenant(hold))
+        self.books.open(self._holding(hold, portions))
         self._note(job.id, hold)
         self._unsure.add(job.id)
 
@@ -184,7 +184,7 @@ class Memory:
             unsettled.update((room.node.id, room) for room in (*left, *entered))
         self.books.close(job_id)
         if new is not None:
-            self.books.open(self._holding(new))
+            self.books.open(self._holding(new, self._portions(new)))
         self._note(job_id, new)
 
     def _note(self, job_id: JobId, hold: Hold | None) -> None:
@@ -226,9 +226,11 @@ class Memory:
             since=Instant(max(allocation.started_at or 0, allocation.checkpointed_at or 0)),
         )
 
-    def _holding(self, hold: Hold) -> Holding:
+    def _portions(self, hold: Hold) -> tuple[Portion, ...]:
         nodes = self.snapshot.nodes
-        portions = portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
+        return portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
+
+    def _holding(self, hold: Hold, portions: tuple[Portion, ...]) -> Holding:
         milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
         gpu_milli = sum(each.amount.gpu_milli for each in portions)
         holdings = self.books.holdings

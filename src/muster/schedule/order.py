@@ -6,10 +6,10 @@ that user and all queues above him, so turns are looked at again as they come up
 get later.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from muster.model.value import Instant, JobId
 from muster.schedule.quota import Quotas
@@ -30,6 +30,24 @@ class _Turn(NamedTuple):
     entry: Entry
 
 
+class Gate(Protocol):
+    """Knows which jobs need not be looked at.
+
+    number: of the plan; only_room_counts: jobs whose shape has no room are passed over unseen.
+    """
+
+    number: int
+
+    @property
+    def only_room_counts(self) -> bool:
+        """Nobody gets a promise or victims any more."""
+        ...
+
+    def passes_over(self, entry: Entry) -> bool:
+        """Is it plain that the job cannot start?"""
+        ...
+
+
 class Order:
     """Turns for one plan."""
 
@@ -38,22 +56,20 @@ class Order:
         self._quotas = quotas
         self._weight = fair_share_weight
 
-    def in_turn(
-        self, lanes: Iterable[Lane], passes_over: Callable[[Entry], bool]
-    ) -> Iterator[Entry]:
+    def in_turn(self, lanes: Iterable[Lane], gate: Gate) -> Iterator[Entry]:
         """Jobs as their turn comes, without those that need not be looked at any more."""
-        heap = [turn for lane in lanes if (turn := self._next(lane, 0, passes_over)) is not None]
+        heap = [turn for lane in lanes if (turn := self._next(lane, 0, gate)) is not None]
         heapify(heap)
         while heap:
             turn = heap[0]
-            again = self._next(turn.entry.lane, turn.place, passes_over)
+            again = self._next(turn.entry.lane, turn.place, gate)
             if again is None:
                 heappop(heap)
             elif again.job != turn.job or again.late > turn.late:
                 heapreplace(heap, again)
             else:
                 yield turn.entry
-                after = self._next(turn.entry.lane, turn.place + 1, passes_over)
+                after = self._next(turn.entry.lane, turn.place + 1, gate)
                 if after is None:
                     heappop(heap)
                 else:
@@ -70,14 +86,25 @@ class Order:
         line.sort(key=attrgetter("turn"))
         return line
 
-    def _next(self, lane: Lane, place: int, passes_over: Callable[[Entry], bool]) -> _Turn | None:
-        entries = lane.entries
-        while place < len(entries) and passes_over(entries[place]):
-            place += 1
-        if place == len(entries):
+    def _next(self, lane: Lane, place: int, gate: Gate) -> _Turn | None:
+        place = _first_open(lane.entries, place, gate)
+        if place == len(lane.entries):
             return None
-        entry = entries[place]
+        entry = lane.entries[place]
         key = entry.merit + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
         return _Turn(-key, entry.rank[1], entry.id, place, entry)
+
+
+def _first_open(entries: list[Entry], place: int, gate: Gate) -> int:
+    """The place of the next job to look at. It runs over every waiting job, so it is spelt out."""
+    number, is_quick, end = gate.number, gate.only_room_counts, len(entries)
+    while place < end:
+        entry = entries[place]
+        shape = entry.shape
+        has_no_room = shape.blocked_in == number and entry.limit_ms >= shape.blocked_ms
+        if not (is_quick and has_no_room and not entry.is_watched) and not gate.passes_over(entry):
+            return place
+        place += 1
+    return place

@@ -29,7 +29,7 @@ class Planner:
         standing = memory.standing()
         order = Order(memory.books.shares, memory.books.quotas, self._policy.order.fair_share)
         turn = Turn(memory, standing, self._number)
-        for entry in order.in_turn(memory.roster.lanes.values(), turn.passes_over):
+        for entry in order.in_turn(memory.roster.lanes.values(), turn):
             turn.take(entry)
         return Plan(
             snapshot_version=snapshot.version,

@@ -76,7 +76,7 @@ class Entry:
         "id",
         "is_capped",
         "is_gated",
-        "is_special",
+        "is_watched",
         "job",
         "job_class",
         "lane",
@@ -101,8 +101,8 @@ class Entry:
         self.problem: WaitReason | None = None
         self.is_gated = _is_gated(job)
         self.is_capped = job_class.per_user != UNCAPPED or job_class.per_queue != UNCAPPED
-        # These are always looked at: they may hold room already, or cannot be placed at all.
-        self.is_special = job.claim is not None or job.state is JobState.SUSPENDED
+        # These are always looked at: they wait for something else than room, or hold some already.
+        self.is_watched = self.is_gated
 
 
 class Roster:
@@ -140,7 +140,7 @@ class Roster:
             entry.problem = NoSuchClass(job_class=spec.job_class)
         if spec.queue not in self._queues:
             entry.problem = NoSuchQueue(queue=spec.queue)
-        entry.is_special = entry.is_special or entry.problem is not None
+        entry.is_watched = entry.is_gated or entry.problem is not None
         if spec.time_limit is None:
             entry.limit_ms = self._default_ms
         entry.merit = self._merit(job, entry.job_class, shape)

@@ -41,12 +41,26 @@ class Branch:
     `jobs` counts the jobs that keep a user's branch alive beside past use.
     """
 
-    __slots__ = ("above", "held_milli", "jobs", "name", "part", "share", "used", "weight")
+    __slots__ = (
+        "above",
+        "depth",
+        "held_milli",
+        "jobs",
+        "lineage",
+        "name",
+        "part",
+        "share",
+        "used",
+        "weight",
+    )
 
     def __init__(self, name: str, weight: int, above: "Branch | None") -> None:
         self.name = name
         self.weight = weight
         self.above = above
+        # From the branch below the root down to this one.
+        self.lineage: tuple[Branch, ...] = () if above is None else (*above.lineage, self)
+        self.depth = len(self.lineage)
         self.part = ONE
         self.share = ONE
         self.held_milli = 0
@@ -118,12 +132,14 @@ class Shares:
         used = self._effective(leaf)
         return FULL * leaf.share // max(1, leaf.share + used)
 
-    def _effective(self, branch: Branch) -> int:
-        """The branch's part of all use; of what is used beside it, its parent's part counts too."""
-        own = (branch.used + branch.held_milli * self._policy.lookahead) * ONE // self._whole
-        if branch.above is None or branch.above is self._root:
-            return own
-        return own + (self._effective(branch.above) - own) * branch.part // ONE
+    def _effective(self, leaf: Branch) -> int:
+        """The leaf's part of all use; at each level, of what others use, its parent's part too."""
+        lookahead, whole = self._policy.lookahead, self._whole
+        above = 0
+        for branch in leaf.lineage:
+            own = (branch.used + branch.held_milli * lookahead) * ONE // whole
+            above = own + (above - own) * branch.part // ONE if branch.depth > 1 else own
+        return above
 
     def _now(self, used: UsedLately, now: Instant) -> int:
         elapsed = Duration(now - used.as_of)

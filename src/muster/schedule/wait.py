@@ -18,10 +18,7 @@ def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> Itera
     for job_id, job in sorted(memory.held.items()):
         why = job.why if isinstance(job.why, HeldBy) else HeldBy(user=job.spec.user)
         yield Wait(job=job_id, why=why, expected=NoEstimate.HELD)
-    line = _Line(standing)
-    for entry in order.settled(memory.roster):
-        if entry.id not in turn.decided:
-            yield line.wait(entry, turn)
+    yield from _Line(standing).waits(order.settled(memory.roster), turn)
 
 
 def _is_too_much(why: WaitReason) -> bool:
@@ -37,21 +34,23 @@ class _Line:
         self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
         self._estimates = Estimates(standing)
 
-    def wait(self, entry: Entry, turn: Turn) -> Wait:
-        """The wait of the next job in line."""
-        shape = entry.shape
-        home = self._homes.get(shape)
-        if home is None:
-            home = self._homes[shape] = self._home(shape)
-        outlook, milli = home
-        # Without a reason of its own it was passed over: a job of its shape had found no room.
-        why = turn.reasons.get(entry.id) or shape.why
-        when = turn.dates.get(entry.id)
-        if when is None:
-            when = self._expected(entry, why, outlook, milli)
-        if outlook is not None and not isinstance(when, NoEstimate):
-            outlook.add(milli, entry.limit_ms)
-        return Wait(job=entry.id, why=why, expected=when)
+    def waits(self, entries: list[Entry], turn: Turn) -> Iterator[Wait]:
+        """The waits of all who were not decided about, first in line first."""
+        decided, reasons, dates, homes = turn.decided, turn.reasons, turn.dates, self._homes
+        for entry in entries:
+            job_id, shape = entry.id, entry.shape
+            if job_id in decided:
+                continue
+            home = homes.get(shape)
+            if home is None:
+                home = homes[shape] = self._home(shape)
+            outlook, milli = home
+            # Without a reason of its own it was passed over: its shape had found no room.
+            why = reasons.get(job_id) or shape.why
+            when = dates.get(job_id) or self._expected(entry, why, outlook, milli)
+            if outlook is not None and type(when) is int:
+                outlook.add(milli, entry.limit_ms)
+            yield Wait(job=job_id, why=why, expected=when)
 
     def _expected(
         self, entry: Entry, why: WaitReason, outlook: Outlook | None, milli: int

@@ -75,12 +75,12 @@ from muster.model.value import (
     UserName,
     replace,
 )
+from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.alternatives import MOST_PLANS, changed
 from muster.schedule.blockers import MOST
 from muster.schedule.changes import ladders
 from muster.schedule.explain import explain
 from muster.schedule.plan import Planner, plan
-from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.words import outlook, sentence, suggestion, when
 from stories.world import World
 
