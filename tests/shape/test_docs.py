@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shape.source import ROOT
+from muster.model.policy import OrderWeights, Policy, PreemptPolicy, SharePolicy
+from muster.model.queue import Ceiling, JobClass, Queue, Quota, Scope
+from muster.model.value import Value
+from shape.source import ROOT, SRC
 
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("changes/README.md")])
@@ -20,6 +23,20 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 # Only where it opens a code span or an indented line: prose may make things too.
 MAKE_COMMAND = re.compile(r"(?:`|^ {4})make ([a-z-]+)", re.MULTILINE)
 BENCH_COMMAND = re.compile(r"make bench NAME=([a-z-]+)")
+KNOBS: tuple[type[Value], ...] = (
+    Policy,
+    OrderWeights,
+    SharePolicy,
+    PreemptPolicy,
+    Queue,
+    Quota,
+    Scope,
+    JobClass,
+    Ceiling,
+)
+# A row of the vocabulary that ends in the planner's files: the words, and the files.
+INNER_WORD = re.compile(r"^\| ([\w, ]+) \| .* \| ((?:`\w+\.py`(?:, )?)+) \|$", re.MULTILINE)
+
 # A Python example, and the output that it promises when a text block follows directly.
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
@@ -51,6 +68,32 @@ def test_the_files_that_where_to_change_names_exist() -> None:
     named = re.findall(r"`(\w+/\w+\.py)`", present)
 
     assert [path for path in named if not (ROOT / "src" / "muster" / path).exists()] == []
+
+
+@pytest.mark.parametrize("knobs", KNOBS, ids=lambda knobs: knobs.__name__)
+def test_the_policy_page_lists_every_field(knobs: type[Value]) -> None:
+    page = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition(f": `{knobs.__name__}`\n")
+    section, _, _ = rest.partition("\n## ")
+
+    listed = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+
+    assert tuple(listed) == knobs.__struct_fields__
+
+
+def test_the_words_of_the_planner_are_where_the_vocabulary_says() -> None:
+    page = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+    rows = INNER_WORD.findall(page)
+
+    lost = {
+        word: files
+        for words, files in rows
+        for word in words.split(", ")
+        if not re.search(rf"^(class {word}\b|{word} = )", planner_files(files), re.MULTILINE)
+    }
+
+    assert rows
+    assert lost == {}
 
 
 def test_examples_in_the_readme_run_and_print_what_they_promise() -> None:
@@ -89,6 +132,12 @@ def output_of(code: str) -> str:
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})  # noqa: S102
     return printed.getvalue()
+
+
+def planner_files(names: str) -> str:
+    schedule = SRC / "muster" / "schedule"
+    paths = (schedule / name for name in re.findall(r"`(\w+\.py)`", names))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def make_targets() -> set[str]:

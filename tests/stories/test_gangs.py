@@ -152,6 +152,19 @@ def test_a_running_job_does_not_grow_if_policy_says_no() -> None:
     assert world.plans().grown("elastic") == 0
 
 
+def test_a_running_job_does_not_grow_onto_a_gpu_that_is_still_cut() -> None:
+    world = World()
+    world.has_cluster("c", abilities=Abilities(resize=True))
+    world.has_nodes("n1", gpus=1)
+    world.has_nodes("n2", gpus=1, mig=("1g.5gb@0",))
+    world.runs("elastic", on="n1", tasks=2, at_least=1)
+
+    outcome = world.plans()
+
+    assert outcome.grown("elastic") == 0
+    assert outcome.repartitions() == []
+
+
 def test_a_job_that_can_start_goes_before_one_that_could_grow() -> None:
     world = World()
     world.has_cluster("c", abilities=Abilities(resize=True))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.model.plan import MakingRoom, WaitingToResume
+from muster.model.plan import MakingRoom, Reserved, WaitingToResume
 from muster.model.policy import Policy, PreemptPolicy
 from muster.model.queue import PreemptMode
 from muster.model.value import MINUTE, Duration, JobId, NodeId
@@ -130,6 +130,21 @@ def test_room_that_one_victim_left_is_held_while_another_still_stops() -> None:
     assert world.plans().waiting() == ["one", "inference", "thief"]
 
 
+def test_room_that_was_cleared_is_given_up_when_a_promise_to_others_needs_it() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n2", gpus=16)
+    world.has_queue("demo")
+    world.promises(8, queue="demo", begins=0, ends=120)
+    world.runs("train", on="n1", gpus=8)
+    world.submits("inference", gpus=8, only_on=("n1",), job_class="urgent")
+
+    cleared = world.goes_on().cleared()
+    world.loses("n2")
+
+    assert cleared == ["inference"]
+    assert isinstance(world.plans().why("inference"), Reserved)
+
+
 def test_the_victim_waits_its_turn_and_does_not_preempt_back() -> None:
     world = world_with_urgent_class()
     world.runs("train", on="n1", gpus=8)
@@ -239,6 +254,20 @@ def test_a_whole_gpu_job_starts_where_it_made_a_mig_tenant_leave() -> None:
 
     assert cleared == ["whole"]
     assert world.goes_on().started() == ["whole"]
+
+
+def test_mig_is_turned_off_on_every_gpu_that_was_cleared_for_whole_use() -> None:
+    world = world_with_urgent_class()
+    world.has_nodes("n1", gpus=2, mig=("2g.10gb@0",))
+    world.runs("tenant", on="n1", mig="2g.10gb")
+    world.submits("whole", gpus=2, job_class="urgent")
+
+    cleared = world.goes_on()
+    started = world.goes_on()
+
+    assert (cleared.cleared(), cleared.repartitions()) == (["whole"], [])
+    assert started.started() == ["whole"]
+    assert [cut.instances for cut in started.repartitions()] == [None, None]
 
 
 def test_a_mig_job_starts_where_it_made_a_whole_gpu_job_leave() -> None:

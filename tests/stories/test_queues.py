@@ -8,6 +8,7 @@ from muster.model.plan import (
     OverLimit,
     TooManyJobs,
 )
+from muster.model.policy import Packing, Policy
 from muster.model.queue import Meter, Scope
 from muster.model.value import QueuePath
 from stories.words import quota
@@ -135,6 +136,38 @@ def test_a_percentage_of_a_pool_counts_that_pool_alone() -> None:
     assert (len(outcome.started("h")), len(outcome.started("a"))) == (2, 8)
 
 
+def test_a_percentage_of_nothing_is_nothing_until_a_node_comes_back() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=4)
+    world.has_queue("prod", guaranteed="50%", lend=0)
+    world.loses("n1")
+    world.submits_many("guest", 4)
+
+    down = world.goes_on()
+    world.restores("n1")
+
+    assert len(down.waiting()) == 4
+    assert len(world.plans().started("guest")) == 2
+
+
+def test_a_percentage_follows_the_nodes_that_are_lost() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", gpus=4)
+    world.has_queue("nlp", limit="50%")
+    world.runs("old", on="n1", gpus=2, queue="nlp")
+    world.submits("new", gpus=3, queue="nlp")
+    world.goes_on()
+
+    world.loses("n2")
+    half = world.goes_on().why("new")
+    world.loses("n1")
+
+    assert half == OverLimit(
+        queue=QueuePath("nlp"), scope=Scope(), limit=2_000, used=2_000, asked=3_000
+    )
+    assert world.plans().waiting() == ["old", "new"]
+
+
 def test_free_capacity_is_shared_three_to_one_by_weight_in_one_plan() -> None:
     world = World()
     world.has_nodes("n1", gpus=8)
@@ -186,6 +219,23 @@ def test_what_is_not_lent_is_there_for_its_owner_without_preemption() -> None:
 
     assert len(outcome.started("p")) == 4
     assert outcome.preempted() == []
+
+
+def test_what_a_queue_does_not_lend_is_kept_again_when_its_job_has_to_leave() -> None:
+    world = World(Policy(packing=Packing.SPREAD))
+    world.has_nodes("n1", "n2", gpus=3)
+    world.has_queue("owner", guaranteed=1, lend=0)
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    world.runs("victim", on="n1", gpus=2, queue="owner")
+    world.submits("gang", tasks=2, gpus=2, job_class="urgent")
+    world.submits("guest", gpus=2)
+
+    cleared = world.goes_on(slowly=True).cleared()
+    leaving = world.goes_on(slowly=True).waiting()
+    world.stops("victim")
+
+    assert (cleared, leaving) == (["gang"], ["gang", "guest"])
+    assert world.plans().started() == ["gang"]
 
 
 def test_a_queue_borrows_no_more_than_its_borrow_limit() -> None:

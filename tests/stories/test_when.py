@@ -11,6 +11,7 @@ from muster.model.plan import (
     NotBefore,
     Reserved,
 )
+from muster.model.policy import Policy
 from muster.model.value import HOUR, Instant, JobId, UserName
 from stories.scene import NEW_YEAR
 from stories.words import group
@@ -190,6 +191,21 @@ def test_a_job_that_can_no_longer_make_its_deadline_is_not_started() -> None:
     assert outcome.started() == ["tight"]
     assert isinstance(outcome.why("late"), MissesDeadline)
     assert outcome.expected("late") is NoEstimate.NEVER
+
+
+def test_a_job_that_would_miss_its_deadline_does_not_slip_onto_promised_room() -> None:
+    world = World(Policy(default_time=HOUR))
+    world.has_nodes("n1", gpus=4)
+    world.has_class("urgent", priority=100)
+    world.submits("late", deadline=60)
+    world.passes(minutes=1)
+    world.runs("first", on="n1")
+    world.submits("gang", tasks=4, job_class="urgent")
+
+    outcome = world.plans()
+
+    assert outcome.expected("gang") == 60
+    assert isinstance(outcome.why("late"), MissesDeadline)
 
 
 def test_a_held_job_waits_until_it_is_released() -> None:

@@ -127,6 +127,22 @@ def test_a_job_that_nobody_is_near_to_is_not_promised_a_time() -> None:
     assert isinstance(world.plans().expected("reader"), NoEstimate)
 
 
+def test_a_suspended_job_is_no_company() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=2)
+    world.has_class("normal", mode="suspend")
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    world.runs("web", on="n1", gpus=2, labels={"app": "web"})
+    world.submits("inference", job_class="urgent")
+    world.goes_on()
+    world.submits("reader", near=("app=web",))
+
+    outcome = world.goes_on()
+
+    assert outcome.started() == ["inference"]
+    assert outcome.waiting() == ["web", "reader"]
+
+
 def test_a_job_keeps_apart_from_the_job_it_avoids() -> None:
     world = World()
     world.has_nodes("n1", "n2")

@@ -69,7 +69,7 @@ class Device(Value):
     mig: tuple[MigInstance, ...] | None = None
 
 
-class GpuAsk(Value):
+class GpuAsk(Value, cache_hash=True):
     """How many GPUs, or slices of GPUs, one task wants, and of which kind.
 
     Empty `models` accepts every model. The tasks of one group always share one model.

@@ -23,7 +23,7 @@ from muster.model.value import (
 )
 
 
-class Ask(Value):
+class Ask(Value, cache_hash=True):
     """What one task needs on the node where it lands."""
 
     cpu_milli: int = 0
@@ -110,7 +110,7 @@ class JobRule(Value, gc=False):
     level: str = NODE_LEVEL
 
 
-class Where(Value):
+class Where(Value, cache_hash=True):
     """Which nodes a group's tasks may and would rather land on."""
 
     require: tuple[LabelRule, ...] = ()
@@ -127,7 +127,7 @@ class Where(Value):
 ANYWHERE = Where()
 
 
-class TaskGroup(Value):
+class TaskGroup(Value, cache_hash=True):
     """Identical tasks. Every one of `count` starts or, when elastic, at least `min_count` do.
 
     All tasks of a group land in one pool, on one GPU model.

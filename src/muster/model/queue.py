@@ -44,7 +44,7 @@ class Meter(StrEnum):
     MEMORY = "memory"
 
 
-class Scope(Value):
+class Scope(Value, cache_hash=True):
     """What is counted and where: per pool, per GPU model, or overall when neither is named."""
 
     meter: Meter = Meter.GPU

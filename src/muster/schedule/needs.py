@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muster.model.gpu import GpuAsk, Slice
 from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
-from muster.model.queue import JobClass
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, GpuModel, PoolName
 from muster.schedule.profiles import Family, GpuNeed, family_of
@@ -111,9 +110,8 @@ class Needs:
         self._needs: dict[NeedKey, Need] = {}
         self._gpus: dict[tuple[int, Slice | None, GpuModel, int, bool], GpuNeed] = {}
 
-    def of(self, group: TaskGroup, spec: JobSpec, job_class: JobClass) -> Need:
+    def of(self, group: TaskGroup, spec: JobSpec, spot: Spot) -> Need:
         """The need of each task of this group."""
-        spot = Spot.ONLY if job_class.spot_only else spec.spot
         key = NeedKey(group.each, group.where, spec.pools, spec.clusters, spot)
         known = self._needs.get(key)
         if known is None:

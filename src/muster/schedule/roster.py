@@ -8,13 +8,21 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from muster.model.job import Job, JobSpec, JobState, TaskGroup
+from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
 from muster.model.plan import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import Ceiling, JobClass, Queue
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
-from muster.model.value import ClassName, Instant, JobId, QueuePath, UserName
+from muster.model.value import (
+    ClassName,
+    ClusterName,
+    Instant,
+    JobId,
+    PoolName,
+    QueuePath,
+    UserName,
+)
 from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.needs import Need, Needs
 from muster.schedule.share import Branch, Shares
@@ -105,6 +113,9 @@ class Entry:
         self.is_watched = self.is_gated
 
 
+ShapeKey = tuple[tuple[TaskGroup, ...], tuple[PoolName, ...], tuple[ClusterName, ...], Spot]
+
+
 class Roster:
     """All waiting jobs that are not held."""
 
@@ -116,7 +127,7 @@ class Roster:
         self._needs = needs
         self._top = _top(each.priority for each in snapshot.classes.values())
         self._top_queue = _top(each.priority for each in snapshot.queues.values())
-        self._shapes: dict[tuple[tuple[Need, int, int | None, object, str], ...], Shape] = {}
+        self._shapes: dict[ShapeKey, Shape] = {}
         self.entries: dict[JobId, Entry] = {}
         self._line: list[Entry] = []
         self._fresh: list[Entry] = []
@@ -172,16 +183,12 @@ class Roster:
         return lane
 
     def _shape(self, spec: JobSpec, job_class: JobClass) -> Shape:
-        groups = tuple(
-            GroupNeed(group, self._needs.of(group, spec, job_class)) for group in spec.groups
-        )
-        key = tuple(
-            (need, group.count, group.min_count, group.together, group.name)
-            for group, need in groups
-        )
+        spot = Spot.ONLY if job_class.spot_only else spec.spot
+        key = (spec.groups, spec.pools, spec.clusters, spot)
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = Shape(groups)
+            groups = (GroupNeed(each, self._needs.of(each, spec, spot)) for each in spec.groups)
+            shape = self._shapes[key] = Shape(tuple(groups))
         return shape
 
     def _merit(self, job: Job, job_class: JobClass, shape: Shape) -> int:
