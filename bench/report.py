@@ -26,7 +26,7 @@ def report(
         "name": name,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": found,
-        "figures": dict(figures),
+        **figures,
         "table": [dict(row) for row in table],
     }
     results.mkdir(parents=True, exist_ok=True)

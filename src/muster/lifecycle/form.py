@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from muster.lifecycle.refusal import BadGroups, BadNumber, DeadlineTooSoon, Refusal
 from muster.lifecycle.submission import Submission
-from muster.lifecycle.words import span
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import JobSpec, TaskGroup
 from muster.model.value import Duration
+from muster.model.words import exact_span
 
 
 def groups_are_named_once(asked: Submission) -> Refusal | None:
@@ -43,7 +43,7 @@ def deadline_can_be_met(asked: Submission) -> Refusal | None:
         return None
     return Refusal(
         reason=DeadlineTooSoon(late_by=late_by),
-        advice=f"The job could end {span(late_by)} after its deadline at the earliest. "
+        advice=f"The job could end {exact_span(late_by)} after its deadline at the earliest. "
         "Set a later deadline, an earlier begin or a shorter time limit.",
     )
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from muster.lifecycle.names import may_submit
 from muster.lifecycle.refusal import AsksForNothing, Refusal, TooManySubmitted
 from muster.lifecycle.submission import Kind, Submission, amount_in, options
-from muster.lifecycle.words import spoken
 from muster.model.amounts import capacity_of, ceiling, measured
 from muster.model.gpu import Device
 from muster.model.job import Job, TaskGroup
@@ -25,6 +24,7 @@ from muster.model.queue import (
 )
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, QueuePath, Value, replace
+from muster.model.words import metered, placed
 
 
 class Line(Value):
@@ -69,8 +69,8 @@ def within_queue_limits(asked: Submission) -> Refusal | None:
     if broken is None:
         return None
     advice = (
-        f"Queue {broken.queue} allows {spoken(broken.scope, broken.limit)}; "
-        f"this job asks for {spoken(broken.scope, broken.asked)}. Ask for fewer"
+        f"Queue {broken.queue} allows {_spoken(broken.scope, broken.limit)}; "
+        f"this job asks for {_spoken(broken.scope, broken.asked)}. Ask for fewer"
     )
     other = next(_roomier_queues(asked), None)
     return Refusal(reason=broken, advice=advice + (f", or use {other}." if other else "."))
@@ -83,8 +83,9 @@ def within_class_limits(asked: Submission) -> Refusal | None:
     scope = Scope(meter=Meter(broken.resource))
     return Refusal(
         reason=broken,
-        advice=f"Class {broken.job_class} allows {spoken(scope, broken.limit)} for {broken.whose}; "
-        f"this job asks for {spoken(scope, broken.asked)}. Ask for fewer, or use another class.",
+        advice=f"Class {broken.job_class} allows {_spoken(scope, broken.limit)} "
+        f"for {broken.side} {broken.whose}; "
+        f"this job asks for {_spoken(scope, broken.asked)}. Ask for fewer, or use another class.",
     )
 
 
@@ -200,11 +201,11 @@ def _over_now(asked: Submission, queue: Queue) -> OverLimit | None:
 
 def _full(broken: OverLimit) -> str:
     left = max(0, broken.limit - broken.used)
-    fewer = f"Ask for at most {spoken(broken.scope, left)}, or submit" if left else "Submit"
+    fewer = f"Ask for at most {_spoken(broken.scope, left)}, or submit" if left else "Submit"
     return (
-        f"Queue {broken.queue} allows {spoken(broken.scope, broken.limit)}, and unfinished jobs "
-        f"ask for {spoken(broken.scope, broken.used)}; this job asks for "
-        f"{spoken(broken.scope, broken.asked)}. {fewer} again when some have ended."
+        f"Queue {broken.queue} allows {_spoken(broken.scope, broken.limit)}, and unfinished jobs "
+        f"ask for {_spoken(broken.scope, broken.used)}; this job asks for "
+        f"{_spoken(broken.scope, broken.asked)}. {fewer} again when some have ended."
     )
 
 
@@ -252,3 +253,8 @@ def _model(snapshot: Snapshot, placement: Placement) -> GpuModel | None:
     devices: dict[str, Device] = {each.id: each for each in node.devices} if node else {}
     given = [devices[share.device] for share in placement.devices if share.device in devices]
     return next((device.model for device in (*given, *devices.values())), None)
+
+
+def _spoken(scope: Scope, amount: int) -> str:
+    """`64 GPUs`, `512 GiB in pool a100`."""
+    return metered(scope, amount) + placed(scope)

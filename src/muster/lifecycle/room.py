@@ -5,7 +5,6 @@ from itertools import accumulate
 
 from muster.lifecycle.refusal import Refusal
 from muster.lifecycle.submission import Kind, Submission, options, usable_pools
-from muster.lifecycle.words import memory, span, thousandths
 from muster.model.amounts import most_instances
 from muster.model.cluster import Node, Pool
 from muster.model.gpu import Device, GpuAsk, Mig, MpsShare, TimeShare
@@ -13,6 +12,7 @@ from muster.model.job import Ask, JobSpec, TaskGroup
 from muster.model.plan import NeverFits, TooLong
 from muster.model.queue import JobClass
 from muster.model.value import Duration, GpuModel, replace
+from muster.model.words import exact_span, memory, thousandths
 
 
 def groups_fit_somewhere(asked: Submission) -> Refusal | None:
@@ -38,8 +38,8 @@ def time_limit_is_allowed(asked: Submission) -> Refusal | None:
         return None
     return Refusal(
         reason=TooLong(asked=limit, allowed=allowed),
-        advice=f"Jobs of class {asked.spec.job_class} in these pools may run for {span(allowed)}; "
-        f"this job asks for {span(limit)}. Ask for less, or use another class or pool.",
+        advice=f"Jobs of class {asked.spec.job_class} in these pools may run for "
+        f"{exact_span(allowed)}; this job asks for {exact_span(limit)}. Ask for less, or use another class or pool.",
     )
 
 

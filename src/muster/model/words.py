@@ -60,13 +60,20 @@ def placed(scope: Scope) -> str:
 def span(duration: int) -> str:
     """`2h 30m`, `45s`: rounded up, because nobody waits by the millisecond."""
     step = next((less for unit, less in _FINER if duration >= unit), SECOND)
-    left = -(-duration // step) * step
+    return exact_span(-(-duration // step) * step)
+
+
+def exact_span(duration: int) -> str:
+    """`1d 12h`, `90ms`: the parts that are not zero, largest first; where limits are compared."""
     parts: list[str] = []
-    for length, letter in ((DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (SECOND, "s")):
-        count, left = divmod(left, length)
+    for length, letter in _UNITS:
+        count, duration = divmod(duration, length)
         if count:
             parts.append(f"{count}{letter}")
     return " ".join(parts) or "0s"
+
+
+_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (SECOND, "s"), (Duration(1), "ms"))
 
 
 # For spans of at least this long, what is shorter than that says nothing.

@@ -151,7 +151,7 @@ def test_instances_of_a_mig_profile_have_a_limit_of_their_own() -> None:
 
     refusal = refused(small, world(limited(2, scope)))
 
-    assert refusal.advice.startswith("Queue acme/nlp allows 2 1g.5gb instances")
+    assert refusal.advice.startswith("Queue acme/nlp allows 2 1g.5gb slices")
     assert accepted(large, world(limited(2, scope)))
 
 
