@@ -326,3 +326,16 @@ def test_the_queue_finds_what_it_was_promised() -> None:
     world.submits("ours", gpus=5, queue="demo")
 
     assert world.plans().started() == ["ours"]
+
+
+def test_a_job_that_has_to_begin_again_counts_as_begun() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", gpus=1)
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    world.runs("server", on="n1", gpus=1)
+    world.runs("train", on="n2", gpus=1)
+    world.submits("inference", gpus=1, job_class="urgent", only_on=("n1",))
+    world.submits("follower", gpus=1, job_class="urgent", after="after:server")
+    world.goes_on()
+
+    assert sorted(world.goes_on().started()) == ["follower", "inference"]

@@ -39,7 +39,8 @@ def time_limit_is_allowed(asked: Submission) -> Refusal | None:
     return Refusal(
         reason=TooLong(asked=limit, allowed=allowed),
         advice=f"Jobs of class {asked.spec.job_class} in these pools may run for "
-        f"{exact_span(allowed)}; this job asks for {exact_span(limit)}. Ask for less, or use another class or pool.",
+        f"{exact_span(allowed)}; this job asks for {exact_span(limit)}. "
+        "Ask for less, or use another class or pool.",
     )
 
 

@@ -87,14 +87,19 @@ def _not_started(
         return _too_early(dependency, began_at, snapshot.now)
     if other not in snapshot.jobs:
         return DependsOn(job=other, kind=dependency.kind, never=True)
-    began_at = _began_at(snapshot.allocations.get(other))
+    began_at = _began_at(snapshot.jobs[other], snapshot.allocations.get(other))
     if began_at is None:
         return DependsOn(job=other, kind=dependency.kind)
     return _too_early(dependency, began_at, snapshot.now)
 
 
-def _began_at(allocation: Allocation | None) -> Instant | None:
-    return None if allocation is None else allocation.started_at
+def _began_at(job: Job, allocation: Allocation | None) -> Instant | None:
+    """When the job first began, as far as anybody knows."""
+    if allocation is not None and allocation.started_at is not None:
+        return allocation.started_at
+    # One that waits for another attempt has begun before; nobody remembers when.
+    has_begun = job.attempt > (0 if allocation is None else 1)
+    return job.submitted_at if has_begun else None
 
 
 def _too_early(dependency: Dependency, since: Instant, now: Instant) -> NotBefore | None:
