@@ -60,7 +60,8 @@ class Policy(Value):
     """One value holds all choices, so that a rehearsal differs from live by this value alone.
 
     backfill_depth: how many blocked jobs get a reservation in time; backfill_horizon: how many
-    running jobs are looked at, in the order in which they must end, to find that time.
+    running jobs are looked at, in the order in which they must end, to find that time (all of
+    them for the first in line).
     default_time: for jobs without a limit in pools without a default; None means without end.
     """
 

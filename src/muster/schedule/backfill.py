@@ -25,12 +25,15 @@ class Outset(NamedTuple):
     clearance: Clearance
 
 
-def earliest(entry: Entry, standing: Standing) -> Instant | None:
-    """When the job can start at the latest; None if nobody can say. Promises it room for then."""
+def earliest(entry: Entry, standing: Standing, *, horizon: int | None) -> Instant | None:
+    """When the job can start at the latest; None if nobody can say. Promises it room for then.
+
+    At most `horizon` jobs are thought away to find out, all of them if None.
+    """
     outsets: list[tuple[Search, Outset]] = []
     for group_need in entry.shape.groups:
         search = Search(entry, group_need, standing)
-        outset = _outset(search)
+        outset = _outset(search, horizon)
         if outset is None:
             return None
         outsets.append((search, outset))
@@ -40,14 +43,14 @@ def earliest(entry: Entry, standing: Standing) -> Instant | None:
     return at
 
 
-def _outset(search: Search) -> Outset | None:
+def _outset(search: Search, horizon: int | None) -> Outset | None:
     """The option on which the group could start first."""
     best: Outset | None = None
     for tier in tiers(search.need, search.standing.ledger):
         for option in search.need.options[tier]:
             if search.refusal([search.portion(option.pool, option.gpus, search.group.fewest)]):
                 continue
-            leaving = _in_order_of_end(search.standing, option.pool)
+            leaving = _in_order_of_end(search.standing, option.pool, horizon)
             clearance = Walk(search, tier, option).until_it_fits(leaving)
             if clearance is None or not _stays_open(clearance, search):
                 continue
@@ -56,11 +59,11 @@ def _outset(search: Search) -> Outset | None:
     return best
 
 
-def _in_order_of_end(standing: Standing, pool: PoolName) -> Iterator[Holding]:
+def _in_order_of_end(standing: Standing, pool: PoolName, horizon: int | None) -> Iterator[Holding]:
     """Who must have left the pool when; those without end never do."""
     books = standing.books
     bounded = (each for each in books.ends_by_pool.get(pool, ()) if each[0] < WITHOUT_END)
-    soonest = islice(bounded, standing.policy.backfill_horizon)
+    soonest = islice(bounded, horizon)
     return (books.holdings[job] for _, job, _ in soonest)
 
 

@@ -24,7 +24,7 @@ from muster.model.value import (
 )
 from muster.schedule.accounts import Portion, portion_of
 from muster.schedule.quota import Change, Quotas
-from muster.schedule.share import Shares
+from muster.schedule.share import Shares, dominant_milli
 
 
 class Holding(NamedTuple):
@@ -69,6 +69,7 @@ class Books:
         self.shares = shares
         self.classes = snapshot.classes
         self.whole = whole(snapshot.nodes)
+        self.milli_by_pool = _milli_by_pool(snapshot.nodes, self.whole)
         self.holdings: dict[JobId, Holding] = {}
         self.by_queue: dict[QueuePath, dict[JobId, Holding]] = {}
         self.ends_by_pool: dict[PoolName, list[tuple[Instant, JobId, int]]] = {}
@@ -198,6 +199,14 @@ def whole(nodes: Mapping[NodeId, Node]) -> Resources:
         memory_mib=sum(node.memory_mib for node in nodes.values()),
         gpu_milli=sum(1_000 * len(node.devices) for node in nodes.values()),
     )
+
+
+def _milli_by_pool(nodes: Mapping[NodeId, Node], all_there_is: Resources) -> dict[PoolName, int]:
+    found: dict[PoolName, int] = {}
+    for node in nodes.values():
+        milli = dominant_milli(node.capacity, all_there_is)
+        found[node.pool] = found.get(node.pool, 0) + milli
+    return found
 
 
 def portions_of(

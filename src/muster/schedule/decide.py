@@ -147,7 +147,9 @@ class Turn:
     def _promise(self, entry: Entry) -> None:
         if not self._promises_left:
             return
-        at = earliest(entry, self._standing)
+        # The first in line gets a date however far off it is: so nobody waits for ever.
+        horizon = self._standing.policy.backfill_horizon if self.dates else None
+        at = earliest(entry, self._standing, horizon=horizon)
         if at is not None:
             self._promises_left -= 1
             self.dates[entry.id] = at

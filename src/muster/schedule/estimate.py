@@ -30,7 +30,6 @@ from muster.schedule.accounts import WITHOUT_END
 from muster.schedule.books import Holding
 from muster.schedule.roster import Entry
 from muster.schedule.search import Standing
-from muster.schedule.share import dominant_milli
 
 Expected = Instant | NoEstimate
 Limited = OverLimit | OverClassLimit | TooManyJobs | ArrayFull
@@ -75,14 +74,10 @@ class Outlook:
 
 def outlooks(standing: Standing) -> dict[PoolName, Outlook]:
     """The outlook of each pool as things stand."""
-    books, snapshot = standing.books, standing.snapshot
-    capacity: dict[PoolName, int] = {}
-    for node in snapshot.nodes.values():
-        milli = dominant_milli(node.capacity, books.whole)
-        capacity[node.pool] = capacity.get(node.pool, 0) + milli
+    books = standing.books
     return {
         pool: Outlook(books.ends_by_pool.get(pool, []), milli, standing.now)
-        for pool, milli in capacity.items()
+        for pool, milli in books.milli_by_pool.items()
     }
 
 
