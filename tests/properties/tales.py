@@ -8,7 +8,7 @@ A tale is data, so that it can be played again without some of its steps. `World
 a failing tale reads like a story, and can become one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from traceback import extract_tb
@@ -17,6 +17,7 @@ from muster.model.cluster import Abilities
 from muster.model.job import ArrayPart, JobState
 from muster.model.policy import Packing, Policy, Preference
 from muster.model.value import HOUR, JobId
+from muster.schedule.verify import Violation
 from properties import samples
 from stories.telling import told
 from stories.world import World
@@ -80,7 +81,7 @@ def problem(tale: Tale) -> str | None:
         frames = extract_tb(error.__traceback__)
         ours = [frame for frame in frames if "/muster/" in frame.filename]
         frame = (ours or frames)[-1]
-        return f"{error!r} in {frame.name}: {frame.line}"
+        return f"{_kind(error)} in {frame.name}: {frame.line}"
     return None
 
 
@@ -124,12 +125,12 @@ class _Teller:
         self.says("has_cluster", "c", abilities=abilities)
         if other == "d":
             self.says("has_cluster", "d", order=dice.choice((1, -1)))
-        bounds = dice.choice(samples.BOUNDED_POOLS)
+        bounds = self._some(samples.BOUNDED_POOLS)
         self.says("has_pool", "second", cluster=other, spot=dice.random() < 0.4, price=1, **bounds)
         for pool, fewest in (("main", 1), ("second", 0)):
             for number in range(dice.randint(fewest, 3)):
                 self._nodes.append(f"{pool[0]}{number + 1}")
-                kind, where = dice.choice(samples.KINDS_OF_NODE), dice.choice(samples.PLACES)
+                kind, where = self._some(samples.KINDS_OF_NODE), dice.choice(samples.PLACES)
                 self.says("has_nodes", self._nodes[-1], pool=pool, where=where, **kind)
 
     def lays_down_rules(self) -> None:
@@ -138,10 +139,9 @@ class _Teller:
         for queue in samples.QUEUES:
             drawn = dice.sample(samples.LINES, dice.choice((0, 0, 1, 2)))
             lines = tuple({line.scope: line for line in drawn}.values())
-            bounds, weight = dice.choice(samples.BOUNDED_QUEUES), dice.choice((1, 3))
+            bounds, weight = self._some(samples.BOUNDED_QUEUES), dice.choice((1, 3))
             self.says("has_queue", queue, quotas=lines, weight=weight, **bounds)
-        spared = dice.choice((0, 0, 15))
-        bounds = dice.choice(samples.BOUNDED_CLASSES)
+        spared, bounds = dice.choice((0, 0, 15)), self._some(samples.BOUNDED_CLASSES)
         self.says("has_class", "low", priority=-10, mode=dice.choice(MODES))
         self.says("has_class", "normal", mode=dice.choice(MODES), min_run_minutes=spared)
         self.says("has_class", "urgent", priority=100, preempts=("normal", "low"), **bounds)
@@ -149,10 +149,10 @@ class _Teller:
     def submits(self) -> None:
         dice, name = self.dice, f"j{len(self._jobs) + 1}"
         asked: dict[str, object] = {
-            **dice.choice(samples.PLAIN_SHAPES if self.is_crowded else samples.SHAPES),
-            **dice.choice(samples.HARMLESS if self.is_crowded else samples.RULES),
-            **(dice.choice(samples.RULES) if dice.random() < 0.5 else {}),
-            **dice.choice(({}, {"minutes": 10}, {"minutes": 60})),
+            **self._some(samples.PLAIN_SHAPES if self.is_crowded else samples.SHAPES),
+            **self._some(samples.HARMLESS if self.is_crowded else samples.RULES),
+            **(self._some(samples.RULES) if dice.random() < 0.5 else {}),
+            **self._some(({}, {"minutes": 10}, {"minutes": 60})),
             "queue": dice.choice(samples.QUEUES),
             "user": dice.choice(samples.USERS),
             "job_class": dice.choice(samples.CLASSES),
@@ -190,6 +190,9 @@ class _Teller:
             case word:
                 self.says(word, dice.choice(self._nodes))
 
+    def _some(self, details: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+        return self.dice.choice(details)
+
 
 def _policy(dice: Random) -> Policy:
     return Policy(
@@ -215,6 +218,15 @@ def _play(tale: Tale) -> None:
             continue
         assert due <= set(outcome.started()), "room was made for a job that does not start"
         due = set() if step.details.get("slowly") else set(outcome.cleared())
+
+
+def _kind(error: Exception) -> str:
+    """What stays the same about a problem when the tale gets shorter: not the amounts."""
+    match error.args:
+        case ([Violation(rule=rule), *_],):
+            return f"broken rule: {rule}"
+        case _:
+            return repr(error)
 
 
 def _is_possible(step: Step, world: World) -> bool:

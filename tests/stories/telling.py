@@ -17,7 +17,7 @@ def told(value: object) -> str:
             return f"{type(value).__name__}.{value.name}"
         case tuple():
             parts = cast("tuple[object, ...]", value)
-            return f"({', '.join(told(part) for part in parts)},)"
+            return f"({', '.join(told(part) for part in parts)},)" if parts else "()"
         case Mapping():
             items = cast("Mapping[object, object]", value).items()
             return f"{{{', '.join(f'{told(key)}: {told(item)}' for key, item in items)}}}"

@@ -283,7 +283,8 @@ class World:
         """Decide. The plan keeps to all rules, and memory does not change it."""
         snapshot = self.scene.snapshot()
         made = plan(snapshot, self.policy)
-        assert violations(snapshot, made) == []
+        broken = violations(snapshot, made)
+        assert broken == [], broken
         assert self._planner.plan(snapshot) == made
         return Outcome(snapshot=snapshot, plan=made, names=dict(self.names))
 
