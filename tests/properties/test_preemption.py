@@ -1,11 +1,16 @@
 """Nobody is stopped for nothing, and nobody for ever."""
 
-from hypothesis import given
-from muster.schedule.plan import plan
+from collections.abc import Iterator
 
+from hypothesis import given
+
+from muster.model.gpu import Mig, MigInstance
 from muster.model.job import WAITING
-from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Start, Wait
-from muster.model.value import MINUTE, Instant, JobId, replace
+from muster.model.placement import DeviceShare
+from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Repartition, Start, Wait
+from muster.model.snapshot import Snapshot
+from muster.model.value import MINUTE, DeviceId, Instant, JobId, NodeId, replace
+from muster.schedule.plan import plan
 from muster.schedule.verify import violations
 from properties.strategies import CROWDED, worlds
 from stories.acting import carry_out, stop
@@ -67,8 +72,41 @@ def fits(scene: Scene, made: Plan, clear: Clear, *, without: set[JobId]) -> bool
         for job in snapshot.jobs.values()
         if job.state in WAITING
     )
-    tried = Plan(snapshot_version=snapshot.version, policy=made.policy, decisions=decisions)
+    tried = Plan(
+        snapshot_version=snapshot.version,
+        policy=made.policy,
+        decisions=decisions,
+        measures=tuple(cuts(clear, snapshot)),
+    )
     return violations(snapshot, tried) == []
+
+
+def cuts(clear: Clear, snapshot: Snapshot) -> Iterator[Repartition]:
+    """How the devices must be cut for the job, beside the instances that others use."""
+    shares: dict[tuple[NodeId, DeviceId], set[MigInstance]] = {}
+    for placement in clear.placements:
+        for share in placement.devices:
+            shares.setdefault((placement.node, share.device), set()).update(instances_of(share))
+    for (node, device), wanted in shares.items():
+        used = {
+            made
+            for allocation in snapshot.allocations.values()
+            for placement in allocation.placements
+            for share in placement.devices
+            if share.device == device
+            for made in instances_of(share)
+        }
+        layout = tuple(sorted(wanted | used, key=lambda made: made.start)) or None
+        now = next(each.mig for each in snapshot.nodes[node].devices if each.id == device)
+        if layout != now and not (layout and now and set(layout) <= set(now)):
+            yield Repartition(node=node, device=device, instances=layout, for_job=clear.job)
+
+
+def instances_of(share: DeviceShare) -> set[MigInstance]:
+    """The MIG instance that a share is, if it is one."""
+    if not isinstance(share.slice, Mig) or share.start is None:
+        return set()
+    return {MigInstance(profile=share.slice.profile, start=share.start)}
 
 
 def start(clear: Clear, scene: Scene) -> Start:
