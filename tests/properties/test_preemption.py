@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 
 from muster.model.gpu import Mig, MigInstance
-from muster.model.job import WAITING
+from muster.model.job import HOLDING, WAITING
 from muster.model.placement import DeviceShare
 from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Repartition, Start, Wait
 from muster.model.snapshot import Snapshot
@@ -90,7 +90,8 @@ def cuts(clear: Clear, snapshot: Snapshot) -> Iterator[Repartition]:
     for (node, device), wanted in shares.items():
         used = {
             made
-            for allocation in snapshot.allocations.values()
+            for job, allocation in snapshot.allocations.items()
+            if snapshot.jobs[job].state in HOLDING
             for placement in allocation.placements
             for share in placement.devices
             if share.device == device
