@@ -50,7 +50,7 @@ class PreemptPolicy(Value, gc=False):
 
     by_class: bool = True
     reclaim: bool = True
-    tries: int = 8
+    tries: int = 6
     candidates: int = 500
     min_run: Duration = Duration(0)
     restart_cost: Duration = Duration(60_000)

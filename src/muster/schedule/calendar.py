@@ -1,7 +1,8 @@
 """Time: how long a job may run where, and which reservations are in its way."""
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Pool
 from muster.model.job import JobSpec
@@ -9,9 +10,15 @@ from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, is_within, lineage
 from muster.model.snapshot import Snapshot
-from muster.model.value import Duration, Instant, PoolName, QueuePath
+from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath
 from muster.schedule.accounts import WITHOUT_END, Portion
 from muster.schedule.index import Kind
+
+if TYPE_CHECKING:
+    from muster.schedule.books import Holding
+
+END = WITHOUT_END
+"""Greater than any job's id."""
 
 
 def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
@@ -82,31 +89,33 @@ class Calendar:
         for each in self._amounts:
             if not self._is_outside(each, spec.queue, limit):
                 continue
-            asked = sum(part.amount.gpu_milli for part in portions if part.pool == each.pool)
+            asked = _gpu_milli_in(each.pool, portions)
             taken = self._outside[each.name] + asked
             if asked and taken + each.gpu_milli > self._capacity[each.pool]:
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
-    @property
-    def promised_pools(self) -> frozenset[PoolName]:
-        """The pools of which an amount is promised."""
-        return frozenset(each.pool for each in self._amounts)
+    def take_stock(
+        self,
+        ends_by_pool: Mapping[PoolName, Sequence[tuple[Instant, JobId, int]]],
+        holdings: "Mapping[JobId, Holding]",
+    ) -> None:
+        """Count what outsiders hold already, less those who leave before the window begins."""
+        for each in self._amounts:
+            ends = ends_by_pool.get(each.pool, ())
+            first = 0 if each.begins_at <= self._now else bisect_right(ends, (each.begins_at, END))
+            for _, job_id, _ in ends[first:]:
+                holding = holdings[job_id]
+                if not is_within(holding.job.spec.queue, each.for_queue):
+                    self._outside[each.name] += _gpu_milli_in(each.pool, holding.portions)
 
     def note(
-        self,
-        queue: QueuePath,
-        portions: Sequence[Portion],
-        ends_at: int,
-        *,
-        only: PoolName | None = None,
-        sign: int = 1,
+        self, queue: QueuePath, portions: Sequence[Portion], ends_at: int, *, sign: int = 1
     ) -> None:
         """Somebody holds this until then (or, with sign -1, no longer)."""
         for each in self._amounts:
-            if only in (None, each.pool) and self._is_outside(each, queue, ends_at - self._now):
-                parts = (part.amount.gpu_milli for part in portions if part.pool == each.pool)
-                self._outside[each.name] += sign * sum(parts)
+            if self._is_outside(each, queue, ends_at - self._now):
+                self._outside[each.name] += sign * _gpu_milli_in(each.pool, portions)
 
     def _collides(self, each: NodesReserved, queue: QueuePath, limit: int) -> bool:
         if each.for_queue is not None and is_within(queue, each.for_queue):
@@ -117,6 +126,10 @@ class Calendar:
         # One that is overdue is still there.
         is_there = each.begins_at < self._now + max(1, limit)
         return is_there and not is_within(queue, each.for_queue)
+
+
+def _gpu_milli_in(pool: PoolName, portions: Sequence[Portion]) -> int:
+    return sum(part.amount.gpu_milli for part in portions if part.pool == pool)
 
 
 def _thresholds(snapshot: Snapshot) -> list[int]:

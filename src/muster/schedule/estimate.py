@@ -36,7 +36,10 @@ Limited = OverLimit | OverClassLimit | TooManyJobs | ArrayFull
 
 
 class Outlook:
-    """One pool: who leaves when, and how much is waiting ahead of the job that is looked at."""
+    """One pool: who leaves when, and how much is waiting ahead of the job that is looked at.
+
+    Whoever goes down the line adds each job's size and work to what is ahead of the rest.
+    """
 
     __slots__ = ("_capacity_milli", "_ends", "_freed", "_now", "_running", "ahead_milli", "work")
 
@@ -65,11 +68,6 @@ class Outlook:
             wait_ms = (self._running + self.work) // self._capacity_milli
         # Where nothing runs and nothing is ahead, no amount of waiting is known to help.
         return Instant(self._now + wait_ms) if wait_ms else NoEstimate.UNBOUNDED
-
-    def add(self, milli: int, limit_ms: int) -> None:
-        """One more waits ahead of the rest."""
-        self.ahead_milli += milli
-        self.work += milli * limit_ms
 
 
 def outlooks(standing: Standing) -> dict[PoolName, Outlook]:

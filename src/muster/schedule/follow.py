@@ -115,10 +115,7 @@ class Memory:
         self.ledger.forget_promises()
         books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
         calendar = Calendar(snapshot, self.policy)
-        for pool in calendar.promised_pools:
-            for ends_at, job_id, _ in books.ends_by_pool.get(pool, ()):
-                holding = books.holdings[job_id]
-                calendar.note(holding.spec.queue, holding.portions, ends_at, only=pool)
+        calendar.take_stock(books.ends_by_pool, books.holdings)
         return Standing(snapshot, self.policy, self.ledger, books, calendar, self.neighbours, {})
 
     def entry(self, job: Job) -> Entry:

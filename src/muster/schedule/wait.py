@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muster.model.job import HeldBy
-from muster.model.plan import BorrowedOut, NoEstimate, Wait, WaitReason
+from muster.model.plan import BorrowedOut, NoEstimate, NoRoom, Wait, WaitReason
 from muster.schedule.decide import Turn
 from muster.schedule.estimate import IN_LINE, Estimates, Expected, Outlook, outlooks
 from muster.schedule.follow import Memory
@@ -47,9 +47,13 @@ class _Line:
             outlook, milli = home
             # Without a reason of its own it was passed over: its shape had found no room.
             why = reasons.get(job_id) or shape.why
-            when = dates.get(job_id) or self._expected(entry, why, outlook, milli)
+            if type(why) is NoRoom and job_id not in dates and outlook is not None:
+                when = outlook.expected(milli)
+            else:
+                when = dates.get(job_id) or self._expected(entry, why, outlook, milli)
             if outlook is not None and type(when) is int:
-                outlook.add(milli, entry.limit_ms)
+                outlook.ahead_milli += milli
+                outlook.work += milli * entry.limit_ms
             yield Wait(job=job_id, why=why, expected=when)
 
     def _expected(
