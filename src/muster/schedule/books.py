@@ -106,6 +106,23 @@ class Books:
         self._count(holding, -1)
         return holding
 
+    def renew(self, job: Job, *, ends_at: Instant, since: Instant) -> None:
+        """The job holds the same, but began or will end at another time."""
+        old = self.holdings[job.id]
+        new = old._replace(job=job, ends_at=ends_at, since=since)
+        losses = self.by_loss[_loss_key(old)]
+        del losses[bisect_left(losses, _latest_first(old)[:2])]
+        insort(losses, _latest_first(new))
+        for pool, milli in old.by_pool if ends_at != old.ends_at else ():
+            ends = self.ends_by_pool[pool]
+            del ends[bisect_left(ends, (old.ends_at, job.id))]
+            insort(ends, (ends_at, job.id, milli))
+        self.holdings[job.id] = new
+        self.by_queue[job.spec.queue][job.id] = new
+        self.by_class[job.spec.job_class][job.id] = new
+        for side in _sides(job.spec):
+            self.by_class_side[side][job.id] = new
+
     def array_without(self, job: Job) -> int:
         """How many other jobs of the same array run."""
         part = job.spec.array

@@ -173,6 +173,11 @@ class Memory:
         old = self._holds.get(job_id)
         if old == new:
             return
+        if old is not None and new is not None and _is_renewed(old, new):
+            self.ledger.occupy(job_id, new.placements, _tenant(new))
+            self.books.renew(new.job, ends_at=new.ends_at, since=new.since)
+            self._holds[job_id] = new
+            return
         left = [] if old is None else self.ledger.vacate(job_id, old.placements)
         entered = []
         if new is not None:
@@ -315,6 +320,12 @@ def _same_room(old: Hold, new: Hold) -> bool:
     is_same = old.placements is new.placements or old.placements == new.placements
     is_ready = bool(old.victims) == bool(new.victims)
     return is_same and is_ready and old.is_suspended == new.is_suspended
+
+
+def _is_renewed(old: Hold, new: Hold) -> bool:
+    """Does the job hold the same as before, though its state or its times are others?"""
+    is_alike = (old.is_claim, old.victims) == (new.is_claim, new.victims)
+    return is_alike and old.job.spec == new.job.spec and _same_room(old, new)
 
 
 def _tenant(hold: Hold) -> Tenant:
