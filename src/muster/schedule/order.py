@@ -79,9 +79,8 @@ class Order:
         """All jobs in the order that holds at the end of the plan."""
         for lane in roster.lanes.values():
             share = self._weight * self._shares.factor(lane.leaf)
-            for entry in lane.entries:
-                late, submitted_at, job_id = entry.rank
-                entry.turn = (late - share, submitted_at, job_id)
+            if share != lane.share or lane.has_new:
+                _set_turns(lane, share)
         line = roster.line()
         line.sort(key=attrgetter("turn"))
         return line
@@ -95,6 +94,13 @@ class Order:
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
         return _Turn(-key, entry.rank[1], entry.id, place, entry)
+
+
+def _set_turns(lane: Lane, share: int) -> None:
+    for entry in lane.entries:
+        late, submitted_at, job_id = entry.rank
+        entry.turn = (late - share, submitted_at, job_id)
+    lane.share, lane.has_new = share, False
 
 
 def _first_open(entries: list[Entry], place: int, gate: Gate) -> int:

@@ -66,15 +66,17 @@ class Shape:
 
 
 class Lane:
-    """One user's waiting jobs in one queue."""
+    """One user's waiting jobs in one queue; `share` is what their turns were last set with."""
 
-    __slots__ = ("entries", "leaf", "queue", "user")
+    __slots__ = ("entries", "has_new", "leaf", "queue", "share", "user")
 
     def __init__(self, queue: QueuePath, user: UserName, leaf: Branch) -> None:
         self.queue = queue
         self.user = user
         self.leaf = leaf
         self.entries: list[Entry] = []
+        self.share = 0
+        self.has_new = True
 
 
 class Entry:
@@ -138,6 +140,7 @@ class Roster:
         lane = self._lane(job.spec.queue, job.spec.user, shares)
         entry = self.entry(job, lane)
         insort(lane.entries, entry, key=_rank)
+        lane.has_new = True
         self.entries[job.id] = entry
         self._fresh.append(entry)
 
