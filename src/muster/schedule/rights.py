@@ -24,7 +24,6 @@ class Rights:
     """What one waiting job may take from those who run."""
 
     def __init__(self, entry: Entry, standing: Standing) -> None:
-        self._entry = entry
         self._standing = standing
         self._quotas = standing.books.quotas
         self._queue = entry.job.spec.queue

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from muster.model.cluster import Node
+from muster.model.cluster import Node, NodeState
 from muster.model.job import HOLDING, Job, JobState, Preempted
-from muster.model.placement import Placement
+from muster.model.placement import Claim, Placement
 from muster.model.plan import Clear
 from muster.model.queue import PreemptMode
 from muster.model.resources import Resources
@@ -121,10 +121,15 @@ def mode_of(snapshot: Snapshot, job: Job) -> PreemptMode:
 
 
 def _claiming(snapshot: Snapshot) -> list[Job]:
-    """Jobs whose claim has not run out."""
-    now = snapshot.now
+    """Jobs whose claim has not run out, on nodes that are all UP."""
     claiming = [job for job in snapshot.jobs.values() if job.claim is not None]
-    return [job for job in claiming if job.claim is not None and job.claim.until > now]
+    return [job for job in claiming if job.claim is not None and _stands(job.claim, snapshot)]
+
+
+def _stands(claim: Claim, snapshot: Snapshot) -> bool:
+    nodes = (snapshot.nodes.get(placement.node) for placement in claim.placements)
+    is_up = all(node is not None and node.state is NodeState.UP for node in nodes)
+    return is_up and claim.until > snapshot.now
 
 
 def _claims(claiming: list[Job], additions: list[Addition]) -> list[Holder]:
