@@ -4,11 +4,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Pool
+from muster.model.amounts import capacity_of
+from muster.model.cluster import AmountReserved, NodesReserved, Pool
 from muster.model.job import JobSpec
 from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
 from muster.model.policy import Policy
-from muster.model.queue import JobClass, is_within, lineage
+from muster.model.queue import JobClass, Scope, is_within, lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath
 from muster.schedule.accounts import WITHOUT_END, Portion
@@ -16,9 +17,6 @@ from muster.schedule.index import Kind
 
 if TYPE_CHECKING:
     from muster.schedule.books import Holding
-
-END = WITHOUT_END
-"""Greater than any job's id."""
 
 
 def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
@@ -51,7 +49,10 @@ class Calendar:
             if isinstance(each, NodesReserved) and each.for_queue is not None
         )
         self._thresholds = _thresholds(snapshot)
-        self._capacity = {each.pool: _gpu_milli(snapshot, each.pool) for each in self._amounts}
+        self._capacity = {
+            each.pool: capacity_of(Scope(pool=each.pool), snapshot.nodes.values())
+            for each in self._amounts
+        }
         self._outside = {each.name: 0 for each in self._amounts}
 
     def bucket(self, spec: JobSpec) -> int | None:
@@ -103,7 +104,11 @@ class Calendar:
         """Count what outsiders hold already, less those who leave before the window begins."""
         for each in self._amounts:
             ends = ends_by_pool.get(each.pool, ())
-            first = 0 if each.begins_at <= self._now else bisect_right(ends, (each.begins_at, END))
+            first = (
+                0
+                if each.begins_at <= self._now
+                else bisect_right(ends, (each.begins_at, WITHOUT_END))
+            )
             for _, job_id, _ in ends[first:]:
                 holding = holdings[job_id]
                 if not is_within(holding.job.spec.queue, each.for_queue):
@@ -142,11 +147,3 @@ def _thresholds(snapshot: Snapshot) -> list[int]:
     pools = [each.max_time for each in snapshot.pools.values() if each.max_time is not None]
     classes = [each.max_time for each in snapshot.classes.values() if each.max_time is not None]
     return sorted({*begins, *pools, *classes})
-
-
-def _gpu_milli(snapshot: Snapshot, pool: str) -> int:
-    return sum(
-        node.capacity.gpu_milli
-        for node in snapshot.nodes.values()
-        if node.pool == pool and node.state is not NodeState.DOWN
-    )

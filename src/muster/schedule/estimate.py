@@ -83,15 +83,6 @@ IN_LINE = frozenset({NoRoom, Behind, WaitingToResume, BorrowedOut})
 """Reasons for which a job waits until those ahead of it have had their turn."""
 
 
-UNKNOWN: dict[type, NoEstimate] = {
-    HeldBy: NoEstimate.HELD,
-    NoRoom: NoEstimate.UNBOUNDED,
-    Behind: NoEstimate.UNBOUNDED,
-    WaitingToResume: NoEstimate.UNBOUNDED,
-}
-"""What else cannot be foretold; all other reasons hold until somebody changes something."""
-
-
 class Estimates:
     """When jobs that do not just stand in line may start; what was found out is kept for a plan."""
 
@@ -120,10 +111,11 @@ class Estimates:
                 return at
             case DependsOn(never=False):
                 return NoEstimate.DEPENDENCY
-            case BorrowedOut(asked=asked, at_most=at_most) if asked <= at_most:
-                return NoEstimate.UNBOUNDED
+            case HeldBy():
+                return NoEstimate.HELD
             case _:
-                return UNKNOWN.get(type(why), NoEstimate.NEVER)
+                # Who stands in line is answered there; the rest holds until something is changed.
+                return NoEstimate.NEVER
 
     def _end_of_reservation(self, name: str) -> Expected:
         for each in self._standing.snapshot.reservations:

@@ -1,8 +1,8 @@
 """Which kinds of node may serve a need at all, and in which order they are tried."""
 
-from muster.model.cluster import Abilities, Taint
+from muster.model.cluster import Abilities, Node, Taint
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
-from muster.model.job import Spot, Toleration
+from muster.model.job import NODE_LEVEL, Spot, Together, Toleration
 from muster.model.mig import mig_profile
 from muster.model.policy import Policy, Preference
 from muster.model.value import GpuModel
@@ -66,6 +66,15 @@ FILTERS = (
     labels_are_right,
     taints_are_tolerated,
 )
+
+
+def domain_of(node: Node, together: Together | None, levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Where tasks must stay together: one node, one domain of the level required, or anywhere."""
+    if together is None or not together.required:
+        return ()
+    if together.level == NODE_LEVEL or together.level not in levels:
+        return (node.id,)
+    return node.where[: levels.index(together.level) + 1]
 
 
 def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from muster.model.cluster import Node, NodeState
 from muster.model.job import HOLDING, Job, JobState
-from muster.model.placement import Placement
+from muster.model.placement import Claim, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName
@@ -161,7 +161,7 @@ class Memory:
     def _follow_holds(self, changed: set[JobId], new: Snapshot) -> None:
         """What each job holds; claims last, because they are measured by who has to leave."""
         claimants = {self._claimants[each] for each in changed if each in self._claimants} | {
-            each for each in changed if _has_claim(new.jobs.get(each))
+            each for each in changed if _claim_of(new.jobs.get(each)) is not None
         }
         unsettled: dict[NodeId, Room] = {}
         for job_id in (*sorted(changed - claimants), *sorted(claimants)):
@@ -213,9 +213,9 @@ class Memory:
         job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
         if job is None:
             return None
-        if _has_claim(job) and job.claim is not None:
-            left = tuple(each for each in job.claim.victims if holds_room(snapshot.jobs.get(each)))
-            claim = job.claim
+        claim = _claim_of(job)
+        if claim is not None:
+            left = tuple(each for each in claim.victims if holds_room(snapshot.jobs.get(each)))
             return Hold(job, claim.placements, claim.until, victims=left, is_claim=True)
         if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
             return None
@@ -307,8 +307,9 @@ def _place(node: Node | None) -> tuple[str, ...]:
     return () if node is None else (node.pool, *node.where)
 
 
-def _has_claim(job: Job | None) -> bool:
-    return job is not None and job.state is JobState.PENDING and job.claim is not None
+def _claim_of(job: Job | None) -> Claim | None:
+    """The room that is held for a job, which counts only while it waits."""
+    return job.claim if job is not None and job.state is JobState.PENDING else None
 
 
 def holds_room(job: Job | None) -> bool:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
 from muster.model.gpu import WHOLE_GPU_MILLI, Device, GpuAsk, Mig, MigInstance, Slice
-from muster.model.job import NODE_LEVEL, JobSpec, Spot, TaskGroup, gpu_milli
+from muster.model.job import JobSpec, Spot, TaskGroup, gpu_milli
 from muster.model.mig import free_starts
 from muster.model.placement import DeviceShare, Placement
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
-from muster.schedule.fit import is_tolerated
+from muster.schedule.fit import domain_of, is_tolerated
 
 MOST_TASKS = 1 << 20
 
@@ -53,7 +53,8 @@ def in_the_way(
     for _, node in sorted(snapshot.nodes.items()):
         if _is_usable(node, group, spec, snapshot):
             for model in _models(node, group):
-                domain = Domain(node.pool, model, _place(node, group, snapshot))
+                levels = snapshot.pools[node.pool].levels
+                domain = Domain(node.pool, model, domain_of(node, group.together, levels))
                 found = _steps(node, model, group, by_node.get(node.id, []))
                 steps.setdefault(domain, []).extend(found)
     ways = [way for _, each in sorted(steps.items()) if (way := _way(each, group.fewest))]
@@ -113,16 +114,6 @@ def _models(node: Node, group: TaskGroup) -> list[GpuModel]:
         return [GpuModel("")]
     models = {device.model for device in node.devices}
     return sorted(model for model in models if not gpus.models or model in gpus.models)
-
-
-def _place(node: Node, group: TaskGroup, snapshot: Snapshot) -> tuple[str, ...]:
-    together = group.together
-    if together is None or not together.required:
-        return ()
-    levels = snapshot.pools[node.pool].levels
-    if together.level == NODE_LEVEL or together.level not in levels:
-        return (node.id,)
-    return node.where[: levels.index(together.level) + 1]
 
 
 def _steps(node: Node, model: GpuModel, group: TaskGroup, tenants: list[Tenant]) -> Iterator[Step]:

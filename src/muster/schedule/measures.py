@@ -1,12 +1,13 @@
 """What is done beside the decisions: jobs preempted, devices cut anew, elastic jobs grown."""
 
-from muster.model.gpu import Device, MigInstance
+from muster.model.gpu import Device
 from muster.model.plan import Measure, Repartition, Start
 from muster.schedule.decide import Turn
 from muster.schedule.follow import Memory
 from muster.schedule.grow import grown
 from muster.schedule.ledger import Ledger
 from muster.schedule.search import Standing
+from muster.schedule.slices import in_order
 
 
 def measures(memory: Memory, standing: Standing, turn: Turn) -> tuple[Measure, ...]:
@@ -25,7 +26,8 @@ def _repartitions(starts: list[Start], ledger: Ledger) -> list[Repartition]:
             for share in placement.devices:
                 place, device = _device(room.node.devices, share.device)
                 state = room.devices[place]
-                if state is None or state.layout == _sorted(device.mig):
+                layout = None if device.mig is None else in_order(device.mig)
+                if state is None or state.layout == layout:
                     continue
                 found.setdefault(
                     device.id,
@@ -41,9 +43,3 @@ def _repartitions(starts: list[Start], ledger: Ledger) -> list[Repartition]:
 
 def _device(devices: tuple[Device, ...], wanted: str) -> tuple[int, Device]:
     return next((place, each) for place, each in enumerate(devices) if each.id == wanted)
-
-
-def _sorted(layout: tuple[MigInstance, ...] | None) -> tuple[MigInstance, ...] | None:
-    if layout is None:
-        return None
-    return tuple(sorted(layout, key=lambda made: (made.start, made.profile)))

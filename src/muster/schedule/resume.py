@@ -5,6 +5,7 @@ from muster.model.job import HeldBy
 from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
 from muster.model.resources import NOTHING
+from muster.schedule.accounts import Portion
 from muster.schedule.books import portions_of
 from muster.schedule.follow import Hold, Memory
 from muster.schedule.index import Room
@@ -26,13 +27,6 @@ def claim_is_sound(entry: Entry, standing: Standing) -> bool:
     return is_sound
 
 
-def _has_right_neighbours(placement: Placement, entry: Entry, standing: Standing) -> bool:
-    groups = (group for group in entry.job.spec.groups if group.name == placement.group)
-    filters = (standing.neighbours.filter(entry.job.spec, group.where) for group in groups)
-    room = standing.ledger.rooms[placement.node]
-    return all(allows is None or allows(room) for allows in filters)
-
-
 def started_on_claim(
     entry: Entry, hold: Hold, memory: Memory, standing: Standing
 ) -> Start | WaitReason:
@@ -48,7 +42,7 @@ def started_on_claim(
     portions = portions_of(hold.placements, standing.snapshot.nodes, is_suspended=False)
     memory.change(job.id, None)
     standing.calendar.note(job.spec.queue, portions, hold.ends_at, sign=-1)
-    why = _refusal(entry, start, standing)
+    why = _refusal(entry, start, portions, standing)
     if why is not None:
         return why
     standing.calendar.note(job.spec.queue, portions, ends_at)
@@ -72,15 +66,17 @@ def resumed(entry: Entry, memory: Memory, standing: Standing) -> Resume | WaitRe
         if not _is_free(standing.ledger.rooms.get(node_id), placements):
             return WaitingToResume(node=node_id)
     # Asleep it counts with its memory; awake it must be allowed as a whole.
+    portions = portions_of(hold.placements, standing.snapshot.nodes, is_suspended=False)
     memory.change(entry.id, None)
-    why = _refusal(entry, hold, standing)
+    why = _refusal(entry, hold, portions, standing)
     memory.change(entry.id, hold if why is not None else hold._replace(is_suspended=False))
     return why or Resume(job=entry.id, attempt=entry.job.attempt)
 
 
-def _refusal(entry: Entry, hold: Hold, standing: Standing) -> WaitReason | None:
+def _refusal(
+    entry: Entry, hold: Hold, portions: tuple[Portion, ...], standing: Standing
+) -> WaitReason | None:
     spec, quotas = entry.job.spec, standing.books.quotas
-    portions = portions_of(hold.placements, standing.snapshot.nodes, is_suspended=False)
     total = sum((portion.amount for portion in portions), NOTHING)
     for placement in hold.placements:
         kind = standing.ledger.rooms[placement.node].kind
@@ -106,6 +102,13 @@ def _is_sound(placement: Placement, entry: Entry, standing: Standing) -> bool:
     if standing.calendar.closed(room.kind, entry.job.spec, entry.job_class) is not None:
         return False
     return _has_right_neighbours(placement, entry, standing)
+
+
+def _has_right_neighbours(placement: Placement, entry: Entry, standing: Standing) -> bool:
+    groups = (group for group in entry.job.spec.groups if group.name == placement.group)
+    filters = (standing.neighbours.filter(entry.job.spec, group.where) for group in groups)
+    room = standing.ledger.rooms[placement.node]
+    return all(allows is None or allows(room) for allows in filters)
 
 
 def _taken(state: DeviceState, share: DeviceShare) -> DeviceState | None:

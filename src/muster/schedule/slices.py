@@ -62,7 +62,7 @@ def resting(device: Device) -> DeviceState:
         model=device.model,
         memory_mib=device.memory_mib,
         left_mib=device.memory_mib,
-        layout=None if device.mig is None else _sorted(device.mig),
+        layout=None if device.mig is None else in_order(device.mig),
     )
 
 
@@ -154,7 +154,7 @@ def _with_survivors(
     for made in idle:
         if is_legal(model, (*kept, made)):
             kept = (*kept, made)
-    return _sorted(kept)
+    return in_order(kept)
 
 
 def _can_become_uncut(state: DeviceState, *, may_cut: bool) -> bool:
@@ -188,12 +188,13 @@ def _mig_taken(
         state,
         use=Use.MIG,
         left_milli=state.left_milli - mig_milli(state.model, made.profile),
-        layout=_sorted({*(layout or ()), made}),
-        taken=_sorted((*state.taken, made)),
+        layout=in_order({*(layout or ()), made}),
+        taken=in_order((*state.taken, made)),
     )
 
 
-def _sorted(instances: Iterable[MigInstance]) -> tuple[MigInstance, ...]:
+def in_order(instances: Iterable[MigInstance]) -> tuple[MigInstance, ...]:
+    """A layout in the one order in which layouts are compared."""
     return tuple(sorted(instances, key=lambda made: (made.start, made.profile)))
 
 

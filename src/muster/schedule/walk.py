@@ -7,9 +7,9 @@ that would be lost. How many tasks then fit is counted by domain, and only where
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from muster.model.job import NODE_LEVEL, TaskGroup
 from muster.model.value import JobId, NodeId
 from muster.schedule.books import Holding
+from muster.schedule.fit import domain_of
 from muster.schedule.index import Room
 from muster.schedule.ledger import by_node
 from muster.schedule.needs import Option, Tier
@@ -89,12 +89,18 @@ class Walk:
         before = self._fits.get(room.node.id, 0)
         if fit <= before or room.promise is not None:
             return None
-        domain = _domain(self._search.group, room)
+        domain = self._domain(room)
         if not before:
             self._nodes.setdefault(domain, []).append(room.node.id)
         self._fits[room.node.id] = fit
         self._by_domain[domain] = self._by_domain.get(domain, 0) + fit - before
         return domain
+
+    def _domain(self, room: Room) -> Domain:
+        group = self._search.group
+        if group.count == 1:
+            return (room.node.id,)
+        return domain_of(room.node, group.together, room.kind.pool.levels)
 
     def _clearance(self, last: Holding, domain: Domain) -> Clearance:
         """Of the nodes in the domain, those that hold the most tasks, until all have a place."""
@@ -107,16 +113,3 @@ class Walk:
                 missing -= tasks[node_id]
                 leaving |= self._gone.get(node_id, {})
         return Clearance(last, tasks, leaving)
-
-
-def _domain(group: TaskGroup, room: Room) -> Domain:
-    """Where tasks must stay together: one node, one domain of the level required, or all."""
-    together = group.together
-    if group.count == 1:
-        return (room.node.id,)
-    if together is None or not together.required:
-        return ()
-    levels = room.kind.pool.levels
-    if together.level == NODE_LEVEL or together.level not in levels:
-        return (room.node.id,)
-    return room.node.where[: levels.index(together.level) + 1]
