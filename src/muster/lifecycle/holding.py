@@ -16,6 +16,8 @@ from muster.model.event import (
     JobResumed,
     JobStarted,
     JobSuspended,
+    JobUpdated,
+    RequeueAsked,
 )
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Allocation
@@ -40,7 +42,9 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
             if allocation is None or allocation.attempt != event.attempt:
                 return allocation
             return _changed(allocation, event)
-        case JobHeld() | JobReleased() | JobClaimed() | ClaimDropped() | CancelAsked():
+        case JobHeld() | JobReleased() | JobClaimed() | ClaimDropped():
+            return allocation
+        case CancelAsked() | RequeueAsked() | JobUpdated():
             return allocation
         case JobSuspended() | JobResumed() | JobPreempted() | JobEnded() | JobRequeued():
             return allocation

@@ -11,6 +11,7 @@ from muster.model.job import (
     NodeFailed,
     OutOfMemory,
     Preempted,
+    Requeued,
     RetryPolicy,
     Signaled,
     TimedOut,
@@ -47,6 +48,8 @@ def after_end(job: Job, end: EndReason) -> Retry | Over:
             return _after_lost_node(job)
         case Preempted(mode=mode):
             return _after_preemption(job, mode)
+        case Requeued():
+            return Retry(pause=Duration(0), used_up=False)
         case TimedOut() | DeadlinePassed():
             return Over(state=JobState.FAILED)
         case Cancelled():

@@ -29,6 +29,8 @@ from muster.model.event import (
     JobStarted,
     JobSubmitted,
     JobSuspended,
+    JobUpdated,
+    RequeueAsked,
 )
 from muster.model.job import (
     FINAL,
@@ -40,6 +42,7 @@ from muster.model.job import (
     Job,
     JobState,
     Preempted,
+    Requeued,
     TimedOut,
 )
 from muster.model.queue import PreemptMode
@@ -67,7 +70,7 @@ NEXT: Mapping[JobState, frozenset[JobState]] = {
 UNSTARTED = frozenset({JobState.HELD, JobState.PENDING})
 """States between attempts: nothing is held, nothing can be reported."""
 
-Asked = JobHeld | JobReleased | CancelAsked
+Asked = JobHeld | JobReleased | CancelAsked | RequeueAsked | JobUpdated
 Planned = JobClaimed | ClaimDropped | JobPlaced
 Told = JobResized | JobResumed | JobPreempted
 Reported = JobStarted | JobCheckpointed | JobSuspended | JobEnded | JobRequeued
@@ -99,7 +102,7 @@ def _after(job: Job, event: JobEvent) -> Job:
     if event.job != job.id:
         raise _impossible(job, event)
     match event:
-        case JobHeld() | JobReleased() | CancelAsked():
+        case JobHeld() | JobReleased() | CancelAsked() | RequeueAsked() | JobUpdated():
             return _asked(job, event)
         case JobClaimed() | ClaimDropped() | JobPlaced():
             return _planned(job, event)
@@ -136,6 +139,10 @@ def _asked(job: Job, event: Asked) -> Job:
             return replace(job, why=None)
         case CancelAsked(by=by), _:
             return _cancelled(job, Cancelled(by=by))
+        case RequeueAsked(by=by), JobState.STARTING | JobState.RUNNING | JobState.SUSPENDED:
+            return replace(job, state=JobState.STOPPING, why=Requeued(by=by))
+        case JobUpdated(spec=spec), state if state not in FINAL:
+            return replace(job, spec=spec)
         case _:
             return job
 
@@ -190,7 +197,7 @@ def _reported(job: Job, event: Reported) -> Job:
             return _suspended(job)
         case JobEnded(at=at, why=why):
             return _ended(job, _true_end(job, why), at)
-        case JobRequeued(at=at) if isinstance(job.why, Preempted | Cancelled):
+        case JobRequeued(at=at) if isinstance(job.why, Preempted | Requeued | Cancelled):
             return _ended(job, job.why, at)
         case JobRequeued():
             return replace(job, state=JobState.PENDING, why=None)
@@ -219,9 +226,9 @@ def _true_end(job: Job, reported: EndReason) -> EndReason:
     match job.why, reported:
         case _, Exited(code=0):
             return reported
-        case Preempted(), TimedOut() | DeadlinePassed() | Cancelled():
+        case Preempted() | Requeued(), TimedOut() | DeadlinePassed() | Cancelled():
             return reported
-        case (Preempted() | Cancelled()) as why, _:
+        case (Preempted() | Requeued() | Cancelled()) as why, _:
             return why
         case _:
             return reported

@@ -77,7 +77,10 @@ class Taint(Value, gc=False):
 
 
 class Node(Value):
-    """One machine. `where` gives its place, one name for each of its pool's levels."""
+    """One machine. `where` gives its place, one name for each of its pool's levels.
+
+    reason: why it is not UP, for people. pretend: it was declared to try things out.
+    """
 
     id: NodeId
     cluster: ClusterName
@@ -89,6 +92,8 @@ class Node(Value):
     where: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     taints: tuple[Taint, ...] = ()
+    reason: str = ""
+    pretend: bool = False
 
     @property
     def capacity(self) -> Resources:

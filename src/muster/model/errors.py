@@ -4,6 +4,12 @@ MusterError
 ├── RefusedError          the user: change the request
 ├── StaleSnapshotError    nobody: look again and try again
 ├── BackendDownError      nobody yet: wait until the cluster answers
+├── StoreError            the administrator: nothing was written, and nothing is lost
+│   ├── StoreFullError        make room on the disk
+│   ├── StoreLockedError      another program holds the database
+│   └── StoreDownError        the database does not answer
+├── ForbiddenError        the user: ask somebody who may
+├── UnknownError          the user: name something that exists
 └── OurBugError           the developers
     ├── BadPlanError          the planner broke a hard rule
     └── ImpossibleMoveError   an event came that cannot happen where the job stands
@@ -43,6 +49,39 @@ class BackendDownError(MusterError):
         super().__init__(f"cluster {cluster} does not answer ({text}); wait, it is tried again")
         self.cluster = cluster
         self.text = text
+
+
+class StoreError(MusterError):
+    """Nothing was written. What was acknowledged before is safe; the change is tried or asked again."""
+
+
+class StoreFullError(StoreError):
+    """There is no room to write."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"no room to write {where}; make room on that disk, then try again")
+
+
+class StoreLockedError(StoreError):
+    """Another program keeps the database locked."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"{where} is locked by another program; end that, then try again")
+
+
+class StoreDownError(StoreError):
+    """The database does not answer."""
+
+    def __init__(self, where: str, text: str) -> None:
+        super().__init__(f"{where} does not answer ({text}); it is tried again")
+
+
+class ForbiddenError(MusterError):
+    """The user may not do this; the message says who may."""
+
+
+class UnknownError(MusterError):
+    """What is named does not exist, or the user may not know of it."""
 
 
 class OurBugError(MusterError):

@@ -1,9 +1,11 @@
 """Facts that happened, in the past tense."""
 
-from muster.model.cluster import Node, NodeState, Reservation
+from muster.model.cluster import Cluster, Node, NodeState
+from muster.model.history import Used
 from muster.model.job import EndReason, JobSpec
 from muster.model.placement import Claim, Placement
-from muster.model.queue import PreemptMode, Queue
+from muster.model.queue import PreemptMode
+from muster.model.site import Site
 from muster.model.value import (
     ClusterName,
     Duration,
@@ -126,13 +128,31 @@ class CancelAsked(Value, tag="cancel_asked"):
     by: UserName
 
 
+class RequeueAsked(Value, tag="requeue_asked"):
+    """Somebody wants the attempt to end and the job to wait for another."""
+
+    at: Instant
+    job: JobId
+    by: UserName
+
+
+class JobUpdated(Value, tag="job_updated"):
+    """Somebody changed what the job asks for."""
+
+    at: Instant
+    job: JobId
+    spec: JobSpec
+    by: UserName
+
+
 class JobEnded(Value, tag="job_ended"):
-    """The attempt is over, for this reason."""
+    """The attempt is over, for this reason, after using so much."""
 
     at: Instant
     job: JobId
     attempt: int
     why: EndReason
+    used: Used | None = None
 
 
 class JobRequeued(Value, tag="job_requeued"):
@@ -150,29 +170,36 @@ class NodeSeen(Value, tag="node_seen"):
     node: Node
 
 
+class NodeGone(Value, tag="node_gone"):
+    """A node does not exist any more."""
+
+    at: Instant
+    node: NodeId
+
+
 class NodeChanged(Value, tag="node_changed"):
-    """A node took another state, and why."""
+    """Somebody gave a node another state, and said why."""
 
     at: Instant
     node: NodeId
     state: NodeState
+    by: UserName
     reason: str = ""
 
 
-class QueueChanged(Value, tag="queue_changed"):
-    """A queue was made or edited."""
+class SiteChanged(Value, tag="site_changed"):
+    """The administrators' rules were changed; `site` is all of them."""
 
     at: Instant
-    queue: Queue
+    site: Site
     by: UserName
 
 
-class ReservationMade(Value, tag="reservation_made"):
-    """Capacity was promised for a time."""
+class ClusterSeen(Value, tag="cluster_seen"):
+    """A backend says what its cluster is and can do, or that it does not answer."""
 
     at: Instant
-    reservation: Reservation
-    by: UserName
+    cluster: Cluster
 
 
 JobEvent = (
@@ -188,9 +215,11 @@ JobEvent = (
     | JobResumed
     | JobPreempted
     | CancelAsked
+    | RequeueAsked
+    | JobUpdated
     | JobEnded
     | JobRequeued
 )
 """What can happen to a job that exists."""
 
-Event = JobSubmitted | JobEvent | NodeSeen | NodeChanged | QueueChanged | ReservationMade
+Event = JobSubmitted | JobEvent | NodeSeen | NodeGone | NodeChanged | ClusterSeen | SiteChanged

@@ -59,7 +59,10 @@ class MigInstance(Value, gc=False):
 
 
 class Device(Value):
-    """One physical GPU. `mig` is None while MIG mode is off, else the instances that exist now."""
+    """One physical GPU. `mig` is None while MIG mode is off, else the instances that exist now.
+
+    reason: why it is not healthy, for people.
+    """
 
     id: DeviceId
     index: int
@@ -67,6 +70,7 @@ class Device(Value):
     memory_mib: int
     healthy: bool = True
     mig: tuple[MigInstance, ...] | None = None
+    reason: str = ""
 
 
 class GpuAsk(Value, cache_hash=True):

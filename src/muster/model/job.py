@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, Mig, MpsShare, TimeShare
+from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.mig import mig_milli
 from muster.model.placement import Claim
 from muster.model.queue import PreemptMode
@@ -180,16 +181,6 @@ class Spot(StrEnum):
     ONLY = "only"
 
 
-class Launch(Value):
-    """What to run; the backends read this, the planner never does."""
-
-    argv: tuple[str, ...] = ()
-    script: str | None = None
-    image: str | None = None
-    env: Mapping[str, str] = {}
-    workdir: str | None = None
-
-
 class RetryPolicy(Value, gc=False):
     """How a job is tried again: after a pause of `base`, then `factor` times longer, up to `cap`.
 
@@ -230,7 +221,7 @@ class JobSpec(Value):
     max_attempts: int = 1
     retry: RetryPolicy = RetryPolicy()
     labels: Mapping[str, str] = {}
-    launch: Launch = Launch()
+    launch: Launch = NO_LAUNCH
 
 
 class JobState(StrEnum):
@@ -299,6 +290,12 @@ class Cancelled(Value, tag="cancelled", gc=False):
     by: UserName
 
 
+class Requeued(Value, tag="requeued", gc=False):
+    """Somebody sent the job back to wait for another attempt."""
+
+    by: UserName
+
+
 class LaunchFailed(Value, tag="launch_failed", gc=False):
     """The backend could not start the job."""
 
@@ -319,6 +316,7 @@ EndReason = (
     | NodeFailed
     | Preempted
     | Cancelled
+    | Requeued
     | LaunchFailed
     | DeadlinePassed
 )

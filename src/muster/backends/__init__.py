@@ -1,0 +1,1 @@
+"""Where jobs run: one folder for each kind of cluster."""

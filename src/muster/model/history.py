@@ -1,0 +1,49 @@
+"""What is kept of what is over: attempts, ended jobs, and who changed what."""
+
+from muster.model.job import EndReason, Job
+from muster.model.resources import Resources
+from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName, UserName, Value
+
+
+class Used(Value, gc=False):
+    """What an attempt's processes really used, as far as the backend could see."""
+
+    cpu_ms: int = 0
+    max_memory_mib: int = 0
+
+
+class Attempt(Value):
+    """One attempt of a job that is over. lost_gpu_ms counts what the next one must do again."""
+
+    job: JobId
+    number: int
+    cluster: ClusterName
+    pools: tuple[PoolName, ...]
+    nodes: tuple[NodeId, ...]
+    amount: Resources
+    placed_at: Instant
+    started_at: Instant | None
+    ended_at: Instant
+    why: EndReason | None
+    checkpointed_at: Instant | None = None
+    lost_gpu_ms: int = 0
+    used: Used | None = None
+
+
+class Ended(Value):
+    """A job that is over; it started when its last attempt did, or never."""
+
+    job: Job
+    started_at: Instant | None
+    ended_at: Instant
+
+
+class AuditEntry(Value):
+    """Who asked for a change of state, through which door, and what it was about."""
+
+    at: Instant
+    user: UserName
+    door: str
+    action: str
+    subject: str
+    detail: str = ""

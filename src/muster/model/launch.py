@@ -1,0 +1,65 @@
+"""What to run: the backends read this, the planner never does."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from muster.model.value import Duration, Value
+
+
+class Runs(StrEnum):
+    """Where the command is run: once for every task, or once, beside the first task."""
+
+    EVERY_TASK = "every_task"
+    FIRST_TASK = "first_task"
+
+
+class Warn(Value, gc=False):
+    """This signal is sent so long before the time limit, and first of all when it must make room.
+
+    shell_only: only the job's first process gets it, not what that started.
+    """
+
+    signal: int
+    lead: Duration
+    shell_only: bool = False
+
+
+class Checkpointing(Value, gc=False):
+    """Where the job writes its checkpoints (a file, folder or pattern), and what makes it write."""
+
+    path: str
+    signal: int | None = None
+
+
+class Terminal(Value, gc=False):
+    """Somebody sits at the job: its first task gets a terminal of this size."""
+
+    rows: int = 24
+    columns: int = 80
+
+
+class Launch(Value):
+    """A command or a script, and everything its processes find around them.
+
+    argv: the command, or the arguments of the script when there is one.
+    stdin, stdout, stderr may hold Slurm's patterns (`%j %A %a %x %N %u %t`); stderr of None goes
+    where stdout goes; append keeps what earlier attempts wrote.
+    """
+
+    argv: tuple[str, ...] = ()
+    script: str | None = None
+    image: str | None = None
+    env: Mapping[str, str] = {}
+    workdir: str | None = None
+    runs: Runs = Runs.EVERY_TASK
+    stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    append: bool = False
+    umask: int | None = None
+    warn: Warn | None = None
+    checkpoint: Checkpointing | None = None
+    terminal: Terminal | None = None
+
+
+NO_LAUNCH = Launch()

@@ -1,0 +1,78 @@
+"""What the administrators decide, as one value: who shares what with whom, and by which rules."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from muster.model.cluster import Pool, Reservation
+from muster.model.policy import Policy
+from muster.model.queue import JobClass, Queue
+from muster.model.value import (
+    DAY,
+    ClassName,
+    Duration,
+    Instant,
+    PoolName,
+    QueuePath,
+    UserName,
+    Value,
+)
+
+
+class Role(StrEnum):
+    """What somebody may do, each role all that those before it may."""
+
+    VIEWER = "viewer"
+    USER = "user"
+    QUEUE_ADMIN = "queue_admin"
+    ADMIN = "admin"
+
+
+class Grant(Value, gc=False):
+    """A role in one queue and those below it; everywhere when no queue is named."""
+
+    role: Role
+    queue: QueuePath | None = None
+
+
+class User(Value):
+    """Somebody known by name."""
+
+    name: UserName
+    grants: tuple[Grant, ...] = ()
+    default_queue: QueuePath | None = None
+
+
+class Token(Value):
+    """A key that somebody can use from elsewhere. Only its hash is kept.
+
+    It can do what its user can, and no more than `role` in `queue` and below.
+    """
+
+    id: str
+    user: UserName
+    hashed: str
+    role: Role = Role.USER
+    queue: QueuePath | None = None
+    made_at: Instant
+    expires_at: Instant
+    revoked: bool = False
+
+
+class Site(Value):
+    """One installation's rules: what `muster apply -f cluster.yaml` changes.
+
+    everyone: what a user of this machine may do who is not listed under `users`.
+    keep_history: ended jobs and their events are forgotten after this time; None keeps them.
+    images_on_host: where no container tool is found, run the command without its image.
+    """
+
+    queues: Mapping[QueuePath, Queue] = {}
+    classes: Mapping[ClassName, JobClass] = {}
+    pools: Mapping[PoolName, Pool] = {}
+    users: Mapping[UserName, User] = {}
+    everyone: Role = Role.USER
+    default_queue: QueuePath = QueuePath("default")
+    policy: Policy = Policy()
+    reservations: tuple[Reservation, ...] = ()
+    keep_history: Duration | None = Duration(400 * DAY)
+    images_on_host: bool = False

@@ -1,0 +1,181 @@
+"""The port: what a store keeps, and the three small faces that its users see.
+
+The store does not decide anything. `controller.record` works out what events make of the world;
+a store writes the events and the values they led to in one transaction, and gives them back.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+from muster.model.cluster import Cluster, Node
+from muster.model.event import Event
+from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.job import Job, JobState
+from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.site import Site, Token
+from muster.model.snapshot import Finished, UsedLately, UsualAsk
+from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value
+
+
+class LaunchOf(Value):
+    """What a job runs. The parts of an array share the launch that is kept for the first."""
+
+    job: JobId
+    launch: Launch
+
+
+class Batch(Value):
+    """What one transaction writes: facts, and every value that they changed.
+
+    version: the store's version afterwards; one higher than before.
+    jobs: as they are now, none of them ended. ended: leave the live jobs and enter the history.
+    freed: jobs whose allocation is over. gone: nodes that do not exist any more.
+    usual: all of them, when any changed.
+    """
+
+    version: int
+    next_job: JobId
+    events: tuple[Event, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    freed: tuple[JobId, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    launches: tuple[LaunchOf, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    gone: tuple[NodeId, ...] = ()
+    site: Site | None = None
+    used: tuple[UsedLately, ...] = ()
+    usual: tuple[UsualAsk, ...] = ()
+    tokens: tuple[Token, ...] = ()
+    audit: tuple[AuditEntry, ...] = ()
+
+
+class State(Value):
+    """Everything that is live, as a process finds it when it starts."""
+
+    version: int = 0
+    next_job: JobId = JobId(1)
+    jobs: tuple[Job, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    site: Site | None = None
+    used: tuple[UsedLately, ...] = ()
+    usual: tuple[UsualAsk, ...] = ()
+    tokens: tuple[Token, ...] = ()
+
+
+class Store(Protocol):
+    """The live side. All of it is called from one thread, but for `launch`, which any may call."""
+
+    def load(self) -> State:
+        """Everything live."""
+        ...
+
+    def append(self, batch: Batch) -> None:
+        """Write the batch whole, durably, or raise and write nothing.
+
+        StaleSnapshotError: the store is not at `batch.version - 1`: somebody else wrote.
+        StoreFullError, StoreLockedError, StoreDownError: nothing was written; try again later.
+        """
+        ...
+
+    def since(self, version: int) -> tuple[Batch, ...]:
+        """What others wrote after this version, in order; values may be newer than their batch.
+
+        One batch may stand for several, as long as its version is the last of theirs. Launches,
+        attempts and audit entries are left out: they are read when they are asked for.
+        """
+        ...
+
+    def launch(self, job: JobId) -> Launch | None:
+        """What was kept for this job by `LaunchOf`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class EndedBy(StrEnum):
+    """In which order ended jobs are listed; the newest first in both."""
+
+    ID = "id"
+    END = "end"
+
+
+class HistoryQuery(Value):
+    """Which ended jobs. Everything that is given must hold; a queue stands for those below it too.
+
+    after: the `next` of the page before.
+    """
+
+    jobs: tuple[JobId, ...] = ()
+    arrays: tuple[JobId, ...] = ()
+    users: tuple[UserName, ...] = ()
+    queues: tuple[QueuePath, ...] = ()
+    nodes: tuple[NodeId, ...] = ()
+    states: tuple[JobState, ...] = ()
+    name: str | None = None
+    ended_from: Instant | None = None
+    ended_to: Instant | None = None
+    order: EndedBy = EndedBy.END
+    limit: int = 100
+    after: str | None = None
+
+
+class EndedPage(Value):
+    """Some ended jobs, and where the next page begins, if there is one."""
+
+    jobs: tuple[Ended, ...]
+    next: str | None = None
+
+
+class Stored(Value):
+    """An event and its place in the log, counted from 1 without gaps."""
+
+    number: int
+    event: Event
+
+
+class EventQuery(Value):
+    """Events of the log after a place, oldest first; of one job, if told."""
+
+    after: int = 0
+    job: JobId | None = None
+    limit: int = 1_000
+
+
+class History(Protocol):
+    """The past. Any thread may call, and no call holds up the live side."""
+
+    def ended(self, query: HistoryQuery) -> EndedPage: ...
+
+    def finished(self, jobs: tuple[JobId, ...]) -> dict[JobId, Finished]:
+        """How these jobs came out, as far as they are known and over."""
+        ...
+
+    def attempts(self, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
+        """The attempts of these jobs that are over, by job and number."""
+        ...
+
+    def events(self, query: EventQuery) -> tuple[Stored, ...]: ...
+
+    def audit(self, *, before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
+        """Who changed what, newest first."""
+        ...
+
+    def forget(self, before: Instant, *, limit: int) -> int:
+        """Drop at most `limit` jobs that ended before, with all that is kept of them; how many."""
+        ...
+
+
+class Leadership(Protocol):
+    """Which process leads. On one machine the first one does; with PostgreSQL there is a lock."""
+
+    def lead(self) -> bool:
+        """Am I the leader? Takes the lead when it is free. Quick; called about once a second."""
+        ...
+
+    def step_down(self) -> None: ...
