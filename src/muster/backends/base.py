@@ -5,6 +5,7 @@ sent again, and sent twice it happens once.
 """
 
 from collections.abc import Callable, Mapping
+from socket import socket
 from typing import Protocol
 
 from muster.model.cluster import Cluster, Node
@@ -79,7 +80,7 @@ class Limit(Value, gc=False):
 
 
 class Cut(Value):
-    """Cut a device into these MIG instances (None: MIG mode off) before the next Run that needs it."""
+    """Cut a device into these MIG instances (None: MIG mode off), before the Run that needs it."""
 
     node: NodeId
     device: DeviceId
@@ -94,6 +95,27 @@ class Forget(Value, gc=False):
 
 
 Action = Run | Stop | Suspend | Continue | Signal | Limit | Cut | Forget
+
+
+class OutputAsked(Value):
+    """A part of what a job wrote: of one task, from `offset` on (below zero: from the end)."""
+
+    job: Job
+    launch: Launch
+    attempt: int
+    nodes: tuple[NodeId, ...]
+    stderr: bool = False
+    task: int = 0
+    offset: int = 0
+    limit: int = 65_536
+
+
+class Output(Value):
+    """The part, and where the next one begins. `where` is the file, if there is one."""
+
+    content: bytes
+    next: int
+    where: str | None = None
 
 
 class Backend(Protocol):
@@ -115,6 +137,14 @@ class Backend(Protocol):
 
         What is not committed after this is told again by the next backend that adopts.
         """
+        ...
+
+    def output(self, asked: OutputAsked) -> Output:
+        """What the job wrote; UnknownError when there is nothing to read. Any thread may call."""
+        ...
+
+    def attach(self, job: JobId, attempt: int) -> socket:
+        """A connected stream to the job's terminal; UnknownError when it has none."""
         ...
 
     def close(self) -> None:

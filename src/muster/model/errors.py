@@ -52,7 +52,7 @@ class BackendDownError(MusterError):
 
 
 class StoreError(MusterError):
-    """Nothing was written. What was acknowledged before is safe; the change is tried or asked again."""
+    """Nothing was written, and what was acknowledged before is safe."""
 
 
 class StoreFullError(StoreError):

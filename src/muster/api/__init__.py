@@ -1,0 +1,1 @@
+"""The documents of the REST API: what its server and its clients both speak."""

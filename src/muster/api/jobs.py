@@ -1,0 +1,235 @@
+"""Documents about jobs. Instants are RFC 3339 text, durations whole seconds, unless said.
+
+What people write may be loose (`"16G"`, `"2h"`); what the server writes is always exact.
+"""
+
+from collections.abc import Mapping
+
+from muster.model.value import Value
+
+
+class GroupDocument(Value):
+    """Identical tasks. What one task needs, and where it may land.
+
+    memory: MiB, or text with a unit (`16G`).
+    slice: `mig:1g.5gb`, `mps:25%`, `mps:25%:8G`, `time:4`.
+    require: node labels that must be so. together: a topology level; `rack?` would rather.
+    """
+
+    name: str = "main"
+    tasks: int = 1
+    min_tasks: int | None = None
+    cpus: float = 1
+    memory: int | str = 0
+    gpus: int = 0
+    gpu_models: tuple[str, ...] = ()
+    gpu_memory: int | str = 0
+    slice: str | None = None
+    together: str | None = None
+    require: Mapping[str, str] = {}
+    nodes: tuple[str, ...] = ()
+    not_nodes: tuple[str, ...] = ()
+    tolerate: tuple[str, ...] = ()
+    exclusive: bool = False
+    max_per_node: int | None = None
+
+
+class SubmitDocument(Value):
+    """A request to run something. `command` or `script`; the rest has sensible defaults.
+
+    time: seconds, or text (`90m`, `2h`, `1-12:00:00`). begin, deadline: RFC 3339, or `now+2h`.
+    after: `afterok:17`, `afterany:17`, `after:17+5m`, `afternotok:17`, `singleton`.
+    array: `0-9`, `1,3,5-9:2`, with `%4` for at most four at once.
+    warn: `USR1@60`: that signal so many seconds before the time limit.
+    """
+
+    groups: tuple[GroupDocument, ...] = (GroupDocument(),)
+    name: str = ""
+    queue: str = ""
+    job_class: str = ""
+    command: tuple[str, ...] = ()
+    script: str | None = None
+    image: str | None = None
+    env: Mapping[str, str] = {}
+    workdir: str | None = None
+    every_task: bool = True
+    stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    append: bool = False
+    umask: int | None = None
+    time: int | str | None = None
+    begin: str | None = None
+    deadline: str | None = None
+    after: tuple[str, ...] = ()
+    array: str | None = None
+    pools: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    spot: str = "never"
+    priority: int = 0
+    preemptible: bool = True
+    preempt_mode: str | None = None
+    attempts: int = 1
+    requeue: bool = True
+    restart_cost: int | str = 0
+    labels: Mapping[str, str] = {}
+    held: bool = False
+    warn: str | None = None
+    checkpoint: str | None = None
+    checkpoint_signal: str | None = None
+    terminal: tuple[int, int] | None = None
+
+
+class SubmittedDocument(Value):
+    """The ids given, in order; more than one for an array. Cautions are for the user to read."""
+
+    id: int
+    ids: tuple[int, ...]
+    cautions: tuple[str, ...] = ()
+
+
+class ReasonDocument(Value):
+    """Why a job is where it is: `kind` for programs (`no_room`, `exited`), `text` for people."""
+
+    kind: str
+    text: str
+
+
+class ShareDocument(Value):
+    """A GPU or a part of one. enforced: `hardware`, `driver` or `none`."""
+
+    device: str
+    slice: str | None
+    enforced: str
+
+
+class TaskDocument(Value):
+    """Where one task is."""
+
+    group: str
+    index: int
+    node: str
+    pool: str
+    cpus: float
+    memory_mib: int
+    gpus: float
+    devices: tuple[ShareDocument, ...] = ()
+
+
+class AttemptDocument(Value):
+    """An attempt that is over."""
+
+    number: int
+    nodes: tuple[str, ...]
+    started_at: str | None
+    ended_at: str
+    reason: ReasonDocument | None
+    gpu_seconds: float
+    lost_gpu_seconds: float
+    checkpointed_at: str | None = None
+    cpu_seconds: float | None = None
+    max_memory_mib: int | None = None
+
+
+class JobDocument(Value):
+    """A job, live or over.
+
+    expected_start: when it should start, if it waits and that can be said.
+    exit_code, signal: how its last attempt ended, if it ended by itself.
+    gpu_seconds: what all its attempts have held so far.
+    tasks, attempts, launch: only where one job was asked for; launch only for its owner.
+    """
+
+    id: int
+    name: str
+    user: str
+    queue: str
+    job_class: str
+    state: str
+    reason: ReasonDocument | None
+    submitted_at: str
+    started_at: str | None = None
+    ended_at: str | None = None
+    expected_start: str | None = None
+    time_limit: int | None = None
+    attempt: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+    task_count: int = 1
+    cpus: float = 0
+    memory_mib: int = 0
+    gpus: float = 0
+    nodes: tuple[str, ...] = ()
+    cluster: str | None = None
+    pretend: bool = False
+    priority: int = 0
+    array: int | None = None
+    array_index: int | None = None
+    labels: Mapping[str, str] = {}
+    checkpointed_at: str | None = None
+    gpu_seconds: float = 0
+    lost_gpu_seconds: float = 0
+    tasks: tuple[TaskDocument, ...] = ()
+    attempts: tuple[AttemptDocument, ...] = ()
+    launch: "LaunchDocument | None" = None
+
+
+class LaunchDocument(Value):
+    """What the job runs, for its owner and administrators only."""
+
+    command: tuple[str, ...]
+    script: str | None
+    image: str | None
+    env: Mapping[str, str]
+    workdir: str | None
+    stdout: str | None
+    stderr: str | None
+
+
+class JobPage(Value):
+    """Some jobs, and where the next page begins, if there is one."""
+
+    jobs: tuple[JobDocument, ...]
+    next: str | None = None
+
+
+class UpdateDocument(Value):
+    """What to change about a job; what is not given stays. Of a running job only time and labels."""
+
+    name: str | None = None
+    queue: str | None = None
+    job_class: str | None = None
+    priority: int | None = None
+    time: int | str | None = None
+    begin: str | None = None
+    deadline: str | None = None
+    pools: tuple[str, ...] | None = None
+    labels: Mapping[str, str] | None = None
+
+
+class ManyDocument(Value):
+    """What became of each job that a request named: done, or why not."""
+
+    done: tuple[int, ...] = ()
+    failed: Mapping[str, str] = {}
+
+
+class AlternativeDocument(Value):
+    """What would help."""
+
+    text: str
+    starts_now: bool
+    expected_start: str | None
+
+
+class ExplanationDocument(Value):
+    """Why a job waits or where it goes, who is in its way, and what would help."""
+
+    job: int
+    state: str
+    kind: str
+    text: str
+    blockers: tuple[int, ...]
+    expected_start: str | None
+    no_estimate: str | None
+    alternatives: tuple[AlternativeDocument, ...]

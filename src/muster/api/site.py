@@ -1,0 +1,210 @@
+"""Documents about machines, queues, people and the installation itself."""
+
+from collections.abc import Mapping
+
+from muster.model.value import Value
+
+
+class DeviceDocument(Value):
+    """A GPU. used_milli counts thousandths of it that are held; jobs are those that hold them."""
+
+    id: str
+    index: int
+    model: str
+    memory_mib: int
+    healthy: bool
+    reason: str
+    mig: tuple[str, ...] | None
+    used_milli: int
+    jobs: tuple[int, ...]
+
+
+class NodeDocument(Value):
+    """A machine, what it has and what is held."""
+
+    id: str
+    cluster: str
+    pool: str
+    state: str
+    reason: str
+    pretend: bool
+    cpus: float
+    cpus_used: float
+    memory_mib: int
+    memory_used_mib: int
+    gpus: int
+    gpus_used: float
+    gpu_models: tuple[str, ...]
+    labels: Mapping[str, str]
+    jobs: tuple[int, ...]
+    devices: tuple[DeviceDocument, ...]
+
+
+class QuotaDocument(Value):
+    """One line of a queue's quota, as numbers of its own unit (GPUs, CPUs, MiB, instances)."""
+
+    scope: str
+    unit: str
+    used: float
+    guaranteed: float
+    limit: float | None
+    borrowed: float
+
+
+class QueueDocument(Value):
+    """A queue with everything below it counted in."""
+
+    path: str
+    weight: int
+    priority: int
+    default_class: str | None
+    max_jobs: int | None
+    running: int
+    waiting: int
+    gpus_used: float
+    share: float
+    used_share: float
+    quotas: tuple[QuotaDocument, ...]
+    may_submit: tuple[str, ...]
+
+
+class ClassDocument(Value):
+    """A job class."""
+
+    name: str
+    priority: int
+    preempts: tuple[str, ...]
+    preemptible: bool
+    preempt_mode: str
+    grace: int
+    max_time: int | None
+    spot_only: bool
+
+
+class UserDocument(Value):
+    """Somebody, with roles like `admin` or `queue_admin:acme/nlp`."""
+
+    name: str
+    roles: tuple[str, ...]
+    default_queue: str | None = None
+
+
+class MeDocument(Value):
+    """Who the server takes you for."""
+
+    user: str
+    door: str
+    roles: tuple[str, ...]
+
+
+class TokenDocument(Value):
+    """A key; `secret` is told once, when it is made."""
+
+    id: str
+    user: str
+    role: str
+    queue: str | None
+    made_at: str
+    expires_at: str
+    revoked: bool
+    secret: str | None = None
+
+
+class TokenAsked(Value):
+    """A wish for a key. lifetime: seconds, or text (`30d`)."""
+
+    role: str = "user"
+    queue: str | None = None
+    user: str | None = None
+    lifetime: int | str = "30d"
+
+
+class QuotaAsked(Value):
+    """Other numbers for one line of a queue's quota. Amounts: `8`, `50%`, `none`."""
+
+    queue: str
+    pool: str | None = None
+    model: str | None = None
+    meter: str = "gpu"
+    profile: str | None = None
+    guaranteed: str | None = None
+    limit: str | None = None
+    borrow_limit: str | None = None
+    lend_limit: str | None = None
+    weight: int | None = None
+
+
+class SiteText(Value):
+    """A configuration file. dry_run: say what would change, and change nothing."""
+
+    text: str
+    dry_run: bool = False
+
+
+class SiteChange(Value):
+    """What a new configuration changes, line by line (`+`, `-`, `~`), and what to think of."""
+
+    changes: tuple[str, ...]
+    applied: bool
+    cautions: tuple[str, ...] = ()
+
+
+class RehearsalDocument(Value):
+    """What would become of jobs if something were different: the same planner, nothing done.
+
+    starts: jobs that would start now and do not; waits: jobs that would wait and now start;
+    preempted: jobs that would have to make room.
+    """
+
+    text: str
+    starts: tuple[int, ...]
+    waits: tuple[int, ...]
+    preempted: tuple[int, ...]
+    explanation: str | None = None
+    expected_start: str | None = None
+
+
+class StatusDocument(Value):
+    """The installation at a glance."""
+
+    version: str
+    leading: bool
+    store: str
+    jobs: Mapping[str, int]
+    nodes: Mapping[str, int]
+    gpus: int
+    gpus_used: float
+    pretend: bool
+    plan_ms: int
+    planned_at: str | None
+    problems: tuple[str, ...]
+
+
+class AuditDocument(Value):
+    """Who changed what."""
+
+    at: str
+    user: str
+    door: str
+    action: str
+    subject: str
+    detail: str
+
+
+class EventDocument(Value):
+    """A fact, with its place in the log."""
+
+    number: int
+    kind: str
+    at: str
+    job: int | None
+    text: str
+    fact: Mapping[str, object]
+
+
+class Problem(Value):
+    """An error: `kind` is for programs, `text` tells people what to do, `where` points at the line."""
+
+    kind: str
+    text: str
+    where: str | None = None

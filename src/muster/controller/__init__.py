@@ -1,0 +1,1 @@
+"""The loop, and the use cases that doors call."""
