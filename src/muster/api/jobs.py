@@ -194,7 +194,7 @@ class JobPage(Value):
 
 
 class UpdateDocument(Value):
-    """What to change about a job; what is not given stays. Of a running job only time and labels."""
+    """What to change about a job; the rest stays. Of a running job only time and labels change."""
 
     name: str | None = None
     queue: str | None = None

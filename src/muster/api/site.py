@@ -203,7 +203,7 @@ class EventDocument(Value):
 
 
 class Problem(Value):
-    """An error: `kind` is for programs, `text` tells people what to do, `where` points at the line."""
+    """An error: `kind` is for programs, `text` says what to do, `where` points at the line."""
 
     kind: str
     text: str

@@ -58,7 +58,7 @@ class JobDetail(Value):
 
 
 class JobQuery(Value):
-    """Which live jobs, by id. Everything that is given must hold; a queue stands for its subtree."""
+    """Which live jobs. Everything that is given must hold; a queue stands for its subtree."""
 
     jobs: tuple[JobId, ...] = ()
     arrays: tuple[JobId, ...] = ()

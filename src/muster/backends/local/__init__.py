@@ -1,0 +1,1 @@
+"""This machine: real processes under supervisors that outlive the controller."""

@@ -1,0 +1,1 @@
+"""Muster from Python: a typed client of the REST API."""
