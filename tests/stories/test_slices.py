@@ -6,6 +6,7 @@ from muster.model.cluster import Abilities
 from muster.model.gpu import Enforcement, MigInstance
 from muster.model.plan import NeverFits
 from muster.model.policy import Policy
+from muster.model.queue import PreemptMode
 from stories.words import GroupAsked
 from stories.world import World
 
@@ -169,6 +170,34 @@ def test_a_profile_finds_the_model_that_has_it() -> None:
     world.submits("right", mig="1g.18gb")
 
     assert world.plans().nodes("right") == ["h1"]
+
+
+def test_a_tenant_of_a_mig_instance_is_requeued_where_others_would_be_suspended() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=1, mig=CUT)
+    world.has_class("normal", mode="suspend")
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    world.runs("tenant", on="n1", mig="1g.5gb")
+    world.submits("inference", job_class="urgent")
+
+    preempting = world.goes_on()
+    cutting = world.goes_on()
+    world.finishes("inference")
+
+    assert preempting.preemption("tenant").mode is PreemptMode.REQUEUE
+    assert (cutting.started(), cutting.waiting()) == (["inference"], ["tenant"])
+    assert [cut.instances for cut in cutting.repartitions()] == [None]
+    assert world.plans().started() == ["tenant"]
+
+
+def test_a_tenant_of_an_mps_share_is_suspended_like_any_other() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=1)
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    world.runs("tenant", on="n1", mps=500, mode="suspend")
+    world.submits("inference", job_class="urgent")
+
+    assert world.plans().preemption("tenant").mode is PreemptMode.SUSPEND
 
 
 WHOLE: GroupAsked = {}

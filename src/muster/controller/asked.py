@@ -78,6 +78,17 @@ class JobsPage(Value):
     next: JobId | None = None
 
 
+class LogQuery(Value):
+    """A part of what a job wrote: of its last attempt, unless told; from the end, if below zero."""
+
+    job: JobId
+    attempt: int | None = None
+    stderr: bool = False
+    task: int = 0
+    offset: int = 0
+    limit: int = 65_536
+
+
 class SiteDiff(Value):
     """A change of rules: before, after, and what to think of."""
 

@@ -25,7 +25,7 @@ from muster.lifecycle.names import (
 )
 from muster.lifecycle.refusal import Accepted, Caution, Refusal
 from muster.lifecycle.room import groups_fit_somewhere, time_limit_is_allowed, with_time_limit
-from muster.lifecycle.submission import Submission, queues_above, submission
+from muster.lifecycle.submission import Kind, Submission, kinds_of, queues_above
 from muster.model.job import JobSpec
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, replace
@@ -66,13 +66,16 @@ CAUTIONS: tuple[Callable[[Submission], Iterator[Caution]], ...] = (
 )
 
 
-def admit(spec: JobSpec, snapshot: Snapshot) -> Accepted | Refusal:
+def admit(
+    spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...] | None = None
+) -> Accepted | Refusal:
     """Accept the request, completed, or give the first reason against it.
 
     Refused is what must change before it could ever run, and what its queue will not have wait.
     `snapshot.finished` has the ended jobs that `spec.after` names.
+    `kinds` are those of the snapshot's nodes, for whoever asks often and keeps them.
     """
-    asked = _completed(spec, snapshot)
+    asked = _completed(spec, snapshot, kinds)
     for rule in RULES:
         if refusal := rule(asked):
             return refusal
@@ -80,8 +83,12 @@ def admit(spec: JobSpec, snapshot: Snapshot) -> Accepted | Refusal:
     return Accepted(spec=asked.spec, cautions=cautions)
 
 
-def _completed(spec: JobSpec, snapshot: Snapshot) -> Submission:
-    asked = submission(_with_class(spec, snapshot), snapshot)
+def _completed(spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...] | None) -> Submission:
+    asked = Submission(
+        spec=_with_class(spec, snapshot),
+        snapshot=snapshot,
+        kinds=kinds_of(snapshot) if kinds is None else kinds,
+    )
     return replace(asked, spec=with_time_limit(asked))
 
 

@@ -18,6 +18,7 @@ from muster.model.event import (
     JobSuspended,
     JobUpdated,
     RequeueAsked,
+    SignalAsked,
 )
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Allocation
@@ -44,7 +45,7 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
             return _changed(allocation, event)
         case JobHeld() | JobReleased() | JobClaimed() | ClaimDropped():
             return allocation
-        case CancelAsked() | RequeueAsked() | JobUpdated():
+        case CancelAsked() | RequeueAsked() | SignalAsked() | JobUpdated():
             return allocation
         case JobSuspended() | JobResumed() | JobPreempted() | JobEnded() | JobRequeued():
             return allocation

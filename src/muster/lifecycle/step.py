@@ -31,6 +31,7 @@ from muster.model.event import (
     JobSuspended,
     JobUpdated,
     RequeueAsked,
+    SignalAsked,
 )
 from muster.model.job import (
     FINAL,
@@ -106,6 +107,8 @@ def _after(job: Job, event: JobEvent) -> Job:
             return _asked(job, event)
         case JobClaimed() | ClaimDropped() | JobPlaced():
             return _planned(job, event)
+        case SignalAsked():
+            return job
         case JobResized() | JobResumed() | JobPreempted():
             return _told(job, event) if _is_current(job, event) else job
         case JobEnded(why=DeadlinePassed() as why) if _never_starts(job, event):
@@ -201,6 +204,8 @@ def _reported(job: Job, event: Reported) -> Job:
             return _ended(job, job.why, at)
         case JobRequeued():
             return replace(job, state=JobState.PENDING, why=None)
+        case JobCheckpointed(path=str(path)):
+            return replace(job, checkpoint=path)
         case JobStarted() | JobCheckpointed():
             return job
 

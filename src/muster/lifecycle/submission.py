@@ -38,9 +38,9 @@ class Submission(Value):
         return queues_above(self.snapshot, self.spec.queue)
 
 
-def submission(spec: JobSpec, snapshot: Snapshot) -> Submission:
-    """The request beside the world."""
-    return Submission(spec=spec, snapshot=snapshot, kinds=tuple(_kinds(snapshot)))
+def kinds_of(snapshot: Snapshot) -> tuple[Kind, ...]:
+    """The kinds of nodes there are, by pool and model."""
+    return tuple(_kinds(snapshot))
 
 
 def queues_above(snapshot: Snapshot, path: QueuePath) -> tuple[Queue, ...]:

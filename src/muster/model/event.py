@@ -1,6 +1,7 @@
 """Facts that happened, in the past tense."""
 
 from muster.model.cluster import Cluster, Node, NodeState
+from muster.model.gpu import MigInstance
 from muster.model.history import Used
 from muster.model.job import EndReason, JobSpec
 from muster.model.placement import Claim, Placement
@@ -8,6 +9,7 @@ from muster.model.queue import PreemptMode
 from muster.model.site import Site
 from muster.model.value import (
     ClusterName,
+    DeviceId,
     Duration,
     Instant,
     JobId,
@@ -77,11 +79,12 @@ class JobStarted(Value, tag="job_started"):
 
 
 class JobCheckpointed(Value, tag="job_checkpointed"):
-    """A newer checkpoint was really written."""
+    """A newer checkpoint was really written, there."""
 
     at: Instant
     job: JobId
     attempt: int
+    path: str | None = None
 
 
 class JobResized(Value, tag="job_resized"):
@@ -136,6 +139,15 @@ class RequeueAsked(Value, tag="requeue_asked"):
     by: UserName
 
 
+class SignalAsked(Value, tag="signal_asked"):
+    """Somebody wants a signal sent to the job's processes."""
+
+    at: Instant
+    job: JobId
+    by: UserName
+    signal: int
+
+
 class JobUpdated(Value, tag="job_updated"):
     """Somebody changed what the job asks for."""
 
@@ -168,6 +180,15 @@ class NodeSeen(Value, tag="node_seen"):
 
     at: Instant
     node: Node
+
+
+class DeviceCut(Value, tag="device_cut"):
+    """A device was told to be cut into these MIG instances (None: MIG mode off)."""
+
+    at: Instant
+    node: NodeId
+    device: DeviceId
+    instances: tuple[MigInstance, ...] | None
 
 
 class NodeGone(Value, tag="node_gone"):
@@ -216,10 +237,14 @@ JobEvent = (
     | JobPreempted
     | CancelAsked
     | RequeueAsked
+    | SignalAsked
     | JobUpdated
     | JobEnded
     | JobRequeued
 )
 """What can happen to a job that exists."""
 
-Event = JobSubmitted | JobEvent | NodeSeen | NodeGone | NodeChanged | ClusterSeen | SiteChanged
+NodeEvent = NodeSeen | DeviceCut | NodeGone | NodeChanged
+"""What can happen to a machine."""
+
+Event = JobSubmitted | JobEvent | NodeEvent | ClusterSeen | SiteChanged

@@ -334,6 +334,7 @@ class Job(Value):
     why says who holds it, what it stops or is suspended for, or how its last attempt ended.
     failures counts the attempts that used up one of `spec.max_attempts`.
     not_before ends the pause after a failure.
+    checkpoint: the newest checkpoint that was really written, for the next attempt to begin at.
     """
 
     id: JobId
@@ -345,6 +346,7 @@ class Job(Value):
     claim: Claim | None = None
     failures: int = 0
     not_before: Instant | None = None
+    checkpoint: str | None = None
 
     @property
     def begin_at(self) -> Instant | None:

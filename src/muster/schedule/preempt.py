@@ -5,6 +5,7 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
+from muster.model.gpu import Mig
 from muster.model.plan import Preempt
 from muster.model.queue import PreemptMode
 from muster.model.value import JobId
@@ -122,13 +123,21 @@ def preemption(victim: Holding, for_job: JobId, standing: Standing) -> Preempt:
 
 
 def mode_of(victim: Holding, standing: Standing) -> PreemptMode:
-    """What becomes of the victim; where a cluster cannot suspend, it is requeued instead."""
-    snapshot = standing.snapshot
-    mode = victim.spec.preempt_mode or snapshot.classes[victim.spec.job_class].preempt_mode
-    cluster = snapshot.clusters[snapshot.allocations[victim.job.id].cluster]
-    if mode is PreemptMode.SUSPEND and not cluster.abilities.suspend:
+    """What becomes of the victim; one that cannot be suspended is requeued instead."""
+    mode = victim.spec.preempt_mode or standing.snapshot.classes[victim.spec.job_class].preempt_mode
+    if mode is PreemptMode.SUSPEND and not _can_be_suspended(victim, standing):
         return PreemptMode.REQUEUE
     return mode
+
+
+def _can_be_suspended(victim: Holding, standing: Standing) -> bool:
+    # The room that it leaves may be cut anew, and no process outlives its MIG instance.
+    has_instances = any(
+        isinstance(share.slice, Mig) for each in victim.placements for share in each.devices
+    )
+    snapshot = standing.snapshot
+    cluster = snapshot.clusters[snapshot.allocations[victim.job.id].cluster]
+    return cluster.abilities.suspend and not has_instances
 
 
 class Vacancy:

@@ -4,6 +4,7 @@ The store does not decide anything. `controller.record` works out what events ma
 a store writes the events and the values they led to in one transaction, and gives them back.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
@@ -54,9 +55,13 @@ class Batch(Value):
 
 
 class State(Value):
-    """Everything that is live, as a process finds it when it starts."""
+    """Everything that is live, as a process finds it when it starts.
+
+    last_event: the number of the newest event, so that who follows batches can count on.
+    """
 
     version: int = 0
+    last_event: int = 0
     next_job: JobId = JobId(1)
     jobs: tuple[Job, ...] = ()
     allocations: tuple[Allocation, ...] = ()
@@ -88,6 +93,15 @@ class Store(Protocol):
 
         One batch may stand for several, as long as its version is the last of theirs. Launches,
         attempts and audit entries are left out: they are read when they are asked for.
+        StaleSnapshotError: that is too long ago to tell; load everything anew.
+        """
+        ...
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Call `wake` soon after something was written, by whomever this store can hear of.
+
+        It comes from any thread, sometimes for nothing, and must be quick. Writers in other
+        processes are heard with PostgreSQL; the others hear what this object wrote.
         """
         ...
 
@@ -163,7 +177,7 @@ class History(Protocol):
     def events(self, query: EventQuery) -> tuple[Stored, ...]: ...
 
     def audit(self, *, before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
-        """Who changed what, newest first."""
+        """Who changed what, newest first; `limit` never splits what happened at one instant."""
         ...
 
     def forget(self, before: Instant, *, limit: int) -> int:

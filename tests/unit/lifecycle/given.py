@@ -20,6 +20,8 @@ from muster.model.event import (
     JobResumed,
     JobStarted,
     JobSuspended,
+    JobUpdated,
+    RequeueAsked,
 )
 from muster.model.gpu import Device, GpuAsk, Slice
 from muster.model.job import Ask, EndReason, Job, JobSpec, RetryPolicy, TaskGroup
@@ -143,6 +145,15 @@ def preempted(mode: PreemptMode = PreemptMode.REQUEUE, attempt: int = 1) -> JobP
 
 def cancel_asked(by: UserName = ANN) -> CancelAsked:
     return CancelAsked(at=NOW, job=JOB, by=by)
+
+
+def requeue_asked(by: UserName = ANN) -> RequeueAsked:
+    return RequeueAsked(at=NOW, job=JOB, by=by)
+
+
+def updated(**asked: Any) -> JobUpdated:
+    """Ann wants a job like `spec(**asked)` instead."""
+    return JobUpdated(at=NOW, job=JOB, spec=spec(**asked), by=ANN)
 
 
 def ended(why: EndReason, attempt: int = 1) -> JobEnded:

@@ -13,10 +13,12 @@ from unit.lifecycle.given import (
     placed,
     placement,
     preempted,
+    requeue_asked,
     requeued,
     resized,
     started,
     suspended,
+    updated,
 )
 
 LATER = Instant(NOW + 5_000)
@@ -67,11 +69,19 @@ def test_a_resize_adds_each_placement_once() -> None:
 def test_stopping_and_suspended_jobs_keep_their_allocation() -> None:
     assert holding(placed(), started(), preempted()) is not None
     assert holding(placed(), started(), suspended()) is not None
+    assert holding(placed(), started(), requeue_asked()) is not None
+
+
+def test_an_update_leaves_what_is_held_as_it_is() -> None:
+    assert holding(placed(), started(), updated(priority=5)) == holding(placed(), started())
+    assert holding(updated(priority=5)) is None
 
 
 def test_nothing_is_held_after_the_end() -> None:
     assert holding(placed(), started(), ended(Exited(code=0))) is None
     assert holding(placed(), started(), requeued()) is None
+    assert holding(placed(), started(), requeue_asked(), ended(LOST)) is None
+    assert holding(placed(), started(), requeue_asked(), ended(LOST), requeue_asked()) is None
 
 
 def test_a_repeated_placement_does_not_bring_an_old_attempt_back() -> None:

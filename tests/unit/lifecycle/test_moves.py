@@ -22,6 +22,7 @@ from muster.model.job import (
     NodeFailed,
     OutOfMemory,
     Preempted,
+    Requeued,
     Signaled,
     TimedOut,
 )
@@ -42,11 +43,13 @@ from unit.lifecycle.given import (
     placed,
     preempted,
     released,
+    requeue_asked,
     requeued,
     resized,
     resumed,
     started,
     suspended,
+    updated,
 )
 
 ENDS: tuple[EndReason, ...] = (
@@ -58,11 +61,20 @@ ENDS: tuple[EndReason, ...] = (
     NodeFailed(node=NodeId("n1")),
     Preempted(by=OTHER),
     Cancelled(by=ANN),
+    Requeued(by=ANN),
     LaunchFailed(text="no"),
     DeadlinePassed(deadline=NOW),
 )
 
-UNNUMBERED: tuple[JobEvent, ...] = (held(), released(), claimed(), claim_dropped(), cancel_asked())
+UNNUMBERED: tuple[JobEvent, ...] = (
+    held(),
+    released(),
+    claimed(),
+    claim_dropped(),
+    cancel_asked(),
+    requeue_asked(),
+    updated(max_attempts=4),
+)
 
 
 def about(attempt: int) -> tuple[JobEvent, ...]:
@@ -152,7 +164,7 @@ def test_what_a_state_promises_is_there(history: tuple[Job, list[JobEvent]]) -> 
     for _, _, after in told(history):
         assert after.claim is None or after.state is JobState.PENDING
         if after.state is JobState.STOPPING:
-            assert isinstance(after.why, Preempted | Cancelled)
+            assert isinstance(after.why, Preempted | Requeued | Cancelled)
         if after.state in FINAL:
             assert after.why is not None
 

@@ -11,6 +11,7 @@ from muster.model.job import (
     NodeFailed,
     OutOfMemory,
     Preempted,
+    Requeued,
     RetryPolicy,
     Signaled,
     TimedOut,
@@ -36,6 +37,7 @@ NO_FAULT: tuple[EndReason, ...] = (
     NodeFailed(node=NodeId("n1")),
     Preempted(by=OTHER),
     Preempted(by=OTHER, mode=PreemptMode.CHECKPOINT),
+    Requeued(by=ANN),
 )
 
 
@@ -69,6 +71,12 @@ def test_a_job_that_will_not_be_requeued_is_over_when_it_loses_its_place() -> No
 
     assert after_end(once, NodeFailed(node=NodeId("n1"))) == Over(state=JobState.FAILED)
     assert after_end(once, Preempted(by=OTHER)) == Over(state=JobState.CANCELLED)
+
+
+def test_a_job_that_will_not_be_requeued_comes_back_when_somebody_asks_for_that() -> None:
+    once = job(requeue=False)
+
+    assert after_end(once, Requeued(by=ANN)) == Retry(pause=Duration(0), used_up=False)
 
 
 def test_a_preempted_job_may_come_back_at_once_but_lost_nodes_make_it_pause_longer() -> None:

@@ -14,11 +14,12 @@ from muster.model.job import (
     NodeFailed,
     OutOfMemory,
     Preempted,
+    Requeued,
     Signaled,
     TimedOut,
 )
 from muster.model.queue import PreemptMode
-from muster.model.value import Duration, Instant, NodeId
+from muster.model.value import Duration, Instant, NodeId, replace
 from unit.lifecycle.given import (
     ANN,
     BOB,
@@ -36,12 +37,14 @@ from unit.lifecycle.given import (
     placed,
     preempted,
     released,
+    requeue_asked,
     requeued,
     resized,
     resumed,
     spec,
     started,
     suspended,
+    updated,
 )
 
 OK = Exited(code=0)
@@ -53,6 +56,7 @@ TIME_UP = TimedOut(limit=Duration(1))
 TOO_LATE = DeadlinePassed(deadline=NOW)
 BY_OTHER = Preempted(by=OTHER)
 BY_ANN = Cancelled(by=ANN)
+SENT_BACK = Requeued(by=ANN)
 RUNNING = (placed(), started())
 
 MOVES: dict[str, tuple[tuple[JobEvent, ...], JobState]] = {
@@ -85,6 +89,19 @@ MOVES: dict[str, tuple[tuple[JobEvent, ...], JobState]] = {
     "the backend put it back": ((*RUNNING, requeued()), JobState.PENDING),
     "its deadline passed while it waited": ((ended(TOO_LATE, 0),), JobState.FAILED),
     "its deadline passed while it was held": ((held(), ended(TOO_LATE, 0)), JobState.FAILED),
+    "sent back while it started": ((placed(), requeue_asked()), JobState.STOPPING),
+    "sent back while it ran": ((*RUNNING, requeue_asked()), JobState.STOPPING),
+    "sent back while suspended": ((*RUNNING, suspended(), requeue_asked()), JobState.STOPPING),
+    "somebody sent it back behind our back": ((*RUNNING, ended(SENT_BACK)), JobState.PENDING),
+    "a late start does not undo being sent back": (
+        (placed(), requeue_asked(), started()),
+        JobState.STOPPING,
+    ),
+    "a suspension does not park one that is sent back": (
+        (*RUNNING, requeue_asked(), suspended()),
+        JobState.STOPPING,
+    ),
+    "an update moves nothing": ((*RUNNING, updated(name="other")), JobState.RUNNING),
     "cancelled while it waited": ((cancel_asked(),), JobState.CANCELLED),
     "cancelled while it was held": ((held(), cancel_asked()), JobState.CANCELLED),
     "cancelled while it started": ((placed(), cancel_asked()), JobState.STOPPING),
@@ -127,6 +144,82 @@ def test_how_a_preempted_attempt_ends(mode: PreemptMode, why: EndReason, state: 
 
     assert after.state is state
     assert after.failures == 0
+
+
+@pytest.mark.parametrize(
+    ("why", "state"),
+    [
+        (SENT_BACK, JobState.PENDING),
+        (KILLED, JobState.PENDING),
+        (BAD, JobState.PENDING),
+        (NO_MEMORY, JobState.PENDING),
+        (LOST, JobState.PENDING),
+        (OK, JobState.COMPLETED),
+        (TIME_UP, JobState.FAILED),
+        (TOO_LATE, JobState.FAILED),
+        (BY_ANN, JobState.CANCELLED),
+    ],
+)
+@pytest.mark.parametrize("requeue", [True, False])
+def test_how_an_attempt_ends_that_somebody_sent_back(
+    why: EndReason, state: JobState, requeue: bool
+) -> None:
+    after = job(requeue=requeue, after=(*RUNNING, requeue_asked(), ended(why)))
+
+    assert after.state is state
+    assert (after.failures, after.not_before) == (0, None)
+
+
+def test_a_job_that_was_sent_back_starts_again_and_says_so_while_it_waits() -> None:
+    waiting = job(after=(*RUNNING, requeue_asked(), ended(KILLED)))
+    again = step(step(waiting, placed(2)), started(2))
+
+    assert waiting.why == SENT_BACK
+    assert (again.state, again.attempt, again.why) == (JobState.RUNNING, 2, None)
+
+
+def test_a_backend_that_requeues_does_what_was_asked() -> None:
+    after = job(after=(*RUNNING, requeue_asked(), requeued()))
+
+    assert (after.state, after.why) == (JobState.PENDING, SENT_BACK)
+
+
+@pytest.mark.parametrize("why", [SENT_BACK, BY_ANN, KILLED, BAD, LOST, TIME_UP], ids=repr)
+def test_a_cancel_wins_over_a_requeue_under_way(why: EndReason) -> None:
+    after = job(after=(*RUNNING, requeue_asked(BOB), cancel_asked(ANN), ended(why)))
+
+    assert (after.state, after.why) == (JobState.CANCELLED, BY_ANN)
+
+
+def test_who_sent_it_back_first_is_remembered() -> None:
+    assert job(after=(*RUNNING, requeue_asked(ANN), requeue_asked(BOB))).why == SENT_BACK
+
+
+UNFINISHED: dict[str, tuple[JobEvent, ...]] = {
+    "held": (held(),),
+    "waiting": (),
+    "waiting again": (*RUNNING, ended(LOST)),
+    "starting": (placed(),),
+    "running": RUNNING,
+    "suspended": (*RUNNING, suspended()),
+    "stopping": (*RUNNING, preempted()),
+}
+
+
+@pytest.mark.parametrize("events", UNFINISHED.values(), ids=UNFINISHED)
+def test_an_update_changes_what_is_asked_for_and_nothing_else(events: tuple[JobEvent, ...]) -> None:
+    before = job(after=events)
+
+    after = step(before, updated(time_limit=Duration(5)))
+
+    assert after.spec == spec(time_limit=Duration(5))
+    assert replace(after, spec=before.spec) == before
+
+
+def test_the_last_update_counts() -> None:
+    after = job(after=(updated(priority=1), updated(priority=2)))
+
+    assert after.spec.priority == 2
 
 
 def test_a_stopping_job_remembers_for_whom_and_how() -> None:
@@ -219,6 +312,18 @@ LATE: dict[str, tuple[tuple[JobEvent, ...], JobEvent]] = {
     "a hold of a running job": (RUNNING, held()),
     "a release of a job nobody holds": ((), released()),
     "a requeue of a job that waits": ((*RUNNING, ended(LOST)), requeued()),
+    "a requeue of a job that never ran": ((), requeue_asked()),
+    "a requeue of a held job": ((held(),), requeue_asked()),
+    "a requeue asked after the end of the attempt": ((*RUNNING, ended(LOST)), requeue_asked()),
+    "a requeue asked twice": ((*RUNNING, requeue_asked()), requeue_asked()),
+    "a requeue of one that makes room already": ((*RUNNING, preempted()), requeue_asked()),
+    "a preemption of one that is sent back": ((*RUNNING, requeue_asked()), preempted()),
+    "a requeue of a job that is being cancelled": ((*RUNNING, cancel_asked()), requeue_asked()),
+    "a requeue of a cancelled job": ((cancel_asked(),), requeue_asked()),
+    "a requeue of a job that is over": ((*RUNNING, ended(OK)), requeue_asked()),
+    "an update told twice": ((*RUNNING, updated(priority=5)), updated(priority=5)),
+    "an update of a job that is over": ((*RUNNING, ended(OK)), updated(priority=5)),
+    "an update of a cancelled job": ((cancel_asked(),), updated(priority=5)),
     "anything about a job that is over": ((*RUNNING, ended(OK)), ended(BAD)),
     "a cancel of a job that is over": ((*RUNNING, ended(OK)), cancel_asked()),
     "a hold of a job that is over": ((*RUNNING, ended(OK)), held()),

@@ -3,6 +3,7 @@
 import pytest
 
 from muster.model.cluster import Abilities
+from muster.model.gpu import Mig, MigInstance
 from muster.model.job import JobState
 from muster.model.plan import Clear
 from muster.model.policy import Policy, PreemptPolicy
@@ -93,6 +94,24 @@ def test_a_victim_stops_in_its_own_way() -> None:
 
     yard.runs(1, at("n1"), job_class=LOW, preempt_mode=PreemptMode.CANCEL)
     assert yard.judge(cleared(), preempt(1, 2, mode=PreemptMode.CANCEL)) == []
+
+
+def test_a_victim_with_a_mig_instance_is_not_suspended() -> None:
+    small = Mig(profile="1g.10gb")
+    yard = ranks()
+    yard.job_class("low", priority=1, preempt_mode=PreemptMode.SUSPEND)
+    yard.device("n1", 0, mig=(MigInstance(profile="1g.10gb", start=0),))
+    yard.runs(
+        1,
+        at("n1", "g1"),
+        at("n1", "g0", small, starts=(0,), group="side"),
+        groups=(group(), group(each=asking(1, small), name="side")),
+        job_class=LOW,
+    )
+    told = clear(2, at("n1", "g1"), victims=(1,))
+
+    assert yard.judge(told, preempt(1, 2, mode=PreemptMode.SUSPEND)) == ["mode"]
+    assert yard.judge(told, preempt(1, 2)) == []
 
 
 def test_a_preemption_names_the_current_attempt() -> None:

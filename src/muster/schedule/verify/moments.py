@@ -6,8 +6,9 @@ from functools import cached_property
 from itertools import chain
 
 from muster.model.cluster import Node, NodeState
+from muster.model.gpu import Mig
 from muster.model.job import HOLDING, Job, JobState, Preempted
-from muster.model.placement import Claim, Placement
+from muster.model.placement import Allocation, Claim, Placement
 from muster.model.plan import Clear
 from muster.model.queue import PreemptMode
 from muster.model.resources import Resources
@@ -108,16 +109,24 @@ def moments_of(
 
 
 def mode_of(snapshot: Snapshot, job: Job) -> PreemptMode:
-    """What becomes of the job when it is preempted; where nobody can suspend, it is requeued."""
+    """What becomes of the job when it is preempted; what cannot be suspended is requeued."""
     if job.state is JobState.STOPPING and isinstance(job.why, Preempted):
         return job.why.mode
     job_class = snapshot.classes.get(job.spec.job_class)
     usual = PreemptMode.REQUEUE if job_class is None else job_class.preempt_mode
     mode = job.spec.preempt_mode or usual
     allocation = snapshot.allocations.get(job.id)
-    cluster = None if allocation is None else snapshot.clusters.get(allocation.cluster)
-    can_suspend = cluster is None or cluster.abilities.suspend
-    return PreemptMode.REQUEUE if mode is PreemptMode.SUSPEND and not can_suspend else mode
+    if mode is not PreemptMode.SUSPEND or allocation is None:
+        return mode
+    cluster = snapshot.clusters.get(allocation.cluster)
+    is_able = cluster is None or cluster.abilities.suspend
+    return mode if is_able and not _is_on_instances(allocation) else PreemptMode.REQUEUE
+
+
+def _is_on_instances(allocation: Allocation) -> bool:
+    """Has some task a MIG instance? It would be cut away under the stopped process."""
+    shares = chain.from_iterable(placement.devices for placement in allocation.placements)
+    return any(isinstance(share.slice, Mig) for share in shares)
 
 
 def _claiming(snapshot: Snapshot) -> list[Job]:

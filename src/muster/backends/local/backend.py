@@ -1,0 +1,278 @@
+"""This machine as a backend: tells the keeper and supervisors what to do, reads what they write."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from muster.backends.base import (
+    Action,
+    Continue,
+    Cut,
+    Forget,
+    Limit,
+    Output,
+    OutputAsked,
+    Run,
+    Signal,
+    Stop,
+    Suspend,
+    Wake,
+)
+from muster.backends.local import cgroup, remains, spool, translate
+from muster.backends.local.environment import Given
+from muster.backends.local.facts import Facts
+from muster.backends.local.link import KeeperLink, reachable
+from muster.backends.local.output import read_output
+from muster.backends.local.pokes import Pokes
+from muster.model.cluster import Cluster, Node
+from muster.model.errors import UnknownError
+from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
+from muster.model.placement import Allocation, DeviceShare, Placement
+from muster.model.value import Duration, Instant, JobId, NodeId
+
+Clock = Callable[[], Instant]
+
+GRACE = Duration(30_000)
+"""Between SIGTERM and SIGKILL at the time limit."""
+
+_SCAN = Duration(5_000)
+
+
+class MachineLike(Protocol):
+    """What is here, and how jobs get at its devices."""
+
+    def nodes(self) -> tuple[Node, ...]: ...
+    def cluster(self) -> Cluster: ...
+    def adopt(self, allocations: tuple[Allocation, ...]) -> None: ...
+    def visible(self, share: DeviceShare) -> str: ...
+    def sharing(self, placement: Placement) -> Mapping[str, str]: ...
+    def release(self, placement: Placement) -> None: ...
+    def cpus(self, allocation: Allocation) -> tuple[int, ...]: ...
+    def free(self, job: JobId, attempt: int) -> None: ...
+    def cut(self, action: Cut) -> None: ...
+    def poll(self, now: Instant) -> bool: ...
+    def close(self) -> None: ...
+
+
+class LocalBackend:
+    """Jobs as processes of this machine, in `home`/spool."""
+
+    def __init__(self, home: Path, machine: MachineLike, wake: Wake, clock: Clock) -> None:
+        self._spool = _made_spool(home.resolve())
+        self._token = _token(self._spool)
+        self._grounds = cgroup.grounds(f"muster-{self._token[:12]}")
+        self._machine = machine
+        self._clock = clock
+        self._keeper = KeeperLink(home.resolve(), machine.cluster().name)
+        self._pokes = Pokes(self._spool, wake)
+        self._facts: dict[str, Facts] = {}
+        self._placements: dict[str, tuple[Placement, ...]] = {}
+        self._nodes: dict[NodeId, Node] = {}
+        self._cluster: Cluster | None = None
+        self._scanned_at = Instant(0)
+        self._orders = 0
+        self._lock = threading.Lock()
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._machine.cluster()
+
+    def adopt(self, allocations: tuple[Allocation, ...]) -> None:
+        kept = {spool.key_of(each.job, each.attempt): each for each in allocations}
+        self._machine.adopt(allocations)
+        for key in self._keys():
+            if key not in kept:
+                self._remove(key)
+        remains.kill_strays(self._token, kept)
+        for key, allocation in kept.items():
+            if (self._spool / key).is_dir():
+                self._facts[key] = Facts(self._spool / key)
+                self._placements[key] = allocation.placements
+                self._ensure_supervised(key)
+                self._pokes.add(key)
+
+    def do(self, action: Action) -> None:
+        match action:
+            case Run():
+                self._run(translate.in_rank_order(action))
+            case Stop() | Suspend() | Continue() | Signal() | Limit():
+                self._order(action)
+            case Cut():
+                self._machine.cut(action)
+            case Forget(job=job, attempt=attempt):
+                self._forget(spool.key_of(job, attempt))
+
+    def observe(self, now: Instant) -> tuple[Event, ...]:
+        events = [*self._seen(now)]
+        keys = self._pokes.taken()
+        if now - self._scanned_at >= _SCAN:
+            self._scanned_at = now
+            keys |= self._scan()
+        for key in sorted(keys):
+            events.extend(self._news(key))
+        return tuple(events)
+
+    def output(self, asked: OutputAsked) -> Output:
+        return read_output(asked)
+
+    def attach(self, job: JobId, attempt: int) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with reachable(self._spool / spool.key_of(job, attempt)) as folder:
+                connection.connect(f"{folder}/{spool.TERMINAL_SOCKET}")
+        except OSError:
+            connection.close()
+            raise UnknownError(f"job {job} has no terminal to attach to now") from None
+        return connection
+
+    def stop_keeper(self, *, even_if_busy: bool = False) -> bool:
+        """End the keeper; False when it stays because jobs run. Their supervisors go on anyway."""
+        return self._keeper.stop(even_if_busy=even_if_busy)
+
+    def problems(self) -> tuple[str, ...]:
+        """What this machine cannot do for jobs, in words for the administrator."""
+        return self._grounds.problems
+
+    def close(self) -> None:
+        self._pokes.close()
+        self._keeper.close()
+        self._machine.close()
+
+    def _run(self, run: Run) -> None:
+        key = spool.key_of(run.job.id, run.allocation.attempt)
+        folder = self._spool / key
+        with contextlib.suppress(FileExistsError):
+            # The user must reach the script that lies in it, and nothing else.
+            folder.mkdir(mode=0o711)
+        if key not in self._facts:
+            self._facts[key] = Facts(folder)
+            self._placements[key] = run.allocation.placements
+        if not (folder / spool.LAUNCH).exists():
+            spool.write(folder / spool.LAUNCH, translate.launch_file(run, self._site(run, key)))
+        self._ensure_supervised(key)
+
+    def _site(self, run: Run, key: str) -> translate.Site:
+        given = tuple(
+            Given(
+                devices=tuple(self._machine.visible(share) for share in placement.devices),
+                sharing=self._machine.sharing(placement),
+            )
+            for placement in run.allocation.placements
+        )
+        return translate.Site(
+            mark=remains.marker(key, self._token),
+            grace=GRACE,
+            given=given,
+            cpus=self._machine.cpus(run.allocation),
+        )
+
+    def _ensure_supervised(self, key: str) -> None:
+        folder = self._spool / key
+        if (folder / spool.BEGUN).exists() or not (folder / spool.LAUNCH).exists():
+            return
+        if not (folder / spool.END).exists():
+            self._keeper.run(key)
+
+    def _order(self, order: translate.Order) -> None:
+        key = spool.key_of(order.job, order.attempt)
+        folder = self._spool / key
+        if not (folder / spool.LAUNCH).exists():
+            if isinstance(order, Stop):
+                self._end_unbegun(key, order)
+            return
+        if (folder / spool.END).exists():
+            self._pokes.add(key)
+            return
+        self._orders += 1
+        name = f"{spool.ORDER}{self._clock():015d}-{self._orders:06d}"
+        spool.write(folder / name, translate.order_file(order))
+        with contextlib.suppress(FileNotFoundError), reachable(folder) as short:
+            spool.send(f"{short}/{spool.ORDERS_SOCKET}", b"!")
+
+    def _end_unbegun(self, key: str, stop: Stop) -> None:
+        """Nothing was ever begun, and after this nothing will be."""
+        folder = self._spool / key
+        folder.mkdir(mode=0o711, exist_ok=True)
+        why = translate.order_file(stop)["why"]
+        spool.write(folder / spool.END, {"at": self._clock(), "why": why, "used": None})
+        self._facts.setdefault(key, Facts(folder))
+        self._pokes.add(key)
+
+    def _forget(self, key: str) -> None:
+        self._facts.pop(key, None)
+        self._release(key)
+        self._remove(key)
+
+    def _remove(self, key: str) -> None:
+        folder = self._spool / key
+        if not (folder / spool.END).exists() and folder.is_dir():
+            remains.kill_supervisor(folder)
+            remains.clear(folder, remains.marker(key, self._token), self._grounds)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _release(self, key: str) -> None:
+        parts = spool.parts_of(key)
+        for placement in self._placements.pop(key, ()):
+            self._machine.release(placement)
+        if parts is not None:
+            self._machine.free(JobId(parts[0]), parts[1])
+
+    def _seen(self, now: Instant) -> list[Event]:
+        """The cluster and its nodes, as far as they differ from what was told."""
+        if self._cluster is not None and not self._machine.poll(now):
+            return []
+        events: list[Event] = []
+        cluster = self._machine.cluster()
+        if cluster != self._cluster:
+            self._cluster = cluster
+            events.append(ClusterSeen(at=now, cluster=cluster))
+        nodes = {node.id: node for node in self._machine.nodes()}
+        for id, node in nodes.items():
+            if self._nodes.get(id) != node:
+                events.append(NodeSeen(at=now, node=node))
+        events.extend(NodeGone(at=now, node=id) for id in self._nodes if id not in nodes)
+        self._nodes = nodes
+        return events
+
+    def _scan(self) -> set[str]:
+        """Every attempt that goes on: whoever died without a word is found here."""
+        ahead = [key for key, facts in self._facts.items() if not facts.is_over]
+        for key in ahead:
+            self._ensure_supervised(key)
+            remains.bury(self._spool / key, self._grounds)
+        return set(ahead)
+
+    def _news(self, key: str) -> list[Event]:
+        facts = self._facts.get(key)
+        if facts is None:
+            return []
+        events = facts.news()
+        if any(isinstance(event, JobEnded) for event in events):
+            self._release(key)
+        return events
+
+    def _keys(self) -> list[str]:
+        return sorted(name for name in os.listdir(self._spool) if spool.parts_of(name))
+
+
+def _made_spool(home: Path) -> Path:
+    folder = home / "spool"
+    home.mkdir(mode=0o711, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o711, exist_ok=True)
+    return folder
+
+
+def _token(folder: Path) -> str:
+    """Tells our processes and groups from those of another Muster on this machine."""
+    path = folder / spool.TOKEN
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text(encoding="ascii")
+    token = secrets.token_hex(16)
+    spool.write_text(path, token)
+    return token

@@ -1,0 +1,134 @@
+"""The backend's end of the keeper: starts one when there is none, and tells it what to run."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from muster.backends.local import keeper, spool
+from muster.model.errors import BackendDownError
+from muster.model.value import ClusterName
+
+_PATIENCE_S = 10.0
+
+
+class KeeperLink:
+    """Any thread may call. Losing the keeper loses nothing: the next call starts another."""
+
+    def __init__(self, home: Path, cluster: ClusterName) -> None:
+        self._home = home
+        self._cluster = cluster
+        self._connection: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def run(self, key: str) -> None:
+        """Have a supervisor started for this attempt, unless it has or had one."""
+        message = keeper.RUN + key.encode()
+        with self._lock:
+            if self._sent(message):
+                return
+            self._reconnect()
+            if not self._sent(message):
+                raise BackendDownError(self._cluster, "the keeper of jobs ended as it was told")
+
+    def stop(self, *, even_if_busy: bool) -> bool:
+        """End the keeper, if there is one; False when it stays because it has supervisors."""
+        with self._lock:
+            if self._connection is None and not self._is_connected():
+                return True
+            if not self._sent(keeper.STOP if even_if_busy else keeper.REST):
+                return True
+            is_ended = self._answer() != keeper.BUSY
+            if is_ended:
+                self._drop()
+            return is_ended
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _sent(self, message: bytes) -> bool:
+        if self._connection is None:
+            return False
+        try:
+            self._connection.send(message)
+        except OSError:
+            self._drop()
+            return False
+        return True
+
+    def _answer(self) -> bytes:
+        if self._connection is None:
+            return b""
+        try:
+            return self._connection.recv(64)
+        except OSError:
+            return b""
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _reconnect(self) -> None:
+        deadline = time.monotonic() + _PATIENCE_S
+        if self._is_connected():
+            return
+        _start_keeper(self._home)
+        while not self._is_connected():
+            if time.monotonic() > deadline:
+                log = self._home / "logs" / "keeper.log"
+                raise BackendDownError(self._cluster, f"the keeper of jobs did not start; see {log}")
+            time.sleep(0.005)
+
+    def _is_connected(self) -> bool:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.settimeout(_PATIENCE_S)
+        try:
+            with reachable(self._home / "spool") as folder:
+                connection.connect(f"{folder}/{spool.KEEPER_SOCKET}")
+        except OSError:
+            connection.close()
+            return False
+        self._connection = connection
+        return True
+
+
+class reachable:  # noqa: N801 -- reads as a phrase: `with reachable(folder) as path`
+    """A short path for a folder: the address of a unix socket holds about a hundred bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = -1
+
+    def __enter__(self) -> str:
+        self._number = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._number}"
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._number)
+
+
+def _start_keeper(home: Path) -> None:
+    logs = home / "logs"
+    logs.mkdir(mode=0o700, exist_ok=True)
+    with (logs / "keeper.log").open("ab") as log:
+        # It forks and leaves at once, so there is hardly anything to wait for.
+        subprocess.run(  # noqa: S603 -- our own module, with our own interpreter
+            [sys.executable, "-m", "muster.backends.local.keeper", str(home)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+            cwd="/",
+            env=_plain_environment(),
+        )
+
+
+def _plain_environment() -> dict[str, str]:
+    """Supervisors are forked from the keeper: nothing of ours should reach jobs through it."""
+    kept = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ", "HOME")
+    return {name: os.environ[name] for name in kept if name in os.environ}

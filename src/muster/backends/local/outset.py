@@ -1,0 +1,186 @@
+"""How the tasks of an attempt are set going, and what they are together once they run."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from dataclasses import dataclass, field
+
+from muster.backends.local import spool, tasks, tree
+from muster.backends.local.cgroup import Grounds, Group, Limits
+from muster.backends.local.person import LaunchError, Person, person, start_folder, surroundings
+from muster.backends.local.terminal import Relay
+
+_PORTS_TRIED = 100
+
+
+@dataclass(kw_only=True)
+class Outset:
+    """The tasks that run. Every process of theirs is below the process that started them."""
+
+    pids: list[int]
+    folder: str
+    uid: int
+    group: Group | None
+    relay: Relay | None
+    stop_argv: tuple[str, ...] = ()
+    problems: list[str] = field(default_factory=list[str])
+    _is_frozen: bool = False
+
+    def everyone(self) -> list[int]:
+        return tree.descendants(os.getpid())
+
+    def stand_still(self) -> None:
+        self._is_frozen = self.group is not None and self.group.freeze()
+        if not self._is_frozen:
+            tree.send(self.everyone(), signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        if self._is_frozen and self.group is not None:
+            self.group.thaw()
+            self._is_frozen = False
+            return
+        tree.send(self.everyone(), signal.SIGCONT)
+
+    def kill(self) -> None:
+        """One round; what is just being forked may need another."""
+        if self.group is not None:
+            self.group.kill()
+        tree.send(self.everyone(), signal.SIGKILL)
+
+    def memory_kills(self) -> int:
+        return 0 if self.group is None else self.group.memory_kills()
+
+    def max_memory_mib(self, largest_kib: int) -> int:
+        """The largest process, unless all of them together were seen to hold less."""
+        largest_mib = largest_kib // 1_024
+        peak = None if self.group is None else self.group.peak_memory_mib()
+        return largest_mib if peak is None else min(largest_mib, peak)
+
+    def close(self, code: int) -> None:
+        """Nothing runs any more: take away what only the running needed."""
+        if self.relay is not None:
+            self.relay.end(code)
+        if self.stop_argv:
+            # The container may well be gone already.
+            subprocess.run(self.stop_argv, check=False, capture_output=True)  # noqa: S603 -- our own
+        if self.group is not None:
+            self.group.remove()
+
+
+def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
+    """Start every task, or none: LaunchError says in words for the user why it cannot be."""
+    user = person(launch["user"])
+    folder = start_folder(launch["workdir"], user)
+    argv = _command(launch, user)
+    group, problems = _group(launch, grounds)
+    relay = Relay(spool.TERMINAL_SOCKET, launch["terminal"]) if launch["terminal"] else None
+    way = tasks.Way(
+        argv=argv,
+        user=user,
+        group=group,
+        folder=folder,
+        umask=launch["umask"],
+        cpus=tuple(launch["cpus"]),
+    )
+    running = Outset(
+        pids=[], folder=folder, uid=user.uid, group=group, relay=relay, problems=problems
+    )
+    try:
+        _start_all(running, way, launch)
+    except LaunchError:
+        _undo(running)
+        raise
+    if relay is not None:
+        relay.started()
+    return running
+
+
+def _command(launch: spool.LaunchFile, user: Person) -> tuple[str, ...]:
+    script = launch["script"]
+    if script is None:
+        if not launch["argv"]:
+            raise LaunchError("there is no command to run; give one, or a script")
+        return tuple(launch["argv"])
+    if not script.startswith("#!"):
+        raise LaunchError(
+            "the script does not begin with #! and the path of its interpreter; "
+            "make its first line, for instance, #!/bin/sh"
+        )
+    path = os.path.abspath(spool.SCRIPT)
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    try:
+        os.write(opened, script.encode())
+        if user.changes:
+            os.fchown(opened, user.uid, user.gid)
+    finally:
+        os.close(opened)
+    return (path, *launch["argv"])
+
+
+def _group(launch: spool.LaunchFile, grounds: Grounds) -> tuple[Group | None, list[str]]:
+    limits = Limits(
+        memory_mib=launch["memory_mib"],
+        cpu_milli=launch["cpu_milli"],
+        cpus=tuple(launch["cpus"]),
+    )
+    if not grounds.folders:
+        return None, list(grounds.problems)
+    try:
+        return Group(grounds, launch["key"], limits), list(grounds.problems)
+    except OSError as error:
+        return None, [f"no limits are kept: {error}"]
+
+
+def _start_all(running: Outset, way: tasks.Way, launch: spool.LaunchFile) -> None:
+    everywhere = surroundings(way.user) | launch["env"]
+    everywhere["MASTER_PORT"] = str(_free_port(launch["master_port"]))
+    used: set[str] = set()
+    for rank, task in enumerate(launch["tasks"]):
+        terminal = running.relay.task_end if running.relay is not None and rank == 0 else None
+        streams = _streams(task, launch, used, terminal)
+        env = everywhere | task["env"]
+        running.pids.append(tasks.begin(way, env, streams))
+
+
+def _streams(
+    task: spool.TaskFile, launch: spool.LaunchFile, used: set[str], terminal: int | None
+) -> tasks.Streams:
+    """Tasks that write to one file all add to it; the first one to open it makes it empty."""
+    names = {name for name in (task["stdout"], task["stderr"]) if name is not None}
+    fresh = frozenset() if launch["append"] else frozenset(names - used)
+    used |= names
+    return tasks.Streams(
+        stdin=task["stdin"],
+        stdout=task["stdout"],
+        stderr=task["stderr"],
+        fresh=fresh,
+        terminal=terminal,
+    )
+
+
+def _undo(running: Outset) -> None:
+    for pid in running.pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    while running.everyone():
+        running.kill()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+    if running.relay is not None:
+        running.relay.started()
+        running.relay.end(1)
+    if running.group is not None:
+        running.group.remove()
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port of this machine, or the next that nobody listens on."""
+    for port in range(wanted, wanted + _PORTS_TRIED):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    return wanted
+

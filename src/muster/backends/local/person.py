@@ -1,0 +1,67 @@
+"""Whose processes they are: the job's user on this machine."""
+
+import os
+import pwd
+from dataclasses import dataclass
+
+
+class LaunchError(Exception):
+    """The attempt cannot begin; the text is for the job's user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """A user of this machine. `changes` says that a process must become them first."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+    shell: str
+    changes: bool
+
+
+def person(name: str) -> Person:
+    """The user of this name; a Muster that is not root runs jobs of its own user only."""
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise LaunchError(f"user {name} does not exist on this machine") from None
+    changes = found.pw_uid != os.geteuid()
+    if changes and os.geteuid() != 0:
+        raise LaunchError(f"Muster does not run as root here and cannot start jobs of user {name}")
+    return Person(
+        name=name,
+        uid=found.pw_uid,
+        gid=found.pw_gid,
+        home=found.pw_dir,
+        shell=found.pw_shell or "/bin/sh",
+        changes=changes,
+    )
+
+
+def become(user: Person) -> None:
+    """Give up every right that the user does not have; there is no way back."""
+    if not user.changes:
+        return
+    os.initgroups(user.name, user.gid)
+    os.setgid(user.gid)
+    os.setuid(user.uid)
+
+
+def start_folder(workdir: str | None, user: Person) -> str:
+    """Where the job begins: where it was told to, else at home, else at the root."""
+    if workdir:
+        return workdir
+    return user.home if os.path.isdir(user.home) else "/"
+
+
+def surroundings(user: Person) -> dict[str, str]:
+    """What every process finds in its environment unless the job says otherwise."""
+    return {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": user.home,
+        "USER": user.name,
+        "LOGNAME": user.name,
+        "SHELL": user.shell,
+    }

@@ -1,0 +1,101 @@
+"""What is left of an attempt whose supervisor is gone: found, killed, and written down."""
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from muster.backends.local import cgroup, spool, tree
+from muster.backends.local.cgroup import Grounds
+
+_PATIENCE_S = 20.0
+
+
+def marker(key: str, token: str) -> str:
+    """The value by which processes of this attempt are known."""
+    return f"{key}.{token}"
+
+
+def bury(folder: Path, grounds: Grounds, orphans: Iterable[int] = ()) -> bool:
+    """End an attempt whose supervisor is dead: nothing of it runs after this, and it is written.
+
+    False when its supervisor lives, or when there never was one.
+    """
+    lock = spool.lock_of_the_dead(folder)
+    if lock is None:
+        return False
+    try:
+        if (folder / spool.END).exists():
+            return True
+        launch: spool.LaunchFile = spool.read(folder / spool.LAUNCH)
+        clear(folder, launch["marker"], grounds, orphans)
+        why = {"type": "node_failed", "node": launch["node"]}
+        end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
+        spool.write(folder / spool.END, end)
+    finally:
+        os.close(lock)
+    return True
+
+
+def clear(folder: Path, mark: str, grounds: Grounds, orphans: Iterable[int] = ()) -> None:
+    """Kill every process of the attempt that can be found, until there is none."""
+    groups = cgroup.existing(grounds, folder.name)
+    roots = set(orphans)
+    deadline = time.monotonic() + _PATIENCE_S
+    cgroup.wake(groups)
+    while time.monotonic() < deadline:
+        found = cgroup.members(groups) | _marked(mark) | _alive(roots)
+        if not found:
+            break
+        below = {pid for root in found for pid in tree.descendants(root)}
+        tree.send(found | below, signal.SIGKILL)
+        time.sleep(0.005)
+    cgroup.remove(groups)
+
+
+def kill_supervisor(folder: Path) -> None:
+    """Kill the attempt's supervisor, if it lives, and wait until it does not."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while _is_supervised(folder) and time.monotonic() < deadline:
+        begun = _begun(folder)
+        if begun is not None and tree.born(begun["pid"]) == begun["born"]:
+            tree.send([begun["pid"]], signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def kill_strays(token: str, kept: Iterable[str]) -> None:
+    """Kill every process that was marked by us and belongs to none of the attempts kept."""
+    endings = f".{token}\0".encode()
+    keeps = [f"={key}.{token}\0".encode() for key in kept]
+    for pid in tree.marked(endings):
+        environ = tree.environ(pid)
+        if environ and not any(each in environ for each in keeps):
+            tree.send([*tree.descendants(pid), pid], signal.SIGKILL)
+
+
+def _is_supervised(folder: Path) -> bool:
+    if not (folder / spool.BEGUN).exists():
+        return False
+    lock = spool.lock_of_the_dead(folder)
+    if lock is None:
+        return True
+    os.close(lock)
+    return False
+
+
+def _begun(folder: Path) -> spool.Begun | None:
+    try:
+        return spool.read(folder / spool.BEGUN)
+    except ValueError:
+        # Created, but not yet written.
+        return None
+
+
+def _marked(mark: str) -> set[int]:
+    return {pid for pid in tree.marked(f"={mark}\0".encode()) if tree.is_alive(pid)}
+
+
+def _alive(pids: Iterable[int]) -> set[int]:
+    return {pid for pid in pids if tree.is_alive(pid)}
+

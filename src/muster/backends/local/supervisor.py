@@ -1,0 +1,350 @@
+"""One attempt, from its folder in the spool to its end: the loop of a process of its own.
+
+It starts the tasks, obeys orders, keeps the time limit, looks for checkpoints, and writes down what
+happens. Whatever becomes of the controller, this goes on.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from typing import Any
+
+from muster.backends.local import kernel, outset, spool, tree
+from muster.backends.local.cgroup import Grounds
+from muster.backends.local.course import Course, Manners, Step, Told, Why
+from muster.backends.local.outset import Outset
+from muster.backends.local.person import LaunchError
+from muster.backends.local.terminal import Relay
+from muster.backends.local.watch import Watch
+
+_LOOK_MS = 1_000
+_HURRIED_LOOK_MS = 200
+_BREAK_OFF_MS = 5_000
+_KILL_AGAIN_MS = 50
+
+
+def supervise(key: str, grounds: Grounds) -> None:
+    """Run the attempt whose folder is `key` in the folder we are in, unless somebody has."""
+    os.chdir(key)
+    os.setsid()
+    lock = spool.take()
+    if lock is None:
+        return
+    me = os.getpid()
+    spool.write(spool.BEGUN, {"pid": me, "born": tree.born(me) or 0})
+    kernel.adopt_orphans()
+    Supervisor(spool.read(spool.LAUNCH), grounds).run()
+
+
+class Supervisor:
+    """The attempt in the folder we are in."""
+
+    def __init__(self, launch: spool.LaunchFile, grounds: Grounds) -> None:
+        self._launch = launch
+        self._grounds = grounds
+        self._orders = _bound(spool.ORDERS_SOCKET)
+        self._hears, self._tells = socket.socketpair()
+        self._hears.setblocking(False)
+        self._tells.setblocking(False)
+        self._began_ms = _now_ms()
+        self._course = _course(launch, _clock_ms())
+        self._outset: Outset | None = None
+        self._statuses: dict[int, int] = {}
+        self._failed_first: int | None = None
+        self._watch: Watch | None = None
+        self._looked_ms = 0
+        self._killed_at_ms: int | None = None
+        self._is_signalled = False
+        self._used_ms = 0
+        self._max_memory_kib = 0
+
+    def run(self) -> None:
+        signal.signal(signal.SIGCHLD, _ignore)
+        signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
+        self._obey()
+        if self._course.is_ending:
+            self._finish(self._course.why or _exited(0))
+            return
+        try:
+            self._outset = outset.begin(self._launch, self._grounds)
+        except LaunchError as error:
+            self._finish({"type": "launch_failed", "text": str(error)})
+            return
+        self._say_started(self._outset)
+        self._turn(self._outset)
+        self._finish(self._reason(self._outset))
+
+    def _say_started(self, running: Outset) -> None:
+        limit = self._launch["limit_ms"]
+        self._course.limit(None if limit is None else _clock_ms() + limit)
+        if self._launch["checkpoint"] is not None:
+            self._watch = Watch(
+                os.path.join(running.folder, self._launch["checkpoint"]["path"]),
+                uid=running.uid,
+                since_ms=self._began_ms,
+            )
+        self._tell(
+            spool.STARTED,
+            {"at": _now_ms(), "pids": running.pids, "problems": running.problems},
+        )
+
+    def _turn(self, running: Outset) -> None:
+        """Go on until every task is over."""
+        while True:
+            self._reap()
+            self._obey()
+            self._look()
+            self._reap()
+            if self._is_over(running):
+                return
+            self._advance(running)
+            self._wait(running.relay)
+
+    def _is_over(self, running: Outset) -> bool:
+        return all(pid in self._statuses for pid in running.pids)
+
+    def _wait(self, relay: Relay | None) -> None:
+        waiting = select.poll()
+        waiting.register(self._hears, select.POLLIN)
+        waiting.register(self._orders, select.POLLIN)
+        if relay is not None:
+            relay.register(waiting)
+        ready = {number for number, _ in waiting.poll(self._timeout_ms())}
+        for receiver in (self._hears, self._orders):
+            if receiver.fileno() in ready:
+                _drain(receiver)
+        if relay is not None:
+            relay.relay(ready)
+
+    def _timeout_ms(self) -> int | None:
+        times = [self._course.next_ms(), self._next_look_ms()]
+        if self._killed_at_ms is not None:
+            times.append(_clock_ms() + _KILL_AGAIN_MS)
+        known = [at for at in times if at is not None]
+        return max(0, min(known) - _clock_ms()) if known else None
+
+    def _next_look_ms(self) -> int | None:
+        if self._watch is None or self._course.stands:
+            return None
+        is_hurried = self._course.awaits_checkpoint
+        return self._looked_ms + (_HURRIED_LOOK_MS if is_hurried else _LOOK_MS)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                self._note(pid, status)
+                self._used_ms += int((usage.ru_utime + usage.ru_stime) * 1_000)
+                self._max_memory_kib = max(self._max_memory_kib, usage.ru_maxrss)
+
+    def _note(self, pid: int, status: int) -> None:
+        if self._outset is None or pid not in self._outset.pids:
+            return
+        self._statuses[pid] = status
+        if status != 0 and self._failed_first is None:
+            self._failed_first = status
+            self._course.break_off(_clock_ms(), _BREAK_OFF_MS)
+
+    def _obey(self) -> None:
+        """Every order that is in the folder, in the order in which they were written."""
+        names = sorted(name for name in os.listdir() if name.startswith(spool.ORDER))
+        for name in names:
+            if name.endswith("~"):
+                continue
+            order = spool.read(name)
+            os.unlink(name)
+            self._follow(order)
+
+    def _follow(self, order: dict[str, Any]) -> None:
+        match order["kind"]:
+            case "stop":
+                self._stop(order)
+            case "suspend":
+                self._suspend()
+            case "continue":
+                self._go_on()
+            case "signal":
+                self._signal(order["signal"], shell_only=order["shell_only"])
+            case "limit":
+                self._limit(order["ends_at"])
+            case _:
+                pass
+
+    def _stop(self, order: dict[str, Any]) -> None:
+        # Who ended by themselves before anything was sent to them did so for their own reasons.
+        self._reap()
+        if self._outset is not None and self._is_over(self._outset):
+            return
+        self._go_on()
+        told = Told(
+            why=order["why"], grace_ms=order["grace_ms"], checkpoint=order["checkpoint"]
+        )
+        self._course.stop(told, _clock_ms())
+
+    def _suspend(self) -> None:
+        if self._outset is None or self._course.stands or self._course.is_ending:
+            return
+        self._course.stand(_clock_ms())
+        self._outset.stand_still()
+        self._tell(spool.SUSPENDED, {"at": _now_ms()})
+
+    def _go_on(self) -> None:
+        if self._outset is None or not self._course.stands:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(spool.SUSPENDED)
+        self._outset.go_on()
+        self._course.go_on(_clock_ms())
+
+    def _limit(self, ends_at: int | None) -> None:
+        self._launch["limit_ms"] = None if ends_at is None else max(0, ends_at - self._began_ms)
+        if self._outset is not None:
+            self._course.limit(None if ends_at is None else _clock_ms() + ends_at - _now_ms())
+
+    def _signal(self, number: int, *, shell_only: bool) -> None:
+        if self._outset is None:
+            return
+        everyone = self._outset.pids[:1] if shell_only else self._outset.everyone()
+        tree.send(tree.listeners(everyone, number), number)
+
+    def _look(self) -> None:
+        if self._watch is None or (self._next_look_ms() or 0) > _clock_ms():
+            return
+        self._looked_ms = _clock_ms()
+        seen = self._watch.look()
+        if seen is None:
+            return
+        self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+        self._course.checkpointed(_clock_ms())
+
+    def _advance(self, running: Outset) -> None:
+        for step in self._course.due(_clock_ms()):
+            match step:
+                case Step.ASK_CHECKPOINT:
+                    self._ask_for_checkpoint(running)
+                case Step.WARN:
+                    self._warn(running)
+                case Step.END:
+                    self._is_signalled = True
+                    tree.send(running.everyone(), signal.SIGTERM)
+                case Step.KILL:
+                    self._is_signalled = True
+                    self._killed_at_ms = _now_ms()
+        if self._killed_at_ms is not None:
+            running.kill()
+
+    def _ask_for_checkpoint(self, running: Outset) -> None:
+        asked = self._launch["checkpoint"]
+        if asked is None or asked["signal"] is None:
+            return
+        self._is_signalled = True
+        if self._watch is not None:
+            # What is finished now was not written because we asked.
+            self._watch.look()
+        number = asked["signal"]
+        tree.send([pid for pid in running.everyone() if tree.catches(pid, number)], number)
+
+    def _warn(self, running: Outset) -> None:
+        warning = self._launch["warn"]
+        if warning is None:
+            return
+        number = warning["signal"]
+        told = running.pids[:1] if warning["shell_only"] else running.everyone()
+        # A warning must not end a process that has not learnt to listen for it.
+        tree.send([pid for pid in told if tree.catches(pid, number)], number)
+
+    def _reason(self, running: Outset) -> Why:
+        if self._course.why is not None:
+            return self._course.why
+        if running.memory_kills():
+            return {"type": "out_of_memory", "node": self._launch["node"]}
+        status = self._failed_first if self._failed_first is not None else 0
+        if os.WIFSIGNALED(status):
+            return {"type": "signaled", "signal": os.WTERMSIG(status)}
+        return _exited(os.waitstatus_to_exitcode(status))
+
+    def _finish(self, why: Why) -> None:
+        """End whatever is left, and write down how it ended; nothing may be written after that."""
+        used: spool.UsedFile | None = None
+        if self._outset is not None:
+            self._clear(self._outset)
+            used = {
+                "cpu_ms": self._used_ms,
+                "max_memory_mib": self._outset.max_memory_mib(self._max_memory_kib),
+            }
+            self._look_last()
+            self._outset.close(_code(self._statuses[self._outset.pids[0]]))
+        self._tell(spool.END, {"at": _now_ms(), "why": why, "used": used})
+
+    def _clear(self, running: Outset) -> None:
+        """Kill until nobody is left: the last of the tree may just be forking."""
+        while not self._is_alone():
+            running.kill()
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+
+    def _is_alone(self) -> bool:
+        self._reap()
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return True
+        return False
+
+    def _look_last(self) -> None:
+        seen = self._watch and self._watch.look_last(killed_at_ms=self._killed_at_ms)
+        if seen:
+            self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+
+    def _tell(self, name: str, content: dict[str, Any]) -> None:
+        spool.write(name, content)
+        spool.poke(f"../{spool.POKE_SOCKET}", self._launch["key"])
+
+
+def _course(launch: spool.LaunchFile, now_ms: int) -> Course:
+    warning, checkpoint = launch["warn"], launch["checkpoint"]
+    manners = Manners(
+        grace_ms=launch["grace_ms"],
+        warn_lead_ms=None if warning is None else warning["lead_ms"],
+        asks_checkpoint=checkpoint is not None and checkpoint["signal"] is not None,
+    )
+    return Course(manners=manners, began_ms=now_ms)
+
+
+def _bound(path: str) -> socket.socket:
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(path)
+    receiver.setblocking(False)
+    return receiver
+
+
+def _drain(receiver: socket.socket) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while receiver.recv(4_096):
+            pass
+
+
+def _exited(code: int) -> Why:
+    return {"type": "exited", "code": code}
+
+
+def _code(status: int) -> int:
+    """As a shell would put it."""
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """The wakeup socket is what we listen to."""
+
+
+def _clock_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,136 @@
+"""Starting one process of a job: from the fork to the exec, as the job's user."""
+
+import fcntl
+import os
+import signal
+import termios
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.backends.local import kernel
+from muster.backends.local.cgroup import Group
+from muster.backends.local.person import LaunchError, Person, become
+
+_MOST_TEXT = 4_096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How every process of an attempt begins."""
+
+    argv: tuple[str, ...]
+    user: Person
+    group: Group | None
+    folder: str
+    umask: int | None
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streams:
+    """Where one process reads and writes; `fresh` files begin empty.
+
+    terminal: the end of a terminal that takes the place of the files.
+    """
+
+    stdin: str | None
+    stdout: str
+    stderr: str | None
+    fresh: frozenset[str] = frozenset()
+    terminal: int | None = None
+
+
+def begin(way: Way, env: Mapping[str, str], streams: Streams) -> int:
+    """Start a process and return its number once it runs the command; LaunchError if it cannot."""
+    hears, tells = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _turn_into(way, env, streams, tells)
+    os.close(tells)
+    with open(hears, "rb") as failing:
+        text = failing.read()
+    if text:
+        os.waitpid(pid, 0)
+        raise LaunchError(text.decode(errors="replace"))
+    return pid
+
+
+def _turn_into(way: Way, env: Mapping[str, str], streams: Streams, tells: int) -> None:
+    """Never returns: this process becomes the command, or says why not and ends."""
+    try:
+        _forget_handlers()
+        os.setsid()
+        _enter(way)
+        become(way.user)
+        # Changing the user takes this back, so it comes after.
+        kernel.die_with_parent()
+        if way.umask is not None:
+            os.umask(way.umask)
+        _go_to(way.folder)
+        _connect(streams)
+        _execute(way.argv, env)
+    except LaunchError as error:
+        os.write(tells, str(error).encode()[:_MOST_TEXT])
+    except Exception as error:  # noqa: BLE001 -- whatever it is, the user is told and nothing runs
+        os.write(tells, f"cannot start: {error}".encode()[:_MOST_TEXT])
+    finally:
+        os._exit(127)
+
+
+def _forget_handlers() -> None:
+    signal.set_wakeup_fd(-1)
+    # Python ignores these two, and what is ignored stays so after exec.
+    for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _enter(way: Way) -> None:
+    if way.group is not None:
+        way.group.join()
+    if way.cpus and not (way.group is not None and way.group.pins()):
+        os.sched_setaffinity(0, way.cpus)
+
+
+def _go_to(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise LaunchError(f"cannot enter the working directory {folder}: {error.strerror}") from None
+
+
+def _connect(streams: Streams) -> None:
+    if streams.terminal is not None:
+        fcntl.ioctl(streams.terminal, termios.TIOCSCTTY, 0)
+        for number in (0, 1, 2):
+            os.dup2(streams.terminal, number)
+        return
+    os.dup2(_opened(streams.stdin or os.devnull, os.O_RDONLY), 0)
+    os.dup2(_opened_for_writing(streams.stdout, streams), 1)
+    if streams.stderr is None or streams.stderr == streams.stdout:
+        os.dup2(1, 2)
+        return
+    os.dup2(_opened_for_writing(streams.stderr, streams), 2)
+
+
+def _opened_for_writing(path: str, streams: Streams) -> int:
+    begins_empty = os.O_TRUNC if path in streams.fresh else 0
+    return _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | begins_empty)
+
+
+def _opened(path: str, flags: int) -> int:
+    try:
+        # A pipe that nobody reads must not hold us up.
+        opened = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        raise LaunchError(f"cannot open {path}: {error.strerror}") from None
+    os.set_blocking(opened, True)
+    return opened
+
+
+def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+    try:
+        os.execvpe(argv[0], argv, env)
+    except FileNotFoundError:
+        raise LaunchError(f"cannot run {argv[0]}: there is no such command") from None
+    except OSError as error:
+        raise LaunchError(f"cannot run {argv[0]}: {error.strerror}") from None

@@ -1,0 +1,335 @@
+"""A cluster in pretend time: attempts last as long as they are told, and nothing really runs."""
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import count
+from socket import socket
+
+from muster.backends.base import (
+    Action,
+    Continue,
+    Cut,
+    Forget,
+    Limit,
+    Output,
+    OutputAsked,
+    Run,
+    Signal,
+    Stop,
+    Suspend,
+)
+from muster.backends.fate import Course, Lasts, Turn, course
+from muster.model.cluster import Cluster, Node, NodeState
+from muster.model.errors import UnknownError
+from muster.model.event import (
+    ClusterSeen,
+    Event,
+    JobCheckpointed,
+    JobEnded,
+    JobStarted,
+    JobSuspended,
+    NodeSeen,
+)
+from muster.model.job import EndReason, Exited, NodeFailed, TimedOut
+from muster.model.placement import Allocation
+from muster.model.value import HOUR, Duration, Instant, JobId, NodeId, Value, replace
+
+DONE = Exited(code=0)
+EPOCH = Instant(0)
+
+Key = tuple[JobId, int]
+
+
+class Outage(Value, gc=False):
+    """A node goes down, or is sound again."""
+
+    node: NodeId
+    is_over: bool
+
+
+class SimulatedBackend:
+    """Keeps the port's promises without a thread, a process or a clock.
+
+    What is done happens at its present: the latest instant that it was asked to observe, or that
+    a Run was placed at. Events come in the order in which they are told; checkpoints are told when
+    an attempt is disturbed, and else one every `tells_every`, with the instant of their writing.
+    An attempt's time limit is an instant: it counts while the attempt is suspended as well.
+    Processes that are pretended heed no signals.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        cluster: Cluster,
+        lasts: Lasts,
+        *,
+        now: Instant = EPOCH,
+        tells_every: Duration = HOUR,
+    ) -> None:
+        self._cluster = cluster
+        self._nodes = {node.id: node for node in nodes}
+        self._lasts = lasts
+        self._present = now
+        self._tells_every = tells_every
+        self._due: list[tuple[Instant, int, Course | Outage, int]] = []
+        self._order = count()
+        self._going: dict[Key, Course] = {}
+        self._over: dict[Key, Course] = {}
+        self._on: dict[NodeId, dict[Key, Course]] = {node: {} for node in self._nodes}
+        self._outages: Counter[NodeId] = Counter()
+        self._saved: dict[JobId, int] = {}
+        self._told: list[Event] = self._sights()
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._cluster
+
+    @property
+    def going(self) -> tuple[Key, ...]:
+        """The attempts that are not over: job and attempt, in the order they were run."""
+        return tuple(self._going)
+
+    def next_at(self) -> Instant | None:
+        """When there is something to observe next; None: not before somebody acts."""
+        if self._told:
+            return self._present
+        due = self._due
+        while due and _is_stale(due[0]):
+            heappop(due)
+        return max(due[0][0], self._present) if due else None
+
+    def fail_node(self, node: NodeId, at: Instant, back_at: Instant | None = None) -> None:
+        """The node will go down with all that runs on it, and come back then or never."""
+        self._put(at, Outage(node=node, is_over=False), 0)
+        if back_at is not None:
+            self._put(max(at, back_at), Outage(node=node, is_over=True), 0)
+
+    def adopt(self, allocations: tuple[Allocation, ...]) -> None:
+        named: dict[Key, Allocation] = {(each.job, each.attempt): each for each in allocations}
+        for job, attempt in [key for key in (*self._going, *self._over) if key not in named]:
+            self._forget(Forget(job=job, attempt=attempt))
+        self._told = self._sights()
+        for key, allocation in named.items():
+            known = self._going.get(key) or self._over.get(key)
+            if known is not None:
+                self._told.extend(known.story())
+            else:
+                self._told.append(self._lost(allocation))
+
+    def do(self, action: Action) -> None:
+        match action:
+            case Run():
+                self._run(action)
+            case Stop() | Suspend() | Continue() | Limit():
+                self._steer(action)
+            case Cut():
+                self._cut(action)
+            case Forget():
+                self._forget(action)
+            case Signal():
+                return
+
+    def observe(self, now: Instant) -> tuple[Event, ...]:
+        self._pass_until(now)
+        told, self._told = self._told, []
+        return tuple(told)
+
+    def output(self, asked: OutputAsked) -> Output:
+        text = f"job {asked.job.id} ran in pretend time and wrote nothing"
+        raise UnknownError(text)
+
+    def attach(self, job: JobId, attempt: int) -> socket:
+        text = f"job {job} (attempt {attempt}) runs in pretend time and has no terminal"
+        raise UnknownError(text)
+
+    def close(self) -> None:
+        """Nothing is held that could be let go."""
+
+    def _pass_until(self, now: Instant) -> None:
+        due = self._due
+        while due and due[0][0] <= now:
+            at, _, thing, number = heappop(due)
+            if isinstance(thing, Outage):
+                self._turn_node(thing, at)
+            elif thing.number == number:
+                self._take_turn(thing, at)
+        self._present = max(self._present, now)
+
+    def _take_turn(self, attempt: Course, at: Instant) -> None:
+        match attempt.turn:
+            case Turn.BEGIN:
+                self._begin(attempt, at)
+            case Turn.SAVE:
+                self._save(attempt, at)
+                self._plan(attempt, at)
+            case Turn.END:
+                self._end(attempt, attempt.fate.end, at)
+            case Turn.LIMIT:
+                self._end(attempt, TimedOut(limit=attempt.time_given), at)
+            case Turn.LEAVE:
+                self._end(attempt, attempt.leaves or DONE, at)
+
+    def _begin(self, attempt: Course, at: Instant) -> None:
+        attempt.start(at)
+        self._told.append(JobStarted(at=at, job=attempt.job, attempt=attempt.attempt))
+        if attempt.is_asleep:
+            self._told.append(JobSuspended(at=at, job=attempt.job, attempt=attempt.attempt))
+        self._plan(attempt, at)
+
+    def _save(self, attempt: Course, at: Instant) -> None:
+        newest = attempt.newest_checkpoint(at)
+        if newest is None:
+            return
+        attempt.saved, attempt.saved_at = newest
+        self._told.append(
+            JobCheckpointed(at=attempt.saved_at, job=attempt.job, attempt=attempt.attempt)
+        )
+
+    def _end(self, attempt: Course, why: EndReason, at: Instant) -> None:
+        if why != DONE:
+            self._save(attempt, at)
+        attempt.pause(at)
+        attempt.end = JobEnded(at=at, job=attempt.job, attempt=attempt.attempt, why=why)
+        self._told.append(attempt.end)
+        self._drop(attempt)
+        self._over[attempt.job, attempt.attempt] = attempt
+
+    def _drop(self, attempt: Course) -> None:
+        """It does not go on; what it saved is there for the next one."""
+        key = (attempt.job, attempt.attempt)
+        attempt.number += 1
+        del self._going[key]
+        for node in attempt.nodes:
+            del self._on[node][key]
+        if attempt.end is not None and attempt.end.why == DONE:
+            self._saved.pop(attempt.job, None)
+        elif attempt.saved:
+            self._saved[attempt.job] = attempt.saved
+
+    def _plan(self, attempt: Course, now: Instant) -> None:
+        """What comes next for it replaces what would have come."""
+        attempt.number += 1
+        coming = attempt.next_turn(self._tells_every)
+        if coming is not None:
+            at, attempt.turn = coming
+            self._put(max(at, now), attempt, attempt.number)
+
+    def _put(self, at: Instant, thing: Course | Outage, number: int) -> None:
+        heappush(self._due, (at, next(self._order), thing, number))
+
+    def _run(self, run: Run) -> None:
+        allocation = run.allocation
+        key = (run.job.id, allocation.attempt)
+        if key in self._going or key in self._over:
+            return
+        self._pass_until(max(self._present, allocation.placed_at))
+        fate = self._lasts(run.job, allocation)
+        begins_at = Instant(self._present + fate.start_delay)
+        saved = self._saved.get(run.job.id, 0)
+        attempt = course(run.job, allocation, fate, begins_at, saved)
+        self._going[key] = attempt
+        for node in attempt.nodes:
+            self._on.setdefault(node, {})[key] = attempt
+        down = next((node for node in attempt.nodes if self._is_down(node)), None)
+        if down is None:
+            self._plan(attempt, self._present)
+        else:
+            self._end(attempt, NodeFailed(node=down), self._present)
+
+    def _steer(self, action: Stop | Suspend | Continue | Limit) -> None:
+        attempt = self._going.get((action.job, action.attempt))
+        if attempt is None:
+            return
+        match action:
+            case Stop():
+                self._stop(attempt, action)
+            case Suspend():
+                self._suspend(attempt)
+            case Continue():
+                self._continue(attempt)
+            case Limit(ends_at=ends_at):
+                attempt.limit, attempt.ends_by = None, ends_at
+                self._plan(attempt, self._present)
+
+    def _stop(self, attempt: Course, stop: Stop) -> None:
+        if attempt.started_at is None:
+            self._end(attempt, stop.why, self._present)
+            return
+        if attempt.leaves is None:
+            self._save(attempt, self._present)
+        attempt.leave(stop.why, self._present, stop.grace, saving=stop.checkpoint)
+        self._plan(attempt, self._present)
+
+    def _suspend(self, attempt: Course) -> None:
+        if attempt.is_asleep or attempt.leaves is not None:
+            return
+        attempt.is_asleep = True
+        if attempt.started_at is None:
+            return
+        self._save(attempt, self._present)
+        attempt.pause(self._present)
+        self._told.append(JobSuspended(at=self._present, job=attempt.job, attempt=attempt.attempt))
+        self._plan(attempt, self._present)
+
+    def _continue(self, attempt: Course) -> None:
+        if not attempt.is_asleep or attempt.leaves is not None:
+            return
+        attempt.is_asleep = False
+        if attempt.started_at is not None:
+            attempt.since = self._present
+            self._plan(attempt, self._present)
+
+    def _cut(self, cut: Cut) -> None:
+        node = self._nodes[cut.node]
+        devices = tuple(
+            replace(each, mig=cut.instances) if each.id == cut.device else each
+            for each in node.devices
+        )
+        if devices != node.devices:
+            self._nodes[cut.node] = replace(node, devices=devices)
+            self._told.append(self._sight(cut.node, self._present))
+
+    def _forget(self, forget: Forget) -> None:
+        key = (forget.job, forget.attempt)
+        attempt = self._going.get(key)
+        if attempt is not None:
+            self._drop(attempt)
+        self._over.pop(key, None)
+
+    def _turn_node(self, outage: Outage, at: Instant) -> None:
+        was_down = self._is_down(outage.node)
+        self._outages[outage.node] += -1 if outage.is_over else 1
+        if self._is_down(outage.node) == was_down:
+            return
+        self._told.append(self._sight(outage.node, at))
+        if not was_down:
+            for attempt in list(self._on[outage.node].values()):
+                self._end(attempt, NodeFailed(node=outage.node), at)
+
+    def _is_down(self, node: NodeId) -> bool:
+        return self._outages[node] > 0
+
+    def _sights(self) -> list[Event]:
+        cluster = ClusterSeen(at=self._present, cluster=self._cluster)
+        return [cluster, *(self._sight(node, self._present) for node in self._nodes)]
+
+    def _sight(self, node: NodeId, at: Instant) -> NodeSeen:
+        known = self._nodes[node]
+        if self._is_down(node):
+            known = replace(known, state=NodeState.DOWN, reason="a pretended outage")
+        return NodeSeen(at=at, node=known)
+
+    def _lost(self, allocation: Allocation) -> JobEnded:
+        """Nobody here knows of the attempt, so whatever it was is gone."""
+        return JobEnded(
+            at=self._present,
+            job=allocation.job,
+            attempt=allocation.attempt,
+            why=NodeFailed(node=allocation.placements[0].node),
+        )
+
+
+def _is_stale(due: tuple[Instant, int, Course | Outage, int]) -> bool:
+    _, _, thing, number = due
+    return isinstance(thing, Course) and thing.number != number

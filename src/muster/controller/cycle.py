@@ -1,0 +1,226 @@
+"""Observe, plan, check, commit, act: the loop's two halves, and both of them once.
+
+Live, the halves run in threads of their own, so that what happens is heard and what was decided is
+done while the next plan is being made. In pretend time `cycle` runs them one after the other.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
+
+from muster.backends.base import Action, Backend, Cut, Run, Signal
+from muster.controller.acts import Begin, Order, orders_after, orders_again
+from muster.controller.commit import events_of
+from muster.controller.journal import Write
+from muster.controller.record import Record
+from muster.controller.stage import Change, Stage
+from muster.controller.thinking import Thinker, Thought
+from muster.model.cluster import Node
+from muster.model.errors import BackendDownError, MusterError
+from muster.model.event import DeviceCut, Event, JobEnded, NodeSeen, SignalAsked
+from muster.model.gpu import Mig
+from muster.model.job import HOLDING, JobState, NodeFailed
+from muster.model.placement import Allocation
+from muster.model.value import ClusterName, DeviceId, Instant, NodeId, Value
+from muster.stores.base import Batch, History, Store
+
+log = logging.getLogger("muster.cycle")
+
+LOSING = HOLDING | {JobState.SUSPENDED}
+
+
+class Parts(Value):
+    """What the loop works with."""
+
+    store: Store
+    history: History
+    record: Record
+    write: Write
+    thinker: Thinker
+    backends: Mapping[ClusterName, Backend]
+
+
+class Hands:
+    """Tells backends what was committed, and commits what they tell."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._lock = Lock()
+        self._owed: list[tuple[ClusterName, Order]] = []
+
+    def note(self, batch: Batch, changes: tuple[Change, ...]) -> bool:
+        """Remember what follows from a commit; is there anything?"""
+        following = [*self._cuts(batch), *self._orders(changes), *self._signals(batch)]
+        with self._lock:
+            self._owed += following
+        return bool(following)
+
+    def take_over(self) -> None:
+        """Lead from here on: find out what runs, and say again what may not have been heard."""
+        record = self._parts.record
+        allocations = tuple(record.allocations.values())
+        for name, backend in self._parts.backends.items():
+            backend.adopt(tuple(each for each in allocations if each.cluster == name))
+        again: list[tuple[ClusterName, Order]] = [*_unstarted_cuts(allocations, record.nodes)]
+        for allocation in allocations:
+            job = record.jobs[allocation.job]
+            orders = orders_again(job, allocation, record.site.classes)
+            again.extend((allocation.cluster, order) for order in orders)
+        with self._lock:
+            self._owed = again
+
+    def act(self) -> None:
+        """Say everything that is owed; what a backend cannot hear now stays owed."""
+        with self._lock:
+            owed, self._owed = self._owed, []
+        unheard = [(cluster, order) for cluster, order in owed if not self._said(cluster, order)]
+        with self._lock:
+            self._owed = unheard + self._owed
+
+    def observe(self, now: Instant) -> bool:
+        """Commit what backends tell; did they tell anything?"""
+        events = tuple(_observed(self._parts.backends.values(), now))
+        if not events:
+            return False
+        self._parts.write(lambda stage: _tell(events, stage)).result()
+        return True
+
+    def tend(self, now: Instant) -> None:
+        """Act, observe, and act on what follows from that."""
+        self.act()
+        if self.observe(now):
+            self.act()
+
+    def _cuts(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
+        for event in batch.events:
+            if isinstance(event, DeviceCut):
+                cut = Cut(node=event.node, device=event.device, instances=event.instances)
+                yield self._parts.record.nodes[event.node].cluster, cut
+
+    def _orders(self, changes: tuple[Change, ...]) -> Iterator[tuple[ClusterName, Order]]:
+        classes = self._parts.record.site.classes
+        for change in changes:
+            allocation = change.holds or change.held
+            if allocation is not None:
+                for order in orders_after(change, classes):
+                    yield allocation.cluster, order
+
+    def _signals(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
+        for event in batch.events:
+            if not isinstance(event, SignalAsked):
+                continue
+            allocation = self._parts.record.allocations.get(event.job)
+            if allocation is not None:
+                yield (
+                    allocation.cluster,
+                    Signal(job=event.job, attempt=allocation.attempt, signal=event.signal),
+                )
+
+    def _said(self, cluster: ClusterName, order: Order) -> bool:
+        backend = self._parts.backends.get(cluster)
+        if backend is None:
+            log.warning("nobody runs cluster %s; cannot say %s", cluster, order)
+            return True
+        try:
+            action = _run(order, self._parts) if isinstance(order, Begin) else order
+            if action is not None:
+                backend.do(action)
+        except MusterError as error:
+            log.warning("cannot tell %s to %s: %s", cluster, type(order).__name__, error)
+            return False
+        return True
+
+
+def decide(parts: Parts, now: Instant) -> Thought:
+    """Plan what is, check the plan, commit it."""
+    snapshot = parts.record.snapshot(now)
+    thought = parts.thinker.think(snapshot, parts.record.site.policy)
+    if thought.moves or thought.measures or parts.record.claimed or parts.record.dated:
+        parts.write(lambda stage: stage.tell_all(events_of(thought, snapshot, stage))).result()
+    return thought
+
+
+def cycle(parts: Parts, hands: Hands, now: Instant) -> Thought:
+    """All of it, once."""
+    hands.tend(now)
+    thought = decide(parts, now)
+    hands.act()
+    return thought
+
+
+def _run(order: Begin, parts: Parts) -> Run | None:
+    """The whole order; None when the job is over before it was begun."""
+    job, allocation = order.job, order.allocation
+    if parts.record.allocations.get(job.id) is None:
+        return None
+    launch = parts.store.launch(job.spec.array.array if job.spec.array else job.id)
+    names = {placed.node for placed in allocation.placements}
+    return Run(
+        job=job,
+        allocation=allocation,
+        launch=launch or job.spec.launch,
+        nodes={name: parts.record.nodes[name] for name in sorted(names)},
+        checkpoint=job.checkpoint,
+        restarts=allocation.attempt - 1,
+        images_on_host=parts.record.site.images_on_host,
+    )
+
+
+def _unstarted_cuts(
+    allocations: Iterable[Allocation], nodes: Mapping[NodeId, Node]
+) -> Iterator[tuple[ClusterName, Action]]:
+    """Cuts that attempts still count on which were not seen to run."""
+    wanted = {
+        (allocation.cluster, placed.node, share.device)
+        for allocation in allocations
+        if allocation.started_at is None
+        for placed in allocation.placements
+        for share in placed.devices
+        if isinstance(share.slice, Mig)
+    }
+    for cluster, name, device_id in sorted(wanted):
+        for device in nodes[name].devices:
+            if device.id == device_id:
+                yield cluster, Cut(node=name, device=device_id, instances=device.mig)
+
+
+def _observed(backends: Iterable[Backend], now: Instant) -> Iterator[Event]:
+    for backend in backends:
+        try:
+            yield from backend.observe(now)
+        except BackendDownError as error:
+            log.warning("%s", error)
+
+
+def _tell(events: tuple[Event, ...], stage: Stage) -> None:
+    stage.tell_all(events)
+    if any(isinstance(event, NodeSeen) for event in events):
+        stage.tell_all(tuple(_lost(stage)))
+
+
+def _lost(stage: Stage) -> Iterator[Event]:
+    """Attempts on devices that failed are over; their jobs wait for others."""
+    sick = {
+        (node.id, device.id)
+        for node in stage.nodes.values()
+        if node is not None
+        for device in node.devices
+        if not device.healthy
+    }
+    if not sick:
+        return
+    for job_id, allocation in stage.record.allocations.items():
+        job = stage.job(job_id)
+        if job is None or job.state not in LOSING:
+            continue
+        node = _sick_node(allocation, sick)
+        if node is not None:
+            why = NodeFailed(node=node)
+            yield JobEnded(at=stage.now, job=job_id, attempt=allocation.attempt, why=why)
+
+
+def _sick_node(allocation: Allocation, sick: set[tuple[NodeId, DeviceId]]) -> NodeId | None:
+    for placed in allocation.placements:
+        if any((placed.node, share.device) in sick for share in placed.devices):
+            return placed.node
+    return None

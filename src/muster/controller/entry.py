@@ -1,0 +1,139 @@
+"""How a request comes in: checked against the rules and the world of this moment."""
+
+from collections.abc import Mapping
+
+from muster.controller.asked import Caller, Receipt
+from muster.controller.notes import note
+from muster.controller.record import Record
+from muster.controller.rights import demand, has_role
+from muster.controller.stage import Stage, without_launch
+from muster.lifecycle.admit import admit
+from muster.lifecycle.refusal import Accepted, Refusal, TooManySubmitted
+from muster.lifecycle.submission import Kind, kinds_of, queues_above
+from muster.model.errors import ForbiddenError, RefusedError
+from muster.model.event import JobSubmitted
+from muster.model.job import ArrayPart, Job, JobSpec
+from muster.model.queue import WhenFull, is_within
+from muster.model.site import Role
+from muster.model.snapshot import Finished, Snapshot
+from muster.model.value import JobId, QueuePath, Value, replace
+
+NO_QUEUE = QueuePath("")
+"""The queue of a spec whose user named none: theirs, or the site's, is put in its place."""
+
+
+class Kinds:
+    """The kinds of nodes there are: worked out anew only when the nodes or pools changed."""
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._kinds: tuple[Kind, ...] = ()
+
+    def of(self, snapshot: Snapshot, record: Record) -> tuple[Kind, ...]:
+        key = (record.nodes_version, snapshot.pools)
+        if not self._key or key[0] != self._key[0] or key[1] is not self._key[1]:
+            self._key, self._kinds = key, kinds_of(snapshot)
+        return self._kinds
+
+
+class Entry(Value):
+    """A request to run something: one job or, with indices, an array.
+
+    finished: how the ended jobs came out that it depends on.
+    """
+
+    caller: Caller
+    spec: JobSpec
+    kinds: Kinds
+    indices: tuple[int, ...] = ()
+    at_once: int | None = None
+    held: bool = False
+    finished: Mapping[JobId, Finished] = {}
+
+    def enter(self, stage: Stage) -> Receipt:
+        """The command: let it in, or raise RefusedError or ForbiddenError."""
+        spec = self.whose(stage)
+        accepted = self.admitted(spec, stage)
+        launch = accepted.spec.launch
+        first = stage.next_job
+        for spec in self._parts(accepted.spec, first):
+            event = JobSubmitted(at=stage.now, job=stage.new_id(), spec=spec, held=self.held)
+            stage.tell(without_launch(event))
+        stage.keep_launch(first, launch)
+        count = max(1, len(self.indices))
+        note(stage, self.caller, "submit", f"job {first}", f"{count} to {spec.queue}")
+        jobs = tuple(JobId(each) for each in range(first, stage.next_job))
+        return Receipt(jobs=jobs, cautions=accepted.cautions)
+
+    def admitted(self, spec: JobSpec, stage: Stage) -> Accepted:
+        """The spec, completed, if it may come in."""
+        demand(self.caller, stage.site, Role.USER, spec.queue, to=f"submit to {spec.queue}")
+        snapshot = self._snapshot(spec, stage)
+        answer = admit(spec, snapshot, self.kinds.of(snapshot, stage.record))
+        if isinstance(answer, Refusal):
+            raise RefusedError(answer.reason, answer.advice)
+        self._demand_places(spec, snapshot)
+        return answer
+
+    def whose(self, stage: Stage) -> JobSpec:
+        """The spec with its queue, if the caller may ask for that user."""
+        spec, site = self.spec, stage.site
+        user = site.users.get(spec.user)
+        if spec.queue == NO_QUEUE:
+            theirs = None if user is None else user.default_queue
+            spec = replace(spec, queue=theirs or site.default_queue)
+        if spec.user == self.caller.user or has_role(self.caller, site, Role.ADMIN):
+            return spec
+        raise ForbiddenError(f"{self.caller.user} cannot submit for {spec.user}; an admin can")
+
+    def _snapshot(self, spec: JobSpec, stage: Stage) -> Snapshot:
+        """The world as admission needs it; the large parts are looked at in place, not copied."""
+        record = stage.record
+        jobs: Mapping[JobId, Job] = record.jobs
+        if stage.jobs and (spec.after or _counts_jobs(spec, stage)):
+            jobs = {**record.jobs, **stage.jobs}
+        return Snapshot(
+            now=stage.now,
+            clusters=record.clusters,
+            pools=stage.site.pools,
+            nodes=record.nodes,
+            queues=stage.site.queues,
+            classes=stage.site.classes,
+            jobs=jobs,
+            allocations=record.allocations,
+            finished={**record.finished, **self.finished} if spec.after else {},
+        )
+
+    def _demand_places(self, spec: JobSpec, snapshot: Snapshot) -> None:
+        """An array needs as many places in its queues as it has parts."""
+        if len(self.indices) < 2:
+            return
+        for queue in queues_above(snapshot, spec.queue):
+            if queue.max_submitted is None:
+                continue
+            jobs = snapshot.jobs.values()
+            there = sum(is_within(job.spec.queue, queue.path) for job in jobs)
+            if there + len(self.indices) > queue.max_submitted:
+                left = max(0, queue.max_submitted - there)
+                raise RefusedError(
+                    TooManySubmitted(queue=queue.path, limit=queue.max_submitted),
+                    f"Queue {queue.path} has places for {left} more jobs; this array has "
+                    f"{len(self.indices)} parts. Submit fewer, or submit again later.",
+                )
+
+    def _parts(self, spec: JobSpec, first: JobId) -> list[JobSpec]:
+        if not self.indices:
+            return [spec]
+        return [
+            replace(spec, array=ArrayPart(array=first, index=index, at_once=self.at_once))
+            for index in self.indices
+        ]
+
+
+def _counts_jobs(spec: JobSpec, stage: Stage) -> bool:
+    queues = stage.site.queues
+    return any(
+        queue.max_submitted is not None or queue.when_full is WhenFull.REFUSE
+        for path, queue in queues.items()
+        if is_within(spec.queue, path)
+    )

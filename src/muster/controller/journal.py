@@ -1,0 +1,212 @@
+"""The one way in which the world changes: work out, write, take over, answer; in that order.
+
+A command is a function of the stage: it looks, raises if it must, and only then tells. Whatever
+queued up while the last batch was being written becomes the next batch: one fsync for all of it.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from enum import Enum
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Protocol, TypeVar
+
+from muster.controller.record import Record, awaited_by
+from muster.controller.stage import Change, Stage
+from muster.model.errors import MusterError, StaleSnapshotError, StoreError
+from muster.model.job import Job
+from muster.model.value import Instant
+from muster.stores.base import Batch, History, Store
+
+T = TypeVar("T")
+Command = Callable[[Stage], T]
+Write = Callable[[Command[Any]], "Future[Any]"]
+Clock = Callable[[], Instant]
+Asked = tuple[Command[Any], "Future[Any]"]
+
+log = logging.getLogger("muster.journal")
+
+LARGEST_GROUP = 1_000
+"""So many commands at most share a transaction: the first of them waits for the last."""
+
+TRIES = 20
+"""So often others may write first, one after the other, before we give up on a group."""
+
+
+Listener = Callable[[Batch, tuple[Change, ...]], None]
+
+
+class KeepingStore(Store, History, Protocol):
+    """A store with its history."""
+
+
+class Told:
+    """Who wants to know what was committed; each is called in the order of commits, and quickly."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def add(self, listener: Listener) -> Callable[[], None]:
+        """From now on tell this one too; what is returned ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def tell(self, batch: Batch, changes: tuple[Change, ...]) -> None:
+        for listener in tuple(self._listeners):
+            listener(batch, changes)
+
+
+class Journal:
+    """Commits groups of commands. Not for several threads: that is what `Writer` is for."""
+
+    def __init__(self, store: KeepingStore, record: Record, clock: Clock) -> None:
+        self.store = store
+        self.record = record
+        self.told = Told()
+        self.last_event = record.last_event
+        self._clock = clock
+
+    def write(self, command: Command[T]) -> "Future[T]":
+        """One command, now."""
+        future: Future[T] = Future()
+        self.commit([(command, future)])
+        return future
+
+    def commit(self, asked: list[Asked]) -> None:
+        """All of these as one transaction, each with its own answer."""
+        for _ in range(TRIES):
+            try:
+                answers = self._commit([command for command, _ in asked])
+            except StaleSnapshotError:
+                self.catch_up()
+                continue
+            except StoreError as error:
+                log.warning("nothing written: %s", error)
+                answers = [error] * len(asked)
+            _answer(asked, answers)
+            return
+        _answer(asked, [StaleSnapshotError(expected=self.record.version, found=-1)] * len(asked))
+
+    def catch_up(self) -> None:
+        """Learn what other processes wrote."""
+        for batch in self.store.since(self.record.version):
+            self._take(batch, _changes(self.record, batch))
+
+    def _commit(self, commands: list[Command[Any]]) -> list[object]:
+        stage = Stage(self.record, self._clock())
+        answers = [_outcome(command, stage) for command in commands]
+        if stage.is_empty:
+            return answers
+        batch, changes = stage.batch(), stage.changes()
+        self.store.append(batch)
+        self._take(batch, changes)
+        return answers
+
+    def _take(self, batch: Batch, changes: tuple[Change, ...]) -> None:
+        self._learn(batch)
+        self.record.take(batch)
+        self.last_event += len(batch.events)
+        self.told.tell(batch, changes)
+
+    def _learn(self, batch: Batch) -> None:
+        """Find out how jobs came out that ended before anybody depended on them."""
+        named = {each for job in batch.jobs if job.spec.after for each in awaited_by(job)}
+        unknown = named - self.record.jobs.keys() - self.record.finished.keys()
+        if unknown:
+            self.record.finished.update(self.store.finished(tuple(sorted(unknown))))
+
+
+class Errand(Enum):
+    """What the writer does between groups."""
+
+    CATCH_UP = "catch up"
+    CLOSE = "close"
+
+
+class Writer:
+    """The thread that owns the journal, and the queue before it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._queue: SimpleQueue[Asked | Errand] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    def write(self, command: Command[T]) -> "Future[T]":
+        """Queue a command; the future is done when it is durable or refused."""
+        future: Future[T] = Future()
+        self._queue.put((command, future))
+        return future
+
+    def catch_up(self) -> None:
+        """Another process wrote something: learn of it soon."""
+        self._queue.put(Errand.CATCH_UP)
+
+    def close(self) -> None:
+        """Write what is queued, then stop."""
+        self._queue.put(Errand.CLOSE)
+        self._thread.join()
+
+    def _run(self) -> None:
+        errand: Errand | None = None
+        while errand is not Errand.CLOSE:
+            asked, errand = self._next_group()
+            if asked:
+                self._journal.commit(asked)
+            if errand is Errand.CATCH_UP:
+                self._catch_up()
+
+    def _next_group(self) -> tuple[list[Asked], "Errand | None"]:
+        """What is queued, up to the next errand."""
+        group: list[Asked] = []
+        while len(group) < LARGEST_GROUP:
+            try:
+                following = self._queue.get(block=not group)
+            except Empty:
+                break
+            if isinstance(following, Errand):
+                return group, following
+            group.append(following)
+        return group, None
+
+    def _catch_up(self) -> None:
+        try:
+            self._journal.catch_up()
+        except StoreError as error:
+            log.warning("cannot see what others wrote: %s", error)
+
+
+def _outcome(command: Command[Any], stage: Stage) -> object:
+    try:
+        return command(stage)
+    except MusterError as error:
+        return error
+    except Exception as error:
+        # One command's bug must not end the journal.
+        log.exception("a command failed")
+        return error
+
+
+def _answer(asked: list[Asked], answers: Sequence[object]) -> None:
+    for (_, future), answer in zip(asked, answers, strict=True):
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+
+
+def _changes(record: Record, batch: Batch) -> tuple[Change, ...]:
+    """What a batch of another process makes of our jobs."""
+    holds = {each.job: each for each in batch.allocations}
+    freed = set(batch.freed)
+    jobs: list[Job] = [*batch.jobs, *(ended.job for ended in batch.ended)]
+    return tuple(
+        Change(
+            before=record.jobs.get(job.id),
+            after=job,
+            held=record.allocations.get(job.id),
+            holds=holds.get(job.id, None if job.id in freed else record.allocations.get(job.id)),
+        )
+        for job in jobs
+    )

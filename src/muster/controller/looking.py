@@ -1,0 +1,329 @@
+"""The use cases that look: nothing changes, and most of it is answered from memory."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from socket import socket
+
+from muster.backends.base import Backend, Output, OutputAsked
+from muster.controller.asked import (
+    Caller,
+    Health,
+    JobDetail,
+    JobQuery,
+    JobsPage,
+    JobView,
+    LogQuery,
+    Rehearsal,
+)
+from muster.controller.journal import Clock, Journal, KeepingStore
+from muster.controller.keys import token_of
+from muster.controller.rehearse import Rehearsing
+from muster.controller.rights import demand, grants_of, has_role, may_change
+from muster.controller.run import Controller
+from muster.controller.stage import Change
+from muster.model.errors import ForbiddenError, UnknownError
+from muster.model.explanation import Explanation
+from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.job import WAITING, Job, JobSpec
+from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.plan import Plan
+from muster.model.queue import is_within
+from muster.model.site import Grant, Role, Site, Token
+from muster.model.snapshot import Finished, Snapshot
+from muster.model.value import ClusterName, Instant, JobId, NodeId
+from muster.schedule.explain import explain
+from muster.stores.base import (
+    Batch,
+    EndedPage,
+    EventQuery,
+    HistoryQuery,
+    Stored,
+)
+
+PLAN_PATIENCE_S = 20.0
+"""So long an explanation waits for the first plan that knows its job."""
+
+
+class Looking:
+    """What doors show."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        controller: Controller,
+        backends: Mapping[ClusterName, Backend],
+        clock: Clock,
+    ) -> None:
+        self._journal = journal
+        self._record = journal.record
+        self._store: KeepingStore = journal.store
+        self._controller = controller
+        self._backends = backends
+        self._clock = clock
+        self._rehearsing = Rehearsing(journal, controller.parts.thinker, clock)
+
+    # People.
+
+    def me(self, caller: Caller) -> tuple[Grant, ...]:
+        """What the caller may do, before a token makes less of it."""
+        return grants_of(caller, self._record.site)
+
+    def caller_of(self, secret: str, door: str) -> Caller:
+        """Whoever has this token's secret."""
+        token = token_of(secret, self._record.tokens, self._clock())
+        return Caller(user=token.user, door=door, token=token)
+
+    def tokens(self, caller: Caller) -> tuple[Token, ...]:
+        """One's own tokens; administrators see all."""
+        is_admin = has_role(caller, self._record.site, Role.ADMIN)
+        return tuple(
+            token
+            for _, token in sorted(self._record.tokens.items())
+            if is_admin or token.user == caller.user
+        )
+
+    def may_see(self, caller: Caller, job: Job) -> bool:
+        """May the caller see what the job runs and writes?"""
+        return may_change(caller, self._record.site, job)
+
+    # Jobs.
+
+    def view(self, job: Job) -> JobView:
+        """A live job."""
+        allocation = self._record.allocations.get(job.id)
+        return JobView(
+            job=job,
+            allocation=allocation,
+            wait=self._controller.standing.waits.get(job.id) if job.state in WAITING else None,
+            started_at=None if allocation is None else allocation.started_at,
+            pretend=self._is_pretend(allocation),
+        )
+
+    def jobs(self, caller: Caller, query: JobQuery) -> JobsPage:
+        """Live jobs in the order of their ids, a page of them."""
+        self._demand_viewer(caller)
+        chosen: list[JobView] = []
+        for job in self._candidates(query):
+            if _matches(job, query) and self._is_on(job, query):
+                if len(chosen) == query.limit:
+                    return JobsPage(jobs=tuple(chosen), next=chosen[-1].job.id)
+                chosen.append(self.view(job))
+        return JobsPage(jobs=tuple(chosen))
+
+    def job(self, caller: Caller, job_id: JobId) -> JobDetail:
+        """One job, live or over, with what it ran and its attempts."""
+        self._demand_viewer(caller)
+        live = self._record.jobs.get(job_id)
+        view = self.view(live) if live is not None else _view_of(self._ended(job_id))
+        launch = self._launch(view.job) if self.may_see(caller, view.job) else None
+        return JobDetail(view=view, attempts=self._store.attempts((job_id,)), launch=launch)
+
+    def ended(self, caller: Caller, query: HistoryQuery) -> EndedPage:
+        """Jobs that are over."""
+        self._demand_viewer(caller)
+        return self._store.ended(query)
+
+    def attempts(self, caller: Caller, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
+        self._demand_viewer(caller)
+        return self._store.attempts(jobs)
+
+    def finished(self, spec: JobSpec) -> Mapping[JobId, Finished]:
+        """How the jobs came out that a request depends on, as far as they are over."""
+        named = {each.job for each in spec.after if each.job is not None}
+        gone = tuple(sorted(named - self._record.jobs.keys()))
+        return self._store.finished(gone) if gone else {}
+
+    # Why.
+
+    def explain(self, caller: Caller, job_id: JobId) -> Explanation:
+        """Everything about why a job is where it is. May take as long as a plan takes."""
+        self._demand_viewer(caller)
+        standing, record = self._controller.standing, self._record
+
+        def is_known() -> bool:
+            job = record.jobs.get(job_id)
+            return job is None or job.state not in WAITING or job_id in standing.waits
+
+        standing.wait_until(is_known, PLAN_PATIENCE_S)
+        job = record.jobs.get(job_id)
+        if job is None:
+            raise UnknownError(f"job {job_id} has ended or never was; see: muster show {job_id}")
+        if job.state in WAITING and job_id in standing.waits:
+            return self._controller.parts.thinker.explain(job_id)
+        snapshot = self.snapshot()
+        nothing = Plan(snapshot_version=snapshot.version, policy=record.site.policy, decisions=())
+        return explain(snapshot, nothing, job_id)
+
+    def rehearse(
+        self,
+        caller: Caller,
+        *,
+        spec: JobSpec | None = None,
+        change: Callable[[Site], Site] | None = None,
+    ) -> Rehearsal:
+        """What would be different if this were submitted, or these were the rules."""
+        self._demand_viewer(caller)
+        if spec is not None:
+            return self._rehearsing.submit(caller, spec)
+        return self._rehearsing.apply(change or _same)
+
+    # The rest.
+
+    def snapshot(self) -> Snapshot:
+        """Everything there is, at this moment."""
+        return self._record.snapshot(self._clock())
+
+    def site(self) -> Site:
+        return self._record.site
+
+    def audit(
+        self, caller: Caller, *, before: Instant | None, limit: int
+    ) -> tuple[AuditEntry, ...]:
+        demand(caller, self._record.site, Role.ADMIN, to="read the audit log")
+        return self._store.audit(before=before, limit=limit)
+
+    def events(self, caller: Caller, query: EventQuery) -> tuple[Stored, ...]:
+        """Facts from the log."""
+        self._demand_viewer(caller)
+        return self._store.events(query)
+
+    def follow(self, told: Callable[[tuple[Stored, ...]], None]) -> Callable[[], None]:
+        """Tell of each commit from now on, from another thread; the result ends it."""
+
+        def pass_on(batch: Batch, _: tuple[Change, ...]) -> None:
+            first = self._journal.last_event - len(batch.events) + 1
+            told(
+                tuple(
+                    Stored(number=first + at, event=event) for at, event in enumerate(batch.events)
+                )
+            )
+
+        return self._journal.told.add(pass_on)
+
+    def output(self, caller: Caller, asked: LogQuery) -> Output:
+        """A part of what a job wrote."""
+        detail = self._own(caller, asked.job)
+        attempt, nodes, cluster = _where(detail, asked.attempt)
+        backend = self._backends.get(cluster) if cluster is not None else None
+        if backend is None:
+            raise UnknownError(f"job {asked.job} has not run yet, so there is nothing to read")
+        return backend.output(
+            OutputAsked(
+                job=detail.view.job,
+                launch=detail.launch or Launch(),
+                attempt=attempt,
+                nodes=nodes,
+                stderr=asked.stderr,
+                task=asked.task,
+                offset=asked.offset,
+                limit=asked.limit,
+            )
+        )
+
+    def attach(self, caller: Caller, job_id: JobId) -> socket:
+        """A stream to the terminal of a running job."""
+        detail = self._own(caller, job_id)
+        allocation = detail.view.allocation
+        if allocation is None:
+            raise UnknownError(f"job {job_id} does not run; see: muster show {job_id}")
+        return self._backends[allocation.cluster].attach(job_id, allocation.attempt)
+
+    def health(self) -> Health:
+        """How things are."""
+        standing = self._controller.standing
+        return Health(
+            leading=self._controller.is_leading,
+            store=type(self._store).__name__,
+            plan_ms=standing.plan_ms,
+            planned_at=standing.planned_at,
+            problems=() if standing.problem is None else (standing.problem,),
+        )
+
+    def _own(self, caller: Caller, job_id: JobId) -> JobDetail:
+        detail = self.job(caller, job_id)
+        if not self.may_see(caller, detail.view.job):
+            raise ForbiddenError(
+                f"job {job_id} belongs to {detail.view.job.spec.user}; "
+                "only they and their administrators can see what it writes"
+            )
+        return detail
+
+    def _demand_viewer(self, caller: Caller) -> None:
+        # A token for one queue may look at everything that its user may look at.
+        role = caller.token.role if caller.token is not None else Role.VIEWER
+        if not grants_of(caller, self._record.site) or role not in Role:
+            raise ForbiddenError(f"{caller.user} has no role here; ask an administrator for one")
+
+    def _candidates(self, query: JobQuery) -> Iterable[Job]:
+        jobs = self._record.jobs
+        if query.jobs:
+            after = query.after or 0
+            return (jobs[each] for each in sorted(set(query.jobs)) if each in jobs and each > after)
+        with self._record.lock:
+            every = list(jobs.values())
+        if query.after is None:
+            return every
+        return every[bisect_right(every, query.after, key=_id_of) :]
+
+    def _is_on(self, job: Job, query: JobQuery) -> bool:
+        if not query.nodes:
+            return True
+        allocation = self._record.allocations.get(job.id)
+        return allocation is not None and any(
+            placed.node in query.nodes for placed in allocation.placements
+        )
+
+    def _is_pretend(self, allocation: Allocation | None) -> bool:
+        if allocation is None:
+            return False
+        node = self._record.nodes.get(allocation.placements[0].node)
+        return node is not None and node.pretend
+
+    def _ended(self, job_id: JobId) -> Ended:
+        page = self._store.ended(HistoryQuery(jobs=(job_id,), limit=1))
+        if not page.jobs:
+            raise UnknownError(
+                f"there is no job {job_id}; list jobs with: muster ps, muster history"
+            )
+        return page.jobs[0]
+
+    def _launch(self, job: Job) -> Launch | None:
+        return self._store.launch(job.spec.array.array if job.spec.array else job.id)
+
+
+def _same(site: Site) -> Site:
+    return site
+
+
+def _id_of(job: Job) -> JobId:
+    return job.id
+
+
+def _matches(job: Job, query: JobQuery) -> bool:
+    spec = job.spec
+    return (
+        (not query.states or job.state in query.states)
+        and (not query.users or spec.user in query.users)
+        and (not query.queues or any(is_within(spec.queue, each) for each in query.queues))
+        and (query.name is None or spec.name == query.name)
+        and (not query.arrays or (spec.array is not None and spec.array.array in query.arrays))
+    )
+
+
+def _view_of(ended: Ended) -> JobView:
+    return JobView(job=ended.job, started_at=ended.started_at, ended_at=ended.ended_at)
+
+
+def _where(
+    detail: JobDetail, attempt: int | None
+) -> tuple[int, tuple[NodeId, ...], ClusterName | None]:
+    """Which attempt is meant, and where it ran."""
+    held = detail.view.allocation
+    if held is not None and attempt in {None, held.attempt}:
+        nodes = tuple(dict.fromkeys(placed.node for placed in held.placements))
+        return held.attempt, nodes, held.cluster
+    past = [each for each in detail.attempts if attempt in {None, each.number}]
+    if not past:
+        return 0, (), None
+    return past[-1].number, past[-1].nodes, past[-1].cluster

@@ -1,0 +1,185 @@
+"""What is, in memory. One thread changes it, after the change is durable; any thread may look."""
+
+from collections import Counter
+from collections.abc import Mapping
+from threading import Lock
+
+from muster.controller.using import Using, capacity
+from muster.model.cluster import Cluster, Node
+from muster.model.history import Ended
+from muster.model.job import Ask, Job
+from muster.model.placement import Allocation
+from muster.model.resources import Resources
+from muster.model.site import Site, Token
+from muster.model.snapshot import Finished, Snapshot, UsualAsk
+from muster.model.value import ClusterName, Instant, JobId, NodeId
+from muster.stores.base import Batch, State
+
+FEWEST_SEEN = 64
+"""So many tasks must have been seen before they count as usual."""
+
+KINDS_KEPT = 128
+"""So many kinds of asks are remembered."""
+
+
+class Seen:
+    """What people ask for. What is usual is told anew only when twice as much was seen."""
+
+    def __init__(self, usual: tuple[UsualAsk, ...]) -> None:
+        self.usual = usual
+        self.unwritten = False
+        self._counts: dict[Ask, int] = {each.each: each.count for each in usual}
+        self._total = sum(self._counts.values())
+        self._next = max(FEWEST_SEEN, 2 * self._total)
+
+    def count(self, job: Job) -> None:
+        """Somebody asked for this."""
+        for group in job.spec.groups:
+            self._counts[group.each] = self._counts.get(group.each, 0) + group.count
+            self._total += group.count
+        if self._total >= self._next:
+            self._tell()
+
+    def _tell(self) -> None:
+        often = sorted(self._counts.items(), key=lambda item: (-item[1], repr(item[0])))
+        self._counts = dict(often[:KINDS_KEPT])
+        self.usual = tuple(UsualAsk(each=each, count=count) for each, count in often[:KINDS_KEPT])
+        self._total = sum(self._counts.values())
+        self._next = 2 * self._total
+        self.unwritten = True
+
+
+class Record:
+    """The live world: frozen values in dictionaries that only `take` and `settle` change."""
+
+    def __init__(self, state: State, finished: Mapping[JobId, Finished], site: Site) -> None:
+        self.lock = Lock()
+        self.version = state.version
+        self.next_job = state.next_job
+        self.last_event = state.last_event
+        self.site = state.site or site
+        self.jobs: dict[JobId, Job] = {job.id: job for job in sorted(state.jobs, key=_by_id)}
+        self.allocations: dict[JobId, Allocation] = {each.job: each for each in state.allocations}
+        self.clusters: dict[ClusterName, Cluster] = {each.name: each for each in state.clusters}
+        self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
+        self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
+        self.finished: dict[JobId, Finished] = dict(finished)
+        self._awaited = Counter(each for job in self.jobs.values() for each in awaited_by(job))
+        self.seen = Seen(state.usual)
+        self.using = Using(state.used)
+        self.whole = capacity(self.nodes)
+        self.nodes_version = 1
+        # Those few whose claims and deadlines must be looked after in every cycle.
+        self.claimed: set[JobId] = {job.id for job in self.jobs.values() if job.claim}
+        self.dated: set[JobId] = {job.id for job in self.jobs.values() if job.spec.deadline}
+        for allocation in self.allocations.values():
+            if allocation.job in self.jobs:
+                self.using.hold(self.jobs[allocation.job], allocation, self.whole)
+
+    def snapshot(self, now: Instant) -> Snapshot:
+        """The world as of now; unchanged values are the same objects as before."""
+        with self.lock:
+            return Snapshot(
+                version=self.version,
+                now=now,
+                clusters=dict(self.clusters),
+                pools=self.site.pools,
+                nodes=dict(self.nodes),
+                queues=self.site.queues,
+                classes=self.site.classes,
+                jobs=dict(self.jobs),
+                allocations=dict(self.allocations),
+                reservations=self.site.reservations,
+                finished=dict(self.finished),
+                used_lately=self.using.lately(now, self.site.policy.share),
+                usual=self.seen.usual,
+            )
+
+    def take(self, batch: Batch) -> None:
+        """Let what was written be so."""
+        with self.lock:
+            self.version = batch.version
+            self.next_job = max(self.next_job, batch.next_job)
+            self._take_rules(batch)
+            self._take_nodes(batch)
+            self._take_jobs(batch)
+            if batch.usual:
+                self.seen.unwritten = False
+            for token in batch.tokens:
+                self.tokens[token.id] = token
+
+    def is_awaited(self, job: JobId) -> bool:
+        """Does a live job depend on it?"""
+        return job in self._awaited
+
+    def _take_rules(self, batch: Batch) -> None:
+        if batch.site is not None:
+            self.site = batch.site
+        for cluster in batch.clusters:
+            self.clusters[cluster.name] = cluster
+
+    def _take_nodes(self, batch: Batch) -> None:
+        for node in batch.nodes:
+            self.nodes[node.id] = node
+        for name in batch.gone:
+            self.nodes.pop(name, None)
+        if batch.nodes or batch.gone:
+            self.whole = capacity(self.nodes)
+            self.nodes_version += 1
+
+    def _take_jobs(self, batch: Batch) -> None:
+        for row in batch.used:
+            self.using.rows[row.queue, row.user] = row
+        for job in batch.jobs:
+            if job.id not in self.jobs:
+                self._awaited.update(awaited_by(job))
+                self.seen.count(job)
+            self.jobs[job.id] = job
+            self._mark(job)
+        for allocation in batch.allocations:
+            self.allocations[allocation.job] = allocation
+            self._hold(allocation.job, self.whole)
+        for job in batch.jobs:
+            self._hold(job.id, self.whole)
+        for job_id in batch.freed:
+            self.allocations.pop(job_id, None)
+            self._hold(job_id, self.whole)
+        for ended in batch.ended:
+            self._end(ended)
+
+    def _mark(self, job: Job) -> None:
+        for marked, applies in ((self.claimed, job.claim), (self.dated, job.spec.deadline)):
+            if applies is None:
+                marked.discard(job.id)
+            else:
+                marked.add(job.id)
+
+    def _end(self, ended: Ended) -> None:
+        self._hold(ended.job.id, self.whole)
+        self.claimed.discard(ended.job.id)
+        self.dated.discard(ended.job.id)
+        if self.jobs.pop(ended.job.id, None) is None:
+            return
+        if ended.job.id in self._awaited:
+            self.finished[ended.job.id] = Finished(
+                state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at
+            )
+        for other in awaited_by(ended.job):
+            self._awaited[other] -= 1
+            if self._awaited[other] <= 0:
+                del self._awaited[other]
+                self.finished.pop(other, None)
+
+    def _hold(self, job_id: JobId, whole: Resources) -> None:
+        job = self.jobs.get(job_id)
+        if job is not None:
+            self.using.hold(job, self.allocations.get(job_id), whole)
+
+
+def awaited_by(job: Job) -> tuple[JobId, ...]:
+    """The jobs that this one depends on."""
+    return tuple(each.job for each in job.spec.after if each.job is not None)
+
+
+def _by_id(job: Job) -> JobId:
+    return job.id

@@ -1,0 +1,89 @@
+"""What if: the same planner asked about another world, and nothing done."""
+
+from collections.abc import Callable
+
+from muster.controller.asked import Caller, Rehearsal
+from muster.controller.entry import Entry, Kinds
+from muster.controller.journal import Clock, Journal
+from muster.controller.stage import Stage
+from muster.controller.thinking import Thinker, Thought
+from muster.model.job import Job, JobSpec
+from muster.model.launch import NO_LAUNCH
+from muster.model.plan import Decision, Preempt, Start
+from muster.model.policy import Policy
+from muster.model.site import Site
+from muster.model.snapshot import Snapshot
+from muster.model.value import JobId, replace
+from muster.schedule.words import decided
+
+
+class Rehearsing:
+    """Asks the planner about a world with one thing changed, and about the world as it is."""
+
+    def __init__(self, journal: Journal, thinker: Thinker, clock: Clock) -> None:
+        self._journal = journal
+        self._thinker = thinker
+        self._clock = clock
+
+    def submit(self, caller: Caller, spec: JobSpec) -> Rehearsal:
+        """What would become of this request. Raises RefusedError if it would be refused."""
+        stage = Stage(self._journal.record, self._clock())
+        entry = Entry(caller=caller, spec=spec, kinds=Kinds())
+        accepted = entry.admitted(entry.whose(stage), stage)
+        job = Job(
+            id=stage.new_id(),
+            spec=replace(accepted.spec, launch=NO_LAUNCH),
+            submitted_at=stage.now,
+        )
+        world = self._world()
+        changed = replace(world, jobs={**world.jobs, job.id: job})
+        policy = self._journal.record.site.policy
+        thought = self._thinker.rehearse(changed, policy)
+        decision = _decision(thought, job.id)
+        return replace(
+            self._compared(world, thought),
+            job=job.id,
+            wait=thought.waits.get(job.id),
+            text="" if decision is None else decided(decision, job, changed),
+        )
+
+    def apply(self, change: Callable[[Site], Site]) -> Rehearsal:
+        """What would be different at once under other rules."""
+        before = self._journal.record.site
+        after = change(before)
+        world = self._world()
+        changed = replace(
+            world,
+            queues=after.queues,
+            classes=after.classes,
+            pools=after.pools,
+            reservations=after.reservations,
+        )
+        return self._compared(world, self._thinker.rehearse(changed, after.policy))
+
+    def _world(self) -> Snapshot:
+        return self._journal.record.snapshot(self._clock())
+
+    def _compared(self, world: Snapshot, thought: Thought) -> Rehearsal:
+        policy: Policy = self._journal.record.site.policy
+        usual = self._thinker.rehearse(world, policy)
+        now, then = _starting(usual), _starting(thought)
+        return Rehearsal(
+            starts=tuple(sorted(then - now)),
+            waits=tuple(sorted(now - then)),
+            preempted=tuple(sorted(_preempted(thought) - _preempted(usual))),
+        )
+
+
+def _starting(thought: Thought) -> set[JobId]:
+    return {move.job for move in thought.moves if isinstance(move, Start)}
+
+
+def _preempted(thought: Thought) -> set[JobId]:
+    return {each.job for each in thought.measures if isinstance(each, Preempt)}
+
+
+def _decision(thought: Thought, job: JobId) -> Decision | None:
+    if job in thought.waits:
+        return thought.waits[job]
+    return next((move for move in thought.moves if move.job == job), None)

@@ -1,0 +1,208 @@
+"""The loop in real time: what wakes it, how often it plans, and who leads."""
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Condition, Event, Thread
+
+from muster.controller.alarms import Alarms
+from muster.controller.cycle import Hands, Parts, decide
+from muster.controller.journal import Clock, Journal
+from muster.controller.stage import Change
+from muster.controller.thinking import Thought
+from muster.model.errors import BadPlanError, MusterError
+from muster.model.event import ClusterSeen, JobCheckpointed, JobPlaced, JobResized, JobStarted
+from muster.model.job import WAITING
+from muster.model.plan import Wait
+from muster.model.value import Duration, Instant, JobId
+from muster.stores.base import Batch, Leadership
+
+log = logging.getLogger("muster.controller")
+
+Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
+"""Facts that give nobody a reason to plan again: they take room or tell of what was decided."""
+
+SLOW_LOOK_S = 5.0
+"""Backends are looked at so often even if they say nothing."""
+
+LEAD_LOOK_S = 1.0
+"""So often a standby tries to lead, and a leader makes sure that it still does."""
+
+HEARTBEAT_MS = Duration(30_000)
+"""Turns change as jobs age and use decays: while anybody waits, plan at least so often."""
+
+LONGEST_PAUSE_S = 0.5
+"""After a long plan others get their turn at the processor for so long at most."""
+
+FORGET_EVERY_MS = Duration(600_000)
+FORGET_AT_ONCE = 500
+
+
+class Standing:
+    """What the last plan said: read by doors, written by the planning thread."""
+
+    def __init__(self) -> None:
+        self.waits: dict[JobId, Wait] = {}
+        self.version = -1
+        self.planned_at: Instant | None = None
+        self.plan_ms = 0
+        self.problem: str | None = None
+        self._changed = Condition()
+
+    def settle(self, thought: Thought, now: Instant, plan_ms: int) -> None:
+        with self._changed:
+            self.waits = dict(thought.waits)
+            self.version = thought.version
+            self.planned_at = now
+            self.plan_ms = plan_ms
+            self.problem = None
+            self._changed.notify_all()
+
+    def wait_until(self, is_so: Callable[[], bool], timeout_s: float) -> bool:
+        """Look again after every plan until it is so, or the time is over."""
+        with self._changed:
+            return self._changed.wait_for(is_so, timeout_s)
+
+
+class Controller:
+    """Leads: two threads, one that listens and acts and one that plans."""
+
+    def __init__(
+        self, parts: Parts, journal: Journal, clock: Clock, leadership: Leadership
+    ) -> None:
+        self.parts = parts
+        self.standing = Standing()
+        self.is_leading = False
+        self._clock = clock
+        self._leadership = leadership
+        self._hands = Hands(parts)
+        self._alarms = Alarms()
+        self._stopping = Event()
+        self._to_tend = Event()
+        self._to_plan = Event()
+        self._threads = (
+            Thread(target=self._tending, name="tending", daemon=True),
+            Thread(target=self._planning, name="planning", daemon=True),
+        )
+        journal.told.add(self._note)
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop leading; jobs run on."""
+        self._stopping.set()
+        self.wake()
+        self._to_plan.set()
+        for thread in self._threads:
+            thread.join()
+        self._leadership.step_down()
+
+    def wake(self) -> None:
+        """A backend has something to tell."""
+        self._to_tend.set()
+
+    def _note(self, batch: Batch, changes: tuple[Change, ...]) -> None:
+        if not self.is_leading:
+            return
+        if self._hands.note(batch, changes):
+            self._to_tend.set()
+        self._alarms.note(changes, self.parts.record.site, self._clock())
+        if any(self._matters(event) for event in batch.events):
+            self._to_plan.set()
+
+    def _matters(self, event: object) -> bool:
+        """May somebody start because of this?"""
+        if isinstance(event, JobStarted) and self.parts.record.is_awaited(event.job):
+            self._alarms.note_started(event, self.parts.record.jobs.values())
+            return True
+        return not isinstance(event, Quiet)
+
+    def _tending(self) -> None:
+        while not self._stopping.is_set():
+            if not self._lead():
+                self._stopping.wait(LEAD_LOOK_S)
+                continue
+            self._to_tend.clear()
+            self._guarded(lambda: self._hands.tend(self._clock()))
+            self._to_tend.wait(SLOW_LOOK_S)
+
+    def _lead(self) -> bool:
+        """Lead if nobody else does; taking over begins with finding out what runs."""
+        is_leading = self._leadership.lead()
+        if is_leading and not self.is_leading:
+            log.info("leading")
+            self.is_leading = True
+            self._guarded(self._take_over)
+        elif self.is_leading and not is_leading:
+            log.warning("another process leads now")
+            self.is_leading = False
+        return self.is_leading
+
+    def _take_over(self) -> None:
+        self.parts.write(lambda _: None).result()
+        now = self._clock()
+        for job in tuple(self.parts.record.jobs.values()):
+            self._alarms.note_job(job, now)
+        self._hands.take_over()
+        self._to_plan.set()
+
+    def _planning(self) -> None:
+        forgotten_at = Instant(0)
+        while not self._stopping.is_set():
+            self._to_plan.wait(self._patience_s())
+            now = self._clock()
+            if self._stopping.is_set() or not self.is_leading:
+                self._stopping.wait(0.05)
+                continue
+            if self._to_plan.is_set() or self._alarms.ring(now) or self._is_time(now):
+                self._to_plan.clear()
+                self._guarded(lambda: self._plan(self._clock()))
+            if now - forgotten_at > FORGET_EVERY_MS:
+                forgotten_at = now
+                self._guarded(self._forget)
+
+    def _patience_s(self) -> float:
+        next_at = self._alarms.next_at()
+        if next_at is None:
+            return LEAD_LOOK_S
+        return min(LEAD_LOOK_S, max(0.0, (next_at - self._clock()) / 1_000))
+
+    def _is_time(self, now: Instant) -> bool:
+        planned_at = self.standing.planned_at
+        return planned_at is None or (bool(self.standing.waits) and now - planned_at > HEARTBEAT_MS)
+
+    def _plan(self, now: Instant) -> None:
+        began = time.monotonic()
+        if not any(job.state in WAITING for job in self.parts.record.jobs.values()):
+            empty = Thought(version=self.parts.record.version, moves=(), measures=(), waits={})
+            self.standing.settle(empty, now, 0)
+            return
+        try:
+            thought = decide(self.parts, now)
+        except BadPlanError as error:
+            self.standing.problem = f"the planner broke a rule and was stopped: {error}"
+            raise
+        took_s = time.monotonic() - began
+        self.standing.settle(thought, now, int(took_s * 1_000))
+        self._stopping.wait(min(LONGEST_PAUSE_S, took_s / 4))
+
+    def _forget(self) -> None:
+        keep = self.parts.record.site.keep_history
+        if keep is None:
+            return
+        before = Instant(self._clock() - keep)
+        while self.parts.history.forget(before, limit=FORGET_AT_ONCE):
+            self._stopping.wait(0.01)
+
+    def _guarded(self, act: Callable[[], object]) -> None:
+        """Whatever goes wrong is told and tried again: the loop itself never ends by it."""
+        try:
+            act()
+        except MusterError as error:
+            log.warning("%s", error)
+            self._stopping.wait(LEAD_LOOK_S)
+        except Exception:
+            log.exception("a mistake in the controller")
+            self._stopping.wait(LEAD_LOOK_S)

@@ -1,0 +1,57 @@
+"""What may still be changed about a job, and by whom."""
+
+from collections.abc import Callable
+
+from muster.controller.asked import Caller
+from muster.controller.entry import Entry, Kinds
+from muster.controller.notes import note
+from muster.controller.rights import demand, demand_change
+from muster.controller.stage import Stage
+from muster.model.errors import ForbiddenError, UnknownError
+from muster.model.event import JobUpdated
+from muster.model.job import Job, JobSpec, JobState
+from muster.model.site import Role
+from muster.model.value import JobId, replace
+
+UNSTARTED = frozenset({JobState.PENDING, JobState.HELD})
+
+
+def updated(
+    caller: Caller, job_id: JobId, change: Callable[[JobSpec], JobSpec], at: tuple[Kinds, Stage]
+) -> Job:
+    """The command: the job with its new request."""
+    kinds, stage = at
+    job = stage.job(job_id)
+    if job is None:
+        raise UnknownError(f"there is no job {job_id} that could be changed; it may have ended")
+    demand_change(caller, stage.site, job)
+    wanted = change(job.spec)
+    if job.state in UNSTARTED:
+        entry = Entry(caller=caller, spec=wanted, kinds=kinds)
+        wanted = entry.admitted(wanted, stage).spec
+    else:
+        _demand_running(caller, job, wanted, stage)
+    stage.tell(JobUpdated(at=stage.now, job=job_id, spec=wanted, by=caller.user))
+    note(stage, caller, "update", f"job {job_id}")
+    return stage.job(job_id) or job
+
+
+def _demand_running(caller: Caller, job: Job, wanted: JobSpec, stage: Stage) -> None:
+    """Of a running job only its name, labels and time limit change; more time is not one's own."""
+    same = replace(
+        wanted, name=job.spec.name, labels=job.spec.labels, time_limit=job.spec.time_limit
+    )
+    if same != job.spec:
+        raise ForbiddenError(
+            f"job {job.id} is {job.state}: only its name, labels and time limit can change now; "
+            "requeue it to change the rest"
+        )
+    old, new = job.spec.time_limit, wanted.time_limit
+    if old is not None and (new is None or new > old):
+        demand(
+            caller,
+            stage.site,
+            Role.QUEUE_ADMIN,
+            job.spec.queue,
+            to=f"give running job {job.id} more time",
+        )

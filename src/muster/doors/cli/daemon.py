@@ -1,0 +1,105 @@
+"""What the command line asks of the program that starts and stops Muster on this machine.
+
+The composition root implements it: doors do not know how the parts are put together.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from muster.model.value import Value
+
+
+class PretendGpus(Value):
+    """So many GPUs of this model for each pretend node: `4xA100-40GB`."""
+
+    count: int
+    model: str
+
+
+class ListenOptions(Value):
+    """Where to answer besides the unix socket: an address such as `0.0.0.0:7411`, with TLS files."""
+
+    address: str | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+
+class UpOptions(Value):
+    """How to start. What is None is as it was, or as it is by default.
+
+    nodes, gpus: pretend nodes in place of this machine.
+    site: a configuration file to apply when there is none yet.
+    store: where the state is kept, `postgresql://...`; SQLite in the home folder without it.
+    foreground: stay in the foreground until told to end.
+    """
+
+    home: Path | None = None
+    nodes: int | None = None
+    gpus: tuple[PretendGpus, ...] = ()
+    listen: ListenOptions = ListenOptions()
+    site: Path | None = None
+    store: str | None = None
+    foreground: bool = False
+
+
+class DownOptions(Value):
+    """How to stop. patience_s: how long to wait for the end before saying that it failed."""
+
+    home: Path | None = None
+    patience_s: int = 30
+
+
+class ServeOptions(Value):
+    """Answer at the doors only, with the store of a controller that runs elsewhere."""
+
+    home: Path | None = None
+    listen: ListenOptions = ListenOptions()
+    store: str | None = None
+
+
+class DoctorOptions(Value):
+    """Which installation to look at."""
+
+    home: Path | None = None
+
+
+class Level(StrEnum):
+    """How well it stands: FAIL keeps jobs from running, WARN only some of them."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Check(Value):
+    """One thing that was looked at. advice: what to do, where it is not ok."""
+
+    name: str
+    level: Level
+    text: str
+    advice: str = ""
+
+
+class DoctorReport(Value):
+    """What the installation knows of itself, without asking the server.
+
+    home: the state folder that is meant, so that the command can look into it.
+    store: where the state is kept, for people.
+    """
+
+    home: Path
+    store: str
+    checks: tuple[Check, ...] = ()
+
+
+class Daemon(Protocol):
+    """Starts, stops and knows the installation on this machine. Numbers are exit codes."""
+
+    def up(self, options: UpOptions) -> int: ...
+
+    def down(self, options: DownOptions) -> int: ...
+
+    def serve(self, options: ServeOptions) -> int: ...
+
+    def doctor_report(self, options: DoctorOptions) -> DoctorReport: ...

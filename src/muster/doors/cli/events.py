@@ -1,0 +1,78 @@
+"""`muster events`: what happened, and what happens."""
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from muster.api.site import EventDocument
+from muster.doors.cli.jobs import one_job
+from muster.doors.cli.options import example, list_options
+from muster.doors.cli.printing import say, show_list
+from muster.doors.cli.surroundings import Call
+from muster.doors.cli.table import Column
+from muster.doors.cli.text import clean
+from muster.doors.cli.times import Moment
+
+if TYPE_CHECKING:
+    from muster.client.calls import Client
+
+PAGE = 1_000
+
+
+@click.command(
+    epilog=example("muster events --job 17", "muster events -f", "muster events -f -o json")
+)
+@click.option("-f", "--follow", is_flag=True, help="Print what happens from now on.")
+@click.option("--job", help="Only what happens to this job.")
+@click.option("--after", type=int, default=0, help="Only what came after this number.")
+@list_options
+@click.pass_obj
+def events(call: Call, *, follow: bool, job: str | None, after: int) -> None:
+    """List what happened, oldest first, or watch it happen. JSON is one event on each line then."""
+    number = one_job(call.client, job) if job else None
+    if follow:
+        _follow(call, after or None, number)
+        return
+    found = _logged(call.client, after, number)
+    columns = _columns(call.moment)
+    show_list(call, found, columns, name=lambda event: event.number, none="Nothing happened.")
+
+
+def _logged(client: "Client", after: int, job: int | None) -> list[EventDocument]:
+    found: list[EventDocument] = []
+    while True:
+        page = (
+            client.event_page(after=after, limit=PAGE)
+            if job is None
+            else client.job_events(job, after=after, limit=PAGE)
+        )
+        found.extend(page.events)
+        if len(page.events) < PAGE:
+            return found
+        after = page.next
+
+
+def _follow(call: Call, after: int | None, job: int | None) -> None:
+    with closing(call.client.events(after, job=job)) as happening:
+        for event in happening:
+            say(_line(call, event))
+            click.get_text_stream("stdout").flush()
+
+
+def _line(call: Call, event: EventDocument) -> str:
+    if call.look.output == "json":
+        return msgspec.json.encode(event).decode()
+    about = f"job {event.job}" if event.job is not None else "-"
+    return clean(f"{call.moment.near(event.at)}  {about:<10}  {event.kind:<18}  {event.text}")
+
+
+def _columns(moment: Moment) -> list[Column[EventDocument]]:
+    return [
+        Column("NUMBER", lambda event: str(event.number), "wide right"),
+        Column("AT", lambda event: moment.near(event.at)),
+        Column("JOB", lambda event: "-" if event.job is None else str(event.job), "right"),
+        Column("EVENT", lambda event: event.kind),
+        Column("WHAT", lambda event: event.text, "flexible"),
+    ]

@@ -1,0 +1,89 @@
+"""Which jobs are meant: ids, ranges, members of arrays."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from muster.api.jobs import JobDocument
+from muster.api.pages import JobFilter
+from muster.model.value import Value
+
+if TYPE_CHECKING:
+    from muster.client.calls import Client
+
+MOST_IN_A_RANGE = 100_000
+PAGE = 50_000
+
+FORMS = "a job is written `17`, many `17-20`, one of an array `12_3`, a whole array `12_*`"
+
+_PLAIN = re.compile(r"[0-9]{1,18}")
+_RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_MEMBER = re.compile(r"([0-9]{1,18})_(\*|[0-9]{1,9})")
+
+
+class Chosen(Value):
+    """Which jobs the filter options name."""
+
+    users: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    name: str | None = None
+
+    def filter(self, *, limit: int = PAGE) -> JobFilter:
+        """As the server is asked."""
+        return JobFilter(
+            users=self.users,
+            queues=self.queues,
+            states=self.states,
+            nodes=self.nodes,
+            name=self.name,
+            limit=limit,
+        )
+
+
+def is_job(text: str) -> bool:
+    """Does it look like a job? Names of nodes never consist of digits alone."""
+    return any(form.fullmatch(text) for form in (_PLAIN, _RANGE, _MEMBER))
+
+
+def one_job(client: "Client", text: str) -> int:
+    """The one job that is meant."""
+    found = job_numbers(client, (text,))
+    if len(found) != 1:
+        raise click.UsageError(f"{text!r} names {len(found)} jobs; name one.")
+    return found[0]
+
+
+def job_numbers(client: "Client", texts: Iterable[str]) -> tuple[int, ...]:
+    """The ids of all jobs that are named, each once, in the order in which they are named."""
+    found: dict[int, None] = {}
+    for text in texts:
+        found.update(dict.fromkeys(_numbers(client, text)))
+    return tuple(found)
+
+
+def _numbers(client: "Client", text: str) -> Iterable[int]:
+    if _PLAIN.fullmatch(text):
+        return [int(text)]
+    if found := _RANGE.fullmatch(text):
+        first, last = int(found[1]), int(found[2])
+        if not first <= last < first + MOST_IN_A_RANGE:
+            raise click.UsageError(f"{text!r} is no range of jobs; write the smaller id first.")
+        return range(first, last + 1)
+    if found := _MEMBER.fullmatch(text):
+        return _members(client, int(found[1]), found[2])
+    raise click.UsageError(f"{text!r} is no job: {FORMS}.")
+
+
+def _members(client: "Client", array: int, index: str) -> list[int]:
+    wanted = [job.id for job in _of_array(client, array) if index in {"*", str(job.array_index)}]
+    if not wanted:
+        raise click.UsageError(f"There is no {array}_{index} among the jobs that are not over.")
+    return wanted
+
+
+def _of_array(client: "Client", array: int) -> Iterator[JobDocument]:
+    return client.all_jobs(JobFilter(arrays=(array,), limit=PAGE))

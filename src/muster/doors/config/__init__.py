@@ -1,0 +1,1 @@
+"""The configuration file: `muster apply -f cluster.yaml` to one `Site`, and back."""

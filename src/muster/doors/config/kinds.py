@@ -1,0 +1,167 @@
+"""The kinds of word that a configuration file is made of: how each is read, written and named."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from muster.doors import units
+from muster.doors.config.faults import suggestion
+from muster.doors.units import BadTextError
+from muster.model.queue import Meter
+from muster.model.site import Grant, Role
+from muster.model.value import Instant, QueuePath, Value
+from muster.model.words import thousandths
+
+
+class Kind(Value):
+    """One kind of word. `read` raises BadTextError; what `write` gives is read as the same value.
+
+    is_name: written in quotes where YAML could take it for something else than text.
+    """
+
+    called: str
+    read: Callable[[str], Any]
+    write: Callable[[Any], str] = str
+    is_name: bool = False
+
+
+def choice(options: type[StrEnum]) -> Kind:
+    """One of a few words."""
+    values = [str(option) for option in options]
+
+    def read(text: str) -> StrEnum:
+        if text in values:
+            return options(text)
+        raise BadTextError(text, _one_of(values) + suggestion(text, values).partition(" known")[0])
+
+    return Kind(called=_one_of(values), read=read)
+
+
+def amount_kind(meter: Meter) -> Kind:
+    """How much of what this meter counts."""
+    return Kind(
+        called=AMOUNTS[meter],
+        read=lambda text: units.amount(text, meter),
+        write=lambda given: units.amount_text(given, meter),
+    )
+
+
+def _one_of(values: list[str]) -> str:
+    named = [f"`{value}`" for value in values]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+
+
+def _truth(text: str) -> bool:
+    if text in ("true", "false"):
+        return text == "true"
+    raise BadTextError(text, "`true` or `false`")
+
+
+def _integer(text: str) -> int:
+    if _SIGNED.fullmatch(text):
+        return int(text)
+    raise BadTextError(text, "a whole number such as `100` or `-5`")
+
+
+def _positive(text: str) -> int:
+    number = units.whole(text)
+    if number:
+        return number
+    raise BadTextError(text, "a whole number, 1 or more")
+
+
+def _span_above_zero(text: str) -> int:
+    span = units.duration(text)
+    if span:
+        return span
+    raise BadTextError(text, "a time longer than nothing, such as `12h`")
+
+
+def _name(text: str) -> str:
+    if _NAME.fullmatch(text) and _named(text):
+        return text
+    raise BadTextError(
+        text, "a name: letters, digits and `. _ - + @`, beginning with a letter or digit"
+    )
+
+
+def _user(text: str) -> str:
+    if _USER.fullmatch(text) and _named(text):
+        return text
+    raise BadTextError(text, "a user's name, without spaces, commas, colons and slashes")
+
+
+def _label(text: str) -> str:
+    if text == text.strip() and 0 < len(text) <= 100 and text.isprintable() and _named(text):
+        return text
+    raise BadTextError(text, "a name in one line")
+
+
+def _named(text: str) -> bool:
+    return text.lower() not in ("none", "null", "~")
+
+
+def _queue(text: str) -> QueuePath:
+    for part in text.split("/"):
+        if not _NAME.fullmatch(part):
+            raise BadTextError(text, "the path of a queue such as `acme/nlp`")
+    return QueuePath(_name(text) if "/" not in text else text)
+
+
+def _grant(text: str) -> Grant:
+    role, colon, queue = text.partition(":")
+    if role not in list(Role):
+        wanted = f"a role ({_one_of([*Role])}), or one in a queue such as `queue_admin:acme/nlp`"
+        raise BadTextError(text, wanted)
+    return Grant(role=Role(role), queue=_queue(queue) if colon else None)
+
+
+def _grant_text(grant: Grant) -> str:
+    return f"{grant.role}:{grant.queue}" if grant.queue else str(grant.role)
+
+
+def _profile(text: str) -> str:
+    try:
+        part = units.slice_of(f"mig:{text}")
+    except BadTextError:
+        raise BadTextError(text, "a MIG profile such as `1g.5gb`") from None
+    return units.slice_text(part).removeprefix("mig:")
+
+
+def _instant(text: str) -> Instant:
+    """With its zone: the file may be applied elsewhere than it was written, and again later."""
+    if not _WITH_ZONE.search(text):
+        raise BadTextError(text, "an instant with its zone, such as `2026-12-01T08:00:00Z`")
+    return units.instant(text, Instant(0))
+
+
+AMOUNTS = {
+    Meter.GPU: "GPUs (`8`, `0.5`) or a percentage (`50%`)",
+    Meter.CPU: "cores (`64`, `0.5`) or a percentage (`50%`)",
+    Meter.MEMORY: "memory (`512G`) or a percentage (`50%`)",
+    Meter.MIG: "a number of instances (`4`) or a percentage (`50%`)",
+}
+
+_SIGNED = re.compile(r"-?[0-9]{1,9}")
+_USER = re.compile(r"[\w][\w.@+$\\-]{0,99}")
+_NAME = re.compile(r"\w[\w.@+-]{0,99}")
+_WITH_ZONE = re.compile(r"\d[Tt ]\d.*(?:[Zz]|[+-]\d\d:\d\d)$")
+
+NAME = Kind(called="a name", read=_name, is_name=True)
+USER = Kind(called="a user", read=_user, is_name=True)
+LABEL = Kind(called="a name", read=_label, is_name=True)
+QUEUE_PATH = Kind(called="a queue's path", read=_queue, is_name=True)
+ROLES = Kind(called="a role", read=_grant, write=_grant_text, is_name=True)
+PROFILE = Kind(called="a MIG profile", read=_profile, is_name=True)
+WHOLE = Kind(called="a whole number", read=units.whole)
+POSITIVE = Kind(called="a whole number, 1 or more", read=_positive)
+INTEGER = Kind(called="a whole number, also negative", read=_integer)
+TRUTH = Kind(called="`true` or `false`", read=_truth, write=lambda told: str(told).lower())
+SPAN = Kind(called="a time", read=units.duration, write=units.duration_text)
+SPAN_ABOVE_ZERO = Kind(called="a time", read=_span_above_zero, write=units.duration_text)
+INSTANT = Kind(called="an instant with zone", read=_instant, write=units.rfc3339)
+MONEY = Kind(called="a price", read=units.micros, write=units.micros_text)
+GPUS = Kind(called="GPUs", read=lambda text: units.milli(text, "GPUs"), write=thousandths)
+CPUS = Kind(called="cores", read=lambda text: units.milli(text, "cores"), write=thousandths)
+MEMORY = Kind(called="memory", read=units.memory_mib, write=units.memory_text)

@@ -1,0 +1,128 @@
+"""The keys of job classes."""
+
+from muster.doors.config.kinds import (
+    CPUS,
+    GPUS,
+    INTEGER,
+    MEMORY,
+    NAME,
+    SPAN,
+    SPAN_ABOVE_ZERO,
+    TRUTH,
+    WHOLE,
+    choice,
+)
+from muster.doors.config.shapes import Inside, Key, Many, Section
+from muster.model.queue import Ceiling, JobClass, PreemptMode
+from muster.model.value import ClassName
+
+CEILING = Section(
+    title="The most at once: `classes.*.per_user`, `classes.*.per_queue`",
+    noun="ceiling",
+    makes=(Ceiling,),
+    blank=Ceiling(),
+    keys=(
+        Key(
+            name="gpus",
+            field="gpu_milli",
+            shape=GPUS,
+            optional=True,
+            meaning="GPUs, parts of a GPU included",
+            example="8",
+        ),
+        Key(
+            name="cpus",
+            field="cpu_milli",
+            shape=CPUS,
+            optional=True,
+            meaning="CPU cores",
+            example="64",
+        ),
+        Key(
+            name="memory",
+            field="memory_mib",
+            shape=MEMORY,
+            optional=True,
+            meaning="host memory",
+            example="512G",
+        ),
+        Key(
+            name="jobs",
+            shape=WHOLE,
+            optional=True,
+            meaning="jobs that hold something",
+            example="4",
+        ),
+    ),
+)
+
+CLASS = Section(
+    title="A job class: `classes.*`",
+    noun="class",
+    makes=(JobClass,),
+    blank=JobClass(name=ClassName("")),
+    named="name",
+    keys=(
+        Key(
+            name="priority",
+            shape=INTEGER,
+            meaning="how urgent its jobs are; only a higher class preempts a lower one",
+            example="1000",
+        ),
+        Key(
+            name="preempts",
+            shape=Many(each=NAME),
+            meaning="the classes whose jobs it may stop to make room",
+            example="[low]",
+        ),
+        Key(
+            name="preemptible",
+            shape=TRUTH,
+            meaning="may its jobs be stopped to make room?",
+            example="false",
+        ),
+        Key(
+            name="preempt_mode",
+            shape=choice(PreemptMode),
+            meaning="what becomes of a job that must make room, unless it says otherwise",
+            example="checkpoint",
+        ),
+        Key(
+            name="grace",
+            shape=SPAN,
+            meaning="how long a job has to leave when it must make room",
+            example="2m",
+        ),
+        Key(
+            name="min_run",
+            shape=SPAN,
+            meaning="none of its jobs is stopped before it ran this long",
+            example="10m",
+        ),
+        Key(
+            name="max_time",
+            shape=SPAN_ABOVE_ZERO,
+            optional=True,
+            meaning="the longest time limit that its jobs may ask for",
+            example="2d",
+        ),
+        Key(
+            name="spot_only",
+            shape=TRUTH,
+            meaning="its jobs run in spot pools and nowhere else",
+            example="true",
+        ),
+        Key(
+            name="per_user",
+            shape=Inside(section=CEILING),
+            meaning="the most that its jobs hold at once for one user",
+            example="{gpus: 8}",
+        ),
+        Key(
+            name="per_queue",
+            shape=Inside(section=CEILING),
+            meaning="the most that its jobs hold at once in one queue, not counting those below",
+            example="{jobs: 4}",
+        ),
+    ),
+)

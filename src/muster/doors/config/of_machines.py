@@ -1,0 +1,114 @@
+"""The keys of pools, and of what is reserved in them."""
+
+from muster.doors.config.kinds import GPUS, INSTANT, MONEY, NAME, QUEUE_PATH, SPAN_ABOVE_ZERO, TRUTH
+from muster.doors.config.shapes import Key, Many, Section
+from muster.model.cluster import AmountReserved, NodesReserved, Pool
+from muster.model.value import ClusterName, PoolName
+
+POOL = Section(
+    title="A pool: `pools.*`",
+    noun="pool",
+    makes=(Pool,),
+    blank=Pool(name=PoolName(""), cluster=ClusterName("")),
+    named="name",
+    keys=(
+        Key(
+            name="cluster",
+            shape=NAME,
+            required=True,
+            meaning="the cluster that it belongs to",
+            example="local",
+        ),
+        Key(
+            name="levels",
+            shape=Many(each=NAME),
+            meaning="what the places of its nodes are called, coarsest first",
+            example="[zone, rack]",
+        ),
+        Key(
+            name="default_time",
+            shape=SPAN_ABOVE_ZERO,
+            optional=True,
+            meaning="the time limit of jobs that ask for none",
+            example="1h",
+        ),
+        Key(
+            name="max_time",
+            shape=SPAN_ABOVE_ZERO,
+            optional=True,
+            meaning="the longest time limit here",
+            example="7d",
+        ),
+        Key(
+            name="spot",
+            shape=TRUTH,
+            meaning="its nodes can be taken away at any time",
+            example="true",
+        ),
+        Key(
+            name="gpu_hour",
+            field="gpu_hour_micros",
+            shape=MONEY,
+            meaning="the price of one GPU for one hour, in your currency",
+            example="2.50",
+        ),
+    ),
+)
+
+RESERVATION = Section(
+    title="Capacity for a time: `reservations[]`",
+    noun="reservation",
+    makes=(NodesReserved, AmountReserved),
+    keys=(
+        Key(
+            name="name",
+            shape=NAME,
+            required=True,
+            meaning="what it is called; no other has this name",
+            example="maintenance",
+        ),
+        Key(
+            name="nodes",
+            shape=Many(each=NAME),
+            meaning="these nodes, whole; or else an amount: `pool` and `gpus`",
+            example="[n1, n2]",
+        ),
+        Key(
+            name="pool",
+            shape=NAME,
+            meaning="where the amount is",
+            example="dgx",
+        ),
+        Key(
+            name="gpus",
+            field="gpu_milli",
+            shape=GPUS,
+            meaning="how many GPUs of that pool",
+            example="8",
+        ),
+        Key(
+            name="queue",
+            field="for_queue",
+            shape=QUEUE_PATH,
+            optional=True,
+            meaning="who has it; nodes without a queue are for nobody",
+            example="acme",
+        ),
+        Key(
+            name="from",
+            field="begins_at",
+            shape=INSTANT,
+            required=True,
+            meaning="when it begins",
+            example="2026-12-01T08:00:00Z",
+        ),
+        Key(
+            name="to",
+            field="ends_at",
+            shape=INSTANT,
+            required=True,
+            meaning="when it ends",
+            example="2026-12-01T18:00:00Z",
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""What a key of the file can hold, and what keys and sections are."""
+
+from muster.doors.config.kinds import NAME, Kind
+from muster.model.value import Value
+
+
+class Metered(Value):
+    """An amount, in the unit of the line's own `meter`."""
+
+
+class Many(Value):
+    """A list of words."""
+
+    each: Kind
+
+
+class Inside(Value):
+    """A mapping that sets fields of a value inside this one."""
+
+    section: "Section"
+
+
+class Aside(Value):
+    """A mapping that sets fields of this very value: keys that people look for together."""
+
+    section: "Section"
+
+
+class Named(Value):
+    """A mapping from names to values, each of which knows its name."""
+
+    section: "Section"
+    name: Kind = NAME
+
+
+class Branches(Value):
+    """Queues by name, and below each the same again."""
+
+
+class Lines(Value):
+    """A list of values."""
+
+    section: "Section"
+
+
+Shape = Kind | Metered | Many | Inside | Aside | Named | Branches | Lines
+
+
+class Key(Value):
+    """One key. `field` is where it goes in the model, the same name unless told.
+
+    optional: `none` may be written, and means what the model's None means.
+    """
+
+    name: str
+    shape: Shape
+    meaning: str
+    example: str = ""
+    field: str = ""
+    optional: bool = False
+    required: bool = False
+
+    @property
+    def target(self) -> str:
+        return self.field or self.name
+
+
+class Section(Value):
+    """The keys that belong together, and the values that they make.
+
+    blank: such a value with nothing told, which says the defaults; None where there are none.
+    named: the field that holds the name under which the value stands.
+    """
+
+    title: str
+    noun: str
+    makes: tuple[type[Value], ...]
+    keys: tuple[Key, ...]
+    blank: Value | None = None
+    named: str = ""
+
+    def key(self, name: str) -> Key | None:
+        return next((each for each in self.keys if each.name == name), None)

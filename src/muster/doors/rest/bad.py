@@ -1,0 +1,32 @@
+"""Requests that cannot be read: which field it is, and what is accepted there."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from muster.doors.units import BadTextError
+from muster.model.errors import MusterError
+
+T = TypeVar("T")
+
+
+class BadRequestError(MusterError):
+    """The user: what was sent makes no sense; `where` names the field or parameter."""
+
+    def __init__(self, where: str, text: str) -> None:
+        super().__init__(f"{where}: {text}" if where else text)
+        self.where = where
+
+
+def read(where: str, reader: Callable[[str], T], text: str | int) -> T:
+    """What the reader makes of the text; if it cannot, the field is named."""
+    try:
+        return reader(str(text))
+    except BadTextError as bad:
+        raise BadRequestError(where, str(bad)) from bad
+
+
+def bounded(where: str, value: int, least: int, most: int) -> int:
+    """The number, if it lies within what makes sense."""
+    if least <= value <= most:
+        return value
+    raise BadRequestError(where, f"{value} is out of bounds; write a number from {least} to {most}")

@@ -1,0 +1,178 @@
+"""From the wire to an operation and back: one of these stands behind each path."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from muster.doors.rest.auth import People, caller_of
+from muster.doors.rest.bad import BadRequestError
+from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply
+from muster.doors.rest.problems import NoSuchPageError, TooLargeError, trouble, unreadable
+from muster.lifecycle.words import choice, near
+from muster.model.value import Value
+
+MOST_BYTES = 8 * 1_024 * 1_024
+"""How much a request may carry: more than any script, less than what would hurt."""
+
+encode = msgspec.json.Encoder().encode
+
+
+class Endpoint:
+    """All operations of one path, as an ASGI application."""
+
+    def __init__(self, operations: Sequence[Operation], door: Door, people: People) -> None:
+        self._operations = {each.method: each for each in operations}
+        self._decoders = {
+            each.method: msgspec.json.Decoder(each.takes) for each in operations if each.takes
+        }
+        self._known = {
+            each.method: frozenset(parameter.name for parameter in each.parameters)
+            for each in operations
+        }
+        self._door = door
+        self._people = people
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            operation = self._operation(scope)
+            asked = await self._asked(operation, scope, receive)
+            reply = await operation.answer(asked)
+        except ClientGoneError:
+            return
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the client gets an answer
+            await send_trouble(error, send)
+            return
+        await _send(reply, operation, receive, send, self._door)
+
+    def _operation(self, scope: Scope) -> Operation:
+        found = self._operations.get(scope["method"])
+        if found is None:
+            allowed = tuple(sorted(self._operations))
+            raise NoSuchPageError(f"Here you can {choice(allowed)}.", allowed)
+        return found
+
+    async def _asked(self, operation: Operation, scope: Scope, receive: Receive) -> Asked:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        # The body is read first: an answer before it was taken would break the connection.
+        body = await _body(headers, receive)
+        if operation.open:
+            caller = NOBODY
+        else:
+            caller = caller_of(scope, headers, self._door, self._people)
+        return Asked(
+            door=self._door,
+            caller=caller,
+            path=scope["path_params"],
+            query=self._query(operation, scope["query_string"]),
+            headers=headers,
+            document=self._document(operation, body),
+        )
+
+    def _query(self, operation: Operation, text: bytes) -> Mapping[str, Sequence[str]]:
+        if not text:
+            return {}
+        given = parse_qs(text.decode("latin-1"), keep_blank_values=True, max_num_fields=10_000)
+        for name in given.keys() - self._known[operation.method]:
+            raise BadRequestError(name, _unknown_parameter(name, self._known[operation.method]))
+        return given
+
+    def _document(self, operation: Operation, body: bytes) -> Any:
+        if operation.takes is None:
+            return None
+        try:
+            return self._decoders[operation.method].decode(body or b"{}")
+        except msgspec.DecodeError as error:
+            raise unreadable(error, operation.takes) from error
+
+
+class ClientGoneError(Exception):
+    """The client hung up before its request was complete."""
+
+
+async def send_trouble(error: Exception, send: Send) -> None:
+    """An error as a problem document."""
+    found = trouble(error)
+    headers = [(b"content-type", b"application/problem+json"), *found.headers]
+    await _send_whole(send, found.status, headers, encode(found.problem))
+
+
+async def _send(
+    reply: Reply, operation: Operation, receive: Receive, send: Send, door: Door
+) -> None:
+    match reply:
+        case Value():
+            await _send_whole(send, operation.status, _JSON_HEADERS, encode(reply))
+        case Content(body=body, media=media):
+            headers = [(b"content-type", media.encode())]
+            await _send_whole(send, operation.status, headers, body)
+        case Flow():
+            await _send_flow(reply, receive, send, door.hub.ending)
+
+
+async def _send_whole(
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes
+) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.Event) -> None:
+    """Send until there is no more, the client hangs up, or the server ends."""
+    told = [(name.encode(), value.encode()) for name, value in flow.headers.items()]
+    headers = [(b"content-type", flow.media.encode()), (b"cache-control", b"no-store"), *told]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    tasks = {
+        asyncio.create_task(_pump(flow, send)),
+        asyncio.create_task(_gone(receive)),
+        asyncio.create_task(ending.wait()),
+    }
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await flow.parts.aclose()
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _pump(flow: Flow, send: Send) -> None:
+    async for part in flow.parts:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+    if int(headers.get(b"content-length", b"0") or 0) > MOST_BYTES:
+        raise TooLargeError(_TOO_LARGE)
+    message = await receive()
+    parts = [message.get("body", b"")]
+    size = len(parts[0])
+    while message.get("more_body", False):
+        message = await receive()
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MOST_BYTES:
+            raise TooLargeError(_TOO_LARGE)
+    if message["type"] == "http.disconnect":
+        raise ClientGoneError
+    return b"".join(parts)
+
+
+def _unknown_parameter(name: str, known: frozenset[str]) -> str:
+    alike = near(name, known)
+    hint = f"did you mean {choice(f'`{each}`' for each in alike)}?" if alike else "leave it out"
+    return f"there is no parameter `{name}`; {hint}"
+
+
+_TOO_LARGE = f"A request may carry {MOST_BYTES} bytes, not more."
+_JSON_HEADERS = [(b"content-type", JSON.encode())]

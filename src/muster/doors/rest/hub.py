@@ -1,0 +1,94 @@
+"""What happens, told to everybody who listens; who listens too slowly is let go."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from muster.stores.base import Stored
+
+MOST_WAITING = 10_000
+"""So many events may wait for one listener; the log has them, so that one can come back later."""
+
+Follow = Callable[[Callable[[tuple[Stored, ...]], None]], Callable[[], None]]
+
+
+class TooSlowError(Exception):
+    """The listener did not keep up; it must begin again from the log."""
+
+
+class Listener:
+    """Events for one client, in order, until it falls too far behind."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Stored] = deque()
+        self._more = asyncio.Event()
+        self._lost = False
+
+    def tell(self, events: tuple[Stored, ...]) -> None:
+        """Some more; called on the loop."""
+        if len(self._waiting) + len(events) > MOST_WAITING:
+            self._lost = True
+            self._waiting.clear()
+        if not self._lost:
+            self._waiting.extend(events)
+        self._more.set()
+
+    async def take(self, patience_s: float) -> tuple[Stored, ...]:
+        """What came since the last call; nothing if nothing comes for so long."""
+        if not self._waiting and not self._lost:
+            self._more.clear()
+            try:
+                await asyncio.wait_for(self._more.wait(), patience_s)
+            except TimeoutError:
+                return ()
+        if self._lost:
+            raise TooSlowError
+        taken = tuple(self._waiting)
+        self._waiting.clear()
+        return taken
+
+
+class Hub:
+    """One subscription to the service, however many listen here.
+
+    ending: set when the server ends, so that nobody is held up by what never ends.
+    """
+
+    def __init__(self, follow: Follow) -> None:
+        self.ending = asyncio.Event()
+        self._follow = follow
+        self._listeners: set[Listener] = set()
+        self._leave: Callable[[], None] | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[Listener]:
+        """Everything that happens from now on."""
+        listener = Listener()
+        self._listeners.add(listener)
+        if self._leave is None:
+            loop = asyncio.get_running_loop()
+            self._leave = self._follow(lambda events: self._told(loop, events))
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+            self._leave_if_alone()
+
+    def end(self) -> None:
+        """Let everybody go who listens; called on the loop."""
+        self.ending.set()
+
+    def _leave_if_alone(self) -> None:
+        if not self._listeners and self._leave is not None:
+            self._leave()
+            self._leave = None
+
+    def _told(self, loop: asyncio.AbstractEventLoop, events: tuple[Stored, ...]) -> None:
+        """Called from the thread that commits: it must not wait for anybody here."""
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self._tell, events)
+
+    def _tell(self, events: tuple[Stored, ...]) -> None:
+        for listener in self._listeners:
+            listener.tell(events)

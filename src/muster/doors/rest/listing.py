@@ -1,0 +1,117 @@
+"""Pages of jobs: those that live, from memory, and after them those that are over."""
+
+import asyncio
+from collections import defaultdict
+
+from muster.api.jobs import JobDocument, JobPage
+from muster.controller.asked import JobQuery, JobView
+from muster.doors.rest.bad import BadRequestError, read
+from muster.doors.rest.operation import Asked
+from muster.doors.rest.parse import chosen
+from muster.doors.rest.show_jobs import job_document, with_attempts
+from muster.doors.units import whole
+from muster.model.history import Attempt
+from muster.model.job import FINAL, JobState
+from muster.model.value import JobId, NodeId, QueuePath, UserName, replace
+from muster.stores.base import HistoryQuery
+
+MOST_ON_A_PAGE = 20_000
+AT_ONCE = 1_000
+"""So many documents are made in one go: others are answered in between."""
+
+MOST_OF_HISTORY = 1_000
+"""So many ended jobs are read at once: they come from the database."""
+
+ENDED = "ended:"
+"""How the `after` of a page begins that goes on among the ended jobs."""
+
+
+async def page_of(asked: Asked) -> JobPage:
+    """The page that the parameters ask for."""
+    query = _live_query(asked)
+    after = asked.text("after")
+    if after is not None and after.startswith(ENDED):
+        return await _ended(asked, query, after.removeprefix(ENDED) or None)
+    if not _wants_live(asked, query):
+        return await _ended(asked, query, None)
+    if after is not None:
+        query = replace(query, after=JobId(read("after", whole, after)))
+    page = asked.looking.jobs(asked.caller, query)
+    jobs = await _documents(page.jobs, asked)
+    if page.next is not None:
+        return JobPage(jobs=jobs, next=str(page.next))
+    if not _wants_ended(asked, query):
+        return JobPage(jobs=jobs)
+    if len(jobs) >= query.limit:
+        return JobPage(jobs=jobs, next=ENDED)
+    rest = await _ended(asked, replace(query, limit=query.limit - len(jobs)), None)
+    return JobPage(jobs=jobs + rest.jobs, next=rest.next)
+
+
+def _live_query(asked: Asked) -> JobQuery:
+    return JobQuery(
+        jobs=tuple(JobId(each) for each in asked.numbers("id")),
+        arrays=tuple(JobId(each) for each in asked.numbers("array")),
+        users=tuple(UserName(each) for each in asked.texts("user")),
+        queues=tuple(QueuePath(each) for each in asked.texts("queue")),
+        nodes=tuple(NodeId(each) for each in asked.texts("node")),
+        states=tuple(chosen("state", JobState, each) for each in asked.texts("state")),
+        name=asked.text("name"),
+        limit=asked.number("limit", 1_000, least=1, most=MOST_ON_A_PAGE),
+    )
+
+
+def _wants_live(asked: Asked, query: JobQuery) -> bool:
+    if asked.text("ended_from") or asked.text("ended_to"):
+        return False
+    return not query.states or not FINAL.issuperset(query.states)
+
+
+def _wants_ended(asked: Asked, query: JobQuery) -> bool:
+    if not asked.flag("ended"):
+        return False
+    return not query.states or not FINAL.isdisjoint(query.states)
+
+
+async def _documents(views: tuple[JobView, ...], asked: Asked) -> tuple[JobDocument, ...]:
+    now = asked.door.clock()
+    if len(views) <= AT_ONCE:
+        return tuple([job_document(view, now) for view in views])
+    made: list[JobDocument] = []
+    for begin in range(0, len(views), AT_ONCE):
+        made.extend([job_document(view, now) for view in views[begin : begin + AT_ONCE]])
+        await asyncio.sleep(0)
+    return tuple(made)
+
+
+async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:
+    history = HistoryQuery(
+        jobs=query.jobs,
+        arrays=query.arrays,
+        users=query.users,
+        queues=query.queues,
+        nodes=query.nodes,
+        states=query.states,
+        name=query.name,
+        ended_from=asked.instant("ended_from"),
+        ended_to=asked.instant("ended_to"),
+        limit=min(query.limit, MOST_OF_HISTORY),
+        after=after,
+    )
+    try:
+        return await asyncio.to_thread(_history_page, asked, history)
+    except ValueError as bad:
+        raise BadRequestError("after", "is no `next` of an earlier page") from bad
+
+
+def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:
+    page, now = asked.looking.ended(asked.caller, query), asked.door.clock()
+    past: dict[JobId, list[Attempt]] = defaultdict(list)
+    for attempt in asked.looking.attempts(asked.caller, tuple(each.job.id for each in page.jobs)):
+        past[attempt.job].append(attempt)
+    views = (
+        JobView(job=each.job, started_at=each.started_at, ended_at=each.ended_at)
+        for each in page.jobs
+    )
+    jobs = tuple(with_attempts(job_document(view, now), past[view.job.id]) for view in views)
+    return JobPage(jobs=jobs, next=None if page.next is None else ENDED + page.next)

@@ -1,0 +1,183 @@
+"""Routes about what happens: pages of the log, and the stream of it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from functools import lru_cache
+
+import msgspec
+
+from muster.api.pages import EventPage
+from muster.controller.asked import Caller
+from muster.doors.rest.bad import read
+from muster.doors.rest.hub import TooSlowError
+from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
+from muster.doors.rest.show_site import event_document
+from muster.doors.units import whole
+from muster.model.errors import UnknownError
+from muster.model.event import JobSubmitted, JobUpdated
+from muster.model.queue import is_within
+from muster.model.value import JobId, QueuePath, UserName
+from muster.stores.base import EventQuery, Stored
+
+HEARTBEAT_S = 15.0
+HEARTBEAT = b": still here\n\n"
+MOST_ON_A_PAGE = 1_000
+
+_encode = msgspec.json.Encoder().encode
+
+Wish = Callable[[Stored], bool]
+
+
+async def _page(asked: Asked) -> EventPage:
+    return await _read(asked, None)
+
+
+async def _of_job(asked: Asked) -> EventPage:
+    await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+    return await _read(asked, asked.job)
+
+
+async def _read(asked: Asked, job: JobId | None) -> EventPage:
+    after = asked.number("after", 0)
+    limit = asked.number("limit", MOST_ON_A_PAGE, least=1, most=MOST_ON_A_PAGE)
+    query = EventQuery(after=after, job=job, limit=limit)
+    found = await asyncio.to_thread(asked.looking.events, asked.caller, query)
+    last = found[-1].number if found else after
+    return EventPage(events=tuple(map(event_document, found)), next=last)
+
+
+async def _stream(asked: Asked) -> Flow:
+    wish = _Wish(asked)
+    header = asked.headers.get(b"last-event-id")
+    after = asked.text("after") if header is None else header.decode("latin-1")
+    last = None if after is None else read("after", whole, after)
+    # Asked once before anything is sent: whoever may not look is told so.
+    await asyncio.to_thread(asked.looking.events, asked.caller, EventQuery(limit=1))
+    parts = _told(asked, wish, last)
+    # The first part is sent at once. By then everything that happens is noted for this client.
+    return Flow(parts=parts, media="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
+async def _told(asked: Asked, wish: "_Wish", last: int | None) -> AsyncGenerator[bytes]:
+    """First from the log what was missed, then what happens; what is in both only once."""
+    with asked.door.hub.listening() as listener:
+        yield HEARTBEAT
+        sent = 0
+        if last is not None:
+            sent = last
+            while page := await asyncio.to_thread(_logged, asked, wish.job, sent):
+                sent = page[-1].number
+                yield await _encoded(page, wish)
+        try:
+            while True:
+                events = await listener.take(HEARTBEAT_S)
+                new = tuple(each for each in events if each.number > sent)
+                yield await _encoded(new, wish) or HEARTBEAT
+        except TooSlowError:
+            return
+
+
+def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
+    query = EventQuery(after=after, job=job, limit=MOST_ON_A_PAGE)
+    return asked.looking.events(asked.caller, query)
+
+
+async def _encoded(events: tuple[Stored, ...], wish: "_Wish") -> bytes:
+    wanted = [each for each in events if await wish.is_for(each)]
+    return b"".join(map(_written, wanted))
+
+
+@lru_cache(maxsize=1_024)
+def _written(stored: Stored) -> bytes:
+    document = event_document(stored)
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (
+        stored.number,
+        document.kind.encode(),
+        _encode(document),
+    )
+
+
+class _Wish:
+    """Which events a client wants: those of a job, of a user's jobs, of a queue's jobs."""
+
+    def __init__(self, asked: Asked) -> None:
+        job = asked.text("job")
+        self.job = None if job is None else JobId(read("job", whole, job))
+        self._user = asked.text("user")
+        self._queue = asked.text("queue")
+        self._asked = asked
+        self._known: dict[JobId, tuple[UserName, QueuePath]] = {}
+
+    async def is_for(self, stored: Stored) -> bool:
+        """Whether this one is wanted."""
+        job: JobId | None = getattr(stored.event, "job", None)
+        if self.job is not None and job != self.job:
+            return False
+        if self._user is None and self._queue is None:
+            return True
+        if job is None:
+            return False
+        user, queue = await self._owner(stored, job)
+        return (self._user is None or user == self._user) and (
+            self._queue is None or is_within(queue, QueuePath(self._queue))
+        )
+
+    async def _owner(self, stored: Stored, job: JobId) -> tuple[UserName, QueuePath]:
+        if isinstance(stored.event, JobSubmitted | JobUpdated):
+            spec = stored.event.spec
+            self._remember(job, (spec.user, spec.queue))
+        elif job not in self._known:
+            self._remember(job, await asyncio.to_thread(self._looked_up, job))
+        return self._known[job]
+
+    def _remember(self, job: JobId, owner: tuple[UserName, QueuePath]) -> None:
+        if len(self._known) > 100_000:
+            self._known.clear()
+        self._known[job] = owner
+
+    def _looked_up(self, job: JobId) -> tuple[UserName, QueuePath]:
+        # Whose job it is, is no secret; so this is asked in the name of the door itself.
+        door = Caller(user=UserName("root"), door="rest", root=True)
+        try:
+            spec = self._asked.looking.job(door, job).view.job.spec
+        except UnknownError:
+            return UserName(""), QueuePath("")
+        return spec.user, spec.queue
+
+
+PAGED = (
+    Parameter(name="after", text="events after this number", kind="integer"),
+    Parameter(name="limit", text="so many on a page", kind="integer"),
+)
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/v1/jobs/{id:int}/events",
+        summary="Read what happened to a job",
+        answer=_of_job,
+        gives=EventPage,
+        parameters=PAGED,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/events",
+        summary="Read what happened, oldest first",
+        answer=_page,
+        gives=EventPage,
+        parameters=PAGED,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/events/stream",
+        summary="Be told what happens (server-sent events; `Last-Event-ID` goes on where it was)",
+        answer=_stream,
+        parameters=(
+            Parameter(name="after", text="begin in the log after this number", kind="integer"),
+            Parameter(name="job", text="only this job", kind="integer"),
+            Parameter(name="user", text="only jobs of this user"),
+            Parameter(name="queue", text="only jobs of this queue and those below it"),
+        ),
+        media="text/event-stream",
+    ),
+)

@@ -1,0 +1,228 @@
+"""Routes about jobs: submit, list, show, change."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+
+from muster.api.jobs import (
+    ExplanationDocument,
+    JobDocument,
+    JobPage,
+    ManyDocument,
+    SubmitDocument,
+    SubmittedDocument,
+    UpdateDocument,
+)
+from muster.api.pages import ActionDocument, SignalDocument
+from muster.controller.asked import Outcome, Receipt
+from muster.doors.rest.bad import BadRequestError, read
+from muster.doors.rest.listing import page_of
+from muster.doors.rest.operation import Asked, Operation, Parameter, done
+from muster.doors.rest.parse import Submitter, wanted
+from muster.doors.rest.show_jobs import detail_document, explanation_document
+from muster.doors.rest.updates import change_of
+from muster.doors.units import signal_number
+from muster.model.errors import RefusedError
+from muster.model.value import JobId, QueuePath, Value
+
+MOST_AT_ONCE = 100_000
+"""So many jobs may one request name: as many as an array may have."""
+
+
+class NotDone(Value, tag="not_done", gc=False):
+    """The one job that a request named could not be changed."""
+
+    job: JobId
+
+
+def submitter(asked: Asked) -> Submitter:
+    """Who submits: to the queue of their own, of their token, or of everybody."""
+    site = asked.looking.site()
+    user = site.users.get(asked.caller.user)
+    token = asked.caller.token
+    own = (user and user.default_queue) or site.default_queue
+    queue = token.queue if token is not None and token.queue is not None else own
+    return Submitter(user=asked.caller.user, queue=QueuePath(queue), now=asked.door.clock())
+
+
+async def _submit(asked: Asked) -> SubmittedDocument:
+    want = wanted(asked.document, submitter(asked))
+
+    def submit() -> "Future[Receipt]":
+        return asked.service.submit(
+            asked.caller,
+            want.spec,
+            indices=want.indices,
+            at_once=want.at_once,
+            held=want.held,
+        )
+
+    # How jobs came out that this one follows may have to be read from the database.
+    future = await asyncio.to_thread(submit) if want.spec.after else submit()
+    receipt = await done(future)
+    return SubmittedDocument(
+        id=receipt.jobs[0],
+        ids=receipt.jobs,
+        cautions=tuple(each.advice for each in receipt.cautions),
+    )
+
+
+async def _list(asked: Asked) -> JobPage:
+    return await page_of(asked)
+
+
+async def _show(asked: Asked) -> JobDocument:
+    detail = await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+    return detail_document(detail, asked.door.clock())
+
+
+async def _update(asked: Asked) -> JobDocument:
+    change = change_of(asked.document, asked.door.clock())
+    await done(asked.service.update(asked.caller, asked.job, change))
+    return await _show(asked)
+
+
+async def _explain(asked: Asked) -> ExplanationDocument:
+    explanation = await asyncio.to_thread(asked.looking.explain, asked.caller, asked.job)
+    detail = await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+    return explanation_document(explanation, detail.view.job.state.value)
+
+
+async def _act_on_many(asked: Asked) -> ManyDocument:
+    told: ActionDocument = asked.document
+    if told.action not in ACTIONS:
+        known = ", ".join(f"`{each}`" for each in ACTIONS)
+        raise BadRequestError("action", f"`{told.action}` is none of {known}")
+    if len(told.ids) > MOST_AT_ONCE:
+        raise BadRequestError("ids", f"name {MOST_AT_ONCE} jobs at most in one request")
+    jobs = tuple(JobId(each) for each in dict.fromkeys(told.ids))
+    outcome = await _acted(asked, told.action, jobs, told.signal)
+    return ManyDocument(
+        done=outcome.done, failed={str(job): why for job, why in outcome.failed.items()}
+    )
+
+
+def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
+    async def act(asked: Asked) -> JobDocument:
+        told = asked.document
+        signal = told.signal if isinstance(told, SignalDocument) else None
+        outcome = await _acted(asked, action, (asked.job,), signal)
+        for job, why in outcome.failed.items():
+            # A job that is not there, or that is somebody else's, is told as such.
+            await asyncio.to_thread(asked.looking.job, asked.caller, job)
+            raise RefusedError(NotDone(job=job), why)
+        return await _show(asked)
+
+    return act
+
+
+async def _acted(asked: Asked, action: str, jobs: Sequence[JobId], signal: str | None) -> Outcome:
+    named, service = tuple(jobs), asked.service
+    if action == "signal":
+        if signal is None:
+            raise BadRequestError("signal", "name the signal, such as `USR1`")
+        number = read("signal", signal_number, signal)
+        return await done(service.signal(asked.caller, named, number))
+    moves = {
+        "cancel": service.cancel,
+        "hold": service.hold,
+        "release": service.release,
+        "requeue": service.requeue,
+        "suspend": service.suspend,
+        "resume": service.resume,
+    }
+    return await done(moves[action](asked.caller, named))
+
+
+ACTIONS = {
+    "cancel": "End a job",
+    "hold": "Keep a waiting job from starting",
+    "release": "Let a held job start again",
+    "requeue": "Send a job back to wait for another attempt",
+    "suspend": "Stop a job where it is",
+    "resume": "Let a suspended job go on",
+    "signal": "Send a signal to a job",
+}
+
+FILTERS = (
+    Parameter(name="user", text="jobs of this user", repeated=True),
+    Parameter(name="queue", text="jobs of this queue and those below it", repeated=True),
+    Parameter(name="state", text="jobs in this state", repeated=True),
+    Parameter(name="node", text="jobs on this node", repeated=True),
+    Parameter(name="id", text="these jobs", kind="integer", repeated=True),
+    Parameter(name="array", text="jobs of this array", kind="integer", repeated=True),
+    Parameter(name="name", text="jobs of this name"),
+    Parameter(name="ended", text="look among jobs that are over as well", kind="boolean"),
+    Parameter(name="ended_from", text="only jobs that ended then or later (RFC 3339)"),
+    Parameter(name="ended_to", text="only jobs that ended before then (RFC 3339)"),
+    Parameter(name="limit", text="so many jobs on a page", kind="integer"),
+    Parameter(name="after", text="the `next` of the page before"),
+)
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/v1/jobs",
+        summary="Have something run",
+        answer=_submit,
+        takes=SubmitDocument,
+        gives=SubmittedDocument,
+        status=201,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/jobs",
+        summary="List jobs",
+        answer=_list,
+        gives=JobPage,
+        parameters=FILTERS,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/jobs/{id:int}",
+        summary="Show a job",
+        answer=_show,
+        gives=JobDocument,
+    ),
+    Operation(
+        method="PATCH",
+        path="/v1/jobs/{id:int}",
+        summary="Change what a job asks for",
+        answer=_update,
+        takes=UpdateDocument,
+        gives=JobDocument,
+    ),
+    Operation(
+        method="DELETE",
+        path="/v1/jobs/{id:int}",
+        summary="End a job",
+        answer=_act_on_one("cancel"),
+        gives=JobDocument,
+    ),
+    Operation(
+        method="POST",
+        path="/v1/jobs/actions",
+        summary="Do the same to many jobs",
+        answer=_act_on_many,
+        takes=ActionDocument,
+        gives=ManyDocument,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/jobs/{id:int}/explanation",
+        summary="Explain why a job waits, who is in its way, and what would help",
+        answer=_explain,
+        gives=ExplanationDocument,
+    ),
+    *(
+        Operation(
+            method="POST",
+            path=f"/v1/jobs/{{id:int}}/{action}",
+            summary=summary,
+            answer=_act_on_one(action),
+            takes=SignalDocument if action == "signal" else None,
+            gives=JobDocument,
+        )
+        for action, summary in ACTIONS.items()
+    ),
+)

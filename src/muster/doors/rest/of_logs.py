@@ -1,0 +1,126 @@
+"""Routes about what jobs write: their output, as it is or as it grows."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from muster.backends.base import Output
+from muster.controller.asked import JobQuery
+from muster.doors.rest.bad import BadRequestError
+from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
+from muster.model.errors import UnknownError
+
+PART = 262_144
+"""So many bytes are read at once."""
+
+PAUSE_S = 0.2
+"""How often a file that does not grow is looked at again."""
+
+BYTES = "application/octet-stream"
+
+
+class _Reading:
+    """Where somebody is in what one task of a job wrote."""
+
+    def __init__(self, asked: Asked) -> None:
+        stream = asked.text("stream") or "stdout"
+        if stream not in {"stdout", "stderr"}:
+            raise BadRequestError("stream", f"`{stream}` is neither `stdout` nor `stderr`")
+        self._asked = asked
+        self._stderr = stream == "stderr"
+        self._task = asked.number("task", 0)
+        self._attempt = asked.number("attempt", 0) or None
+        self.offset = asked.number("offset", 0, least=-(1 << 62))
+
+    async def part(self) -> bytes:
+        """What comes next; nothing at the end of what is there."""
+        output = await asyncio.to_thread(self._read, self.offset, PART)
+        self.offset = output.next
+        return output.content
+
+    async def begin_again_if_shorter(self) -> None:
+        """A new attempt may have begun its file anew."""
+        end = await asyncio.to_thread(self._read, -1, 1)
+        self.offset = 0 if end.next < self.offset else self.offset
+
+    def _read(self, offset: int, limit: int) -> Output:
+        return self._asked.looking.output(
+            self._asked.caller,
+            self._asked.job,
+            stderr=self._stderr,
+            task=self._task,
+            offset=offset,
+            limit=limit,
+            attempt=self._attempt,
+        )
+
+
+async def _log(asked: Asked) -> Flow:
+    reading = _Reading(asked)
+    if asked.flag("follow"):
+        # Whoever may not see it, or names no job, is told so before anything is sent.
+        first = await _first_part(asked, reading)
+        return Flow(parts=_followed(asked, reading, first), media=BYTES)
+    return Flow(parts=_whole(reading, await reading.part()), media=BYTES)
+
+
+async def _first_part(asked: Asked, reading: _Reading) -> bytes:
+    try:
+        return await reading.part()
+    except UnknownError:
+        # Nothing is written yet; a job that does not exist is unknown here as well.
+        await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+        return b""
+
+
+async def _whole(reading: _Reading, first: bytes) -> AsyncGenerator[bytes]:
+    part = first
+    while part:
+        yield part
+        part = await reading.part()
+
+
+async def _followed(asked: Asked, reading: _Reading, first: bytes) -> AsyncGenerator[bytes]:
+    part, attempt = first, _attempt(asked)
+    while True:
+        if part:
+            yield part
+        # Looked at before the file: what is written before the end is read after it.
+        now = _attempt(asked)
+        try:
+            if now != attempt and now is not None:
+                attempt = now
+                await reading.begin_again_if_shorter()
+            part = await reading.part()
+        except UnknownError:
+            part = b""
+        if part:
+            continue
+        if now is None:
+            return
+        await asyncio.sleep(PAUSE_S)
+
+
+def _attempt(asked: Asked) -> int | None:
+    """Which attempt goes on, or None when the job is over."""
+    page = asked.looking.jobs(asked.caller, JobQuery(jobs=(asked.job,), limit=1))
+    return page.jobs[0].job.attempt if page.jobs else None
+
+
+PARAMETERS = (
+    Parameter(name="stream", text="`stdout` or `stderr`"),
+    Parameter(name="task", text="of which task", kind="integer"),
+    Parameter(name="attempt", text="of which attempt; the last one unless told", kind="integer"),
+    Parameter(name="offset", text="from which byte on; below zero from the end", kind="integer"),
+    Parameter(name="follow", text="go on until the job is over", kind="boolean"),
+)
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/v1/jobs/{id:int}/log",
+        summary="Read what a job writes",
+        answer=_log,
+        parameters=PARAMETERS,
+        media=BYTES,
+    ),
+)

@@ -1,0 +1,225 @@
+"""Routes about the rules, the people and their keys."""
+
+import asyncio
+from collections.abc import Callable
+
+from muster.api.pages import AuditPage, RehearsalAsked, TokenPage, UserPage
+from muster.api.site import (
+    MeDocument,
+    QuotaAsked,
+    RehearsalDocument,
+    SiteChange,
+    SiteText,
+    TokenAsked,
+    TokenDocument,
+)
+from muster.controller.asked import Rehearsal
+from muster.controller.keys import TokenWish
+from muster.doors.config.diff import changes
+from muster.doors.config.parse import site_from
+from muster.doors.config.quota import with_quota
+from muster.doors.config.show import site_text
+from muster.doors.rest.bad import BadRequestError, read
+from muster.doors.rest.of_jobs import submitter
+from muster.doors.rest.operation import Asked, Content, Operation, Parameter, done
+from muster.doors.rest.parse import chosen, wanted
+from muster.doors.rest.show_jobs import stamp
+from muster.doors.rest.show_site import (
+    audit_document,
+    rehearsal_document,
+    role_text,
+    token_document,
+    user_document,
+)
+from muster.doors.rest.words import waiting
+from muster.doors.units import duration
+from muster.model.job import Job, JobSpec
+from muster.model.site import Role, Site
+from muster.model.value import JobId, QueuePath, UserName
+
+YAML = "application/yaml"
+
+
+async def _me(asked: Asked) -> MeDocument:
+    roles = tuple(map(role_text, asked.looking.me(asked.caller)))
+    return MeDocument(user=asked.caller.user, door=asked.caller.door, roles=roles)
+
+
+async def _users(asked: Asked) -> UserPage:
+    site = asked.looking.site()
+    users = tuple(user_document(user) for _, user in sorted(site.users.items()))
+    return UserPage(users=users, everyone=site.everyone.value)
+
+
+async def _tokens(asked: Asked) -> TokenPage:
+    return TokenPage(tokens=tuple(map(token_document, asked.looking.tokens(asked.caller))))
+
+
+async def _make_token(asked: Asked) -> TokenDocument:
+    told: TokenAsked = asked.document
+    wish = TokenWish(
+        user=UserName(told.user) if told.user else asked.caller.user,
+        role=chosen("role", Role, told.role),
+        queue=QueuePath(told.queue) if told.queue else None,
+        lifetime=read("lifetime", duration, told.lifetime),
+    )
+    made = await done(asked.service.make_token(asked.caller, wish))
+    return token_document(made.token, made.secret)
+
+
+async def _revoke_token(asked: Asked) -> TokenDocument:
+    return token_document(await done(asked.service.revoke(asked.caller, asked.path["id"])))
+
+
+async def _site(asked: Asked) -> Content:
+    text = await asyncio.to_thread(site_text, asked.looking.site())
+    return Content(body=text.encode(), media=YAML)
+
+
+async def _apply(asked: Asked) -> SiteChange:
+    told: SiteText = asked.document
+    site = await asyncio.to_thread(site_from, told.text)
+    return await _changed(asked, lambda _: site, dry_run=told.dry_run)
+
+
+async def _set_quota(asked: Asked) -> SiteChange:
+    told: QuotaAsked = asked.document
+    change = _quota_change(told)
+    return await _changed(asked, change, dry_run=asked.flag("dry_run"))
+
+
+async def _changed(asked: Asked, change: Callable[[Site], Site], *, dry_run: bool) -> SiteChange:
+    diff = await done(asked.service.apply(asked.caller, change, dry_run=dry_run))
+    lines = await asyncio.to_thread(changes, diff.before, diff.after)
+    applied = not dry_run and diff.before != diff.after
+    return SiteChange(changes=lines, applied=applied, cautions=diff.cautions)
+
+
+def _quota_change(told: QuotaAsked) -> Callable[[Site], Site]:
+    return lambda site: with_quota(site, told)
+
+
+async def _rehearse(asked: Asked) -> RehearsalDocument:
+    told: RehearsalAsked = asked.document
+    match told:
+        case RehearsalAsked(submit=document, site=None, quota=None) if document is not None:
+            spec = wanted(document, submitter(asked)).spec
+            return await asyncio.to_thread(_rehearsed_submission, asked, spec)
+        case RehearsalAsked(submit=None, site=str(text), quota=None):
+            site = await asyncio.to_thread(site_from, text)
+            return await asyncio.to_thread(_rehearsed_change, asked, lambda _: site)
+        case RehearsalAsked(submit=None, site=None, quota=quota) if quota is not None:
+            return await asyncio.to_thread(_rehearsed_change, asked, _quota_change(quota))
+        case _:
+            raise BadRequestError("", "name exactly one of `submit`, `site` and `quota`")
+
+
+def _rehearsed_submission(asked: Asked, spec: JobSpec) -> RehearsalDocument:
+    rehearsal = asked.looking.rehearse(asked.caller, spec=spec)
+    return rehearsal_document(rehearsal, _explained(rehearsal, spec, asked))
+
+
+def _rehearsed_change(asked: Asked, change: Callable[[Site], Site]) -> RehearsalDocument:
+    return rehearsal_document(asked.looking.rehearse(asked.caller, change=change), None)
+
+
+def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
+    if rehearsal.wait is None:
+        return None
+    now = asked.door.clock()
+    job = Job(id=rehearsal.job or JobId(0), spec=spec, submitted_at=now)
+    return waiting(rehearsal.wait.why, job, now).text
+
+
+async def _audit(asked: Asked) -> AuditPage:
+    limit = asked.number("limit", 100, least=1, most=1_000)
+    before = asked.instant("before")
+    found = await asyncio.to_thread(
+        lambda: asked.looking.audit(asked.caller, before=before, limit=limit)
+    )
+    more = stamp(found[-1].at) if len(found) == limit else None
+    return AuditPage(entries=tuple(map(audit_document, found)), next=more)
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/v1/me",
+        summary="Say who the server takes you for",
+        answer=_me,
+        gives=MeDocument,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/users",
+        summary="List everybody who is known by name",
+        answer=_users,
+        gives=UserPage,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/tokens",
+        summary="List keys: your own, or everybody's for administrators",
+        answer=_tokens,
+        gives=TokenPage,
+    ),
+    Operation(
+        method="POST",
+        path="/v1/tokens",
+        summary="Make a key; its secret is told this once",
+        answer=_make_token,
+        takes=TokenAsked,
+        gives=TokenDocument,
+        status=201,
+    ),
+    Operation(
+        method="DELETE",
+        path="/v1/tokens/{id}",
+        summary="Make a key useless",
+        answer=_revoke_token,
+        gives=TokenDocument,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/site",
+        summary="Read the configuration",
+        answer=_site,
+        media=YAML,
+    ),
+    Operation(
+        method="PUT",
+        path="/v1/site",
+        summary="Apply a configuration, or say what it would change",
+        answer=_apply,
+        takes=SiteText,
+        gives=SiteChange,
+    ),
+    Operation(
+        method="POST",
+        path="/v1/quotas",
+        summary="Give a queue other numbers",
+        answer=_set_quota,
+        takes=QuotaAsked,
+        gives=SiteChange,
+        parameters=(Parameter(name="dry_run", text="only say what would change", kind="boolean"),),
+    ),
+    Operation(
+        method="POST",
+        path="/v1/rehearsals",
+        summary="Ask what would become of jobs if something were different",
+        answer=_rehearse,
+        takes=RehearsalAsked,
+        gives=RehearsalDocument,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/audit",
+        summary="Read who changed what, newest first",
+        answer=_audit,
+        gives=AuditPage,
+        parameters=(
+            Parameter(name="before", text="only what was before then (RFC 3339)"),
+            Parameter(name="limit", text="so many on a page", kind="integer"),
+        ),
+    ),
+)

@@ -1,0 +1,144 @@
+"""What one route is: the table of these builds the routes and describes them, so neither lies."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from muster.controller.asked import Caller
+from muster.doors.rest.bad import BadRequestError, bounded, read
+from muster.doors.units import instant, whole
+from muster.model.value import Instant, JobId, Value
+
+if TYPE_CHECKING:
+    from muster.controller.looking import Looking
+    from muster.controller.service import Service
+    from muster.doors.rest.hub import Hub
+
+T = TypeVar("T")
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """What all routes share: whom they ask, what time it is, and what happens meanwhile."""
+
+    service: "Service"
+    clock: Callable[[], Instant]
+    hub: "Hub"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One request, read: who asks for what."""
+
+    door: Door
+    caller: Caller
+    path: Mapping[str, Any]
+    query: Mapping[str, Sequence[str]]
+    headers: Mapping[bytes, bytes]
+    document: Any = None
+
+    @property
+    def service(self) -> "Service":
+        """What changes things."""
+        return self.door.service
+
+    @property
+    def looking(self) -> "Looking":
+        """What looks at things."""
+        return self.door.service.looking
+
+    @property
+    def job(self) -> JobId:
+        """The job that the path names."""
+        return JobId(self.path["id"])
+
+    def text(self, name: str) -> str | None:
+        """A parameter; of several the last one counts."""
+        given = self.query.get(name)
+        return given[-1] if given else None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """All values of a parameter, repeated or with commas between them."""
+        return tuple(part for each in self.query.get(name, ()) for part in each.split(",") if part)
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int = 1 << 62) -> int:
+        """A parameter that is a number."""
+        given = self.text(name)
+        if given is None:
+            return default
+        sign, digits = (-1, given[1:]) if given.startswith("-") else (1, given)
+        return bounded(name, sign * read(name, whole, digits), least, most)
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """A parameter that may be several numbers."""
+        return tuple(read(name, whole, each) for each in self.texts(name))
+
+    def flag(self, name: str) -> bool:
+        """A parameter that is `true` or `false`."""
+        given = self.text(name) or "false"
+        if given not in {"true", "false"}:
+            raise BadRequestError(name, f"`{given}` is neither `true` nor `false`")
+        return given == "true"
+
+    def instant(self, name: str) -> Instant | None:
+        """A parameter that is an instant."""
+        given, now = self.text(name), self.door.clock()
+        return None if given is None else read(name, lambda text: instant(text, now), given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """An answer that is no document, or one that is already written."""
+
+    body: bytes
+    media: str = JSON
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """An answer that goes on; its parts are made while the client listens."""
+
+    parts: AsyncGenerator[bytes]
+    media: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Reply = Value | Content | Flow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter of the query. kind: `string`, `integer` or `boolean`."""
+
+    name: str
+    text: str
+    kind: str = "string"
+    repeated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One route: what it takes and gives, and the function that answers.
+
+    media: of an answer that is no document. open: answered to everybody, known or not.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Callable[[Asked], Awaitable[Reply]]
+    takes: type[Value] | None = None
+    gives: type[Value] | None = None
+    status: int = 200
+    parameters: tuple[Parameter, ...] = ()
+    media: str = JSON
+    open: bool = False
+
+
+async def done(future: "Future[T]") -> T:
+    """What came of a change, when it is durable."""
+    return await asyncio.wrap_future(future)

@@ -1,0 +1,150 @@
+"""Classes, people, keys and events as documents."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from muster import __version__
+from muster.api.site import (
+    AuditDocument,
+    ClassDocument,
+    EventDocument,
+    RehearsalDocument,
+    StatusDocument,
+    TokenDocument,
+    UserDocument,
+)
+from muster.controller.asked import Health, Rehearsal
+from muster.doors.rest.show_jobs import stamp, stamp_or_none
+from muster.doors.rest.show_nodes import held
+from muster.doors.rest.words import happened, kind
+from muster.model.event import JobSubmitted, JobUpdated, SiteChanged
+from muster.model.history import AuditEntry
+from muster.model.job import FINAL
+from muster.model.launch import NO_LAUNCH
+from muster.model.plan import NoEstimate
+from muster.model.queue import JobClass
+from muster.model.site import Grant, Token, User
+from muster.model.snapshot import Snapshot
+from muster.model.value import replace
+from muster.stores.base import Stored
+
+
+def status_document(health: Health, snapshot: Snapshot) -> StatusDocument:
+    """The installation at a glance."""
+    nodes = snapshot.nodes.values()
+    used_milli = sum(placement.amount.gpu_milli for _, placement in held(snapshot))
+    return StatusDocument(
+        version=__version__,
+        leading=health.leading,
+        store=health.store,
+        jobs=_counted(job.state.value for job in snapshot.jobs.values() if job.state not in FINAL),
+        nodes=_counted(node.state.value for node in nodes),
+        gpus=sum(len(node.devices) for node in nodes),
+        gpus_used=used_milli / 1_000,
+        pretend=any(node.pretend for node in nodes),
+        plan_ms=health.plan_ms,
+        planned_at=stamp_or_none(health.planned_at),
+        problems=health.problems,
+    )
+
+
+def class_document(job_class: JobClass) -> ClassDocument:
+    """A job class."""
+    return ClassDocument(
+        name=job_class.name,
+        priority=job_class.priority,
+        preempts=job_class.preempts,
+        preemptible=job_class.preemptible,
+        preempt_mode=job_class.preempt_mode.value,
+        grace=job_class.grace // 1_000,
+        max_time=None if job_class.max_time is None else job_class.max_time // 1_000,
+        spot_only=job_class.spot_only,
+    )
+
+
+def user_document(user: User) -> UserDocument:
+    """Somebody who is known by name."""
+    return UserDocument(
+        name=user.name,
+        roles=tuple(map(role_text, user.grants)),
+        default_queue=user.default_queue,
+    )
+
+
+def role_text(grant: Grant) -> str:
+    """`admin`, `queue_admin:acme/nlp`."""
+    return grant.role.value if grant.queue is None else f"{grant.role}:{grant.queue}"
+
+
+def token_document(token: Token, secret: str | None = None) -> TokenDocument:
+    """A key; the secret only when it was just made."""
+    return TokenDocument(
+        id=token.id,
+        user=token.user,
+        role=token.role.value,
+        queue=token.queue,
+        made_at=stamp(token.made_at),
+        expires_at=stamp(token.expires_at),
+        revoked=token.revoked,
+        secret=secret,
+    )
+
+
+def audit_document(entry: AuditEntry) -> AuditDocument:
+    """Who changed what."""
+    return AuditDocument(
+        at=stamp(entry.at),
+        user=entry.user,
+        door=entry.door,
+        action=entry.action,
+        subject=entry.subject,
+        detail=entry.detail,
+    )
+
+
+def rehearsal_document(rehearsal: Rehearsal, explanation: str | None) -> RehearsalDocument:
+    """What would be different."""
+    wait = rehearsal.wait
+    expected = None if wait is None or isinstance(wait.expected, NoEstimate) else wait.expected
+    return RehearsalDocument(
+        text=rehearsal.text,
+        starts=rehearsal.starts,
+        waits=rehearsal.waits,
+        preempted=rehearsal.preempted,
+        explanation=explanation,
+        expected_start=stamp_or_none(expected),
+    )
+
+
+def event_document(stored: Stored) -> EventDocument:
+    """A fact with its place in the log. What a job runs, and the rules' text, are left out."""
+    event = stored.event
+    match event:
+        case JobSubmitted() | JobUpdated():
+            shown = replace(event, spec=replace(event.spec, launch=NO_LAUNCH))
+            fact = _plain(shown)
+        case SiteChanged(at=at, by=by):
+            fact = {"at": at, "by": by}
+        case _:
+            fact = _plain(event)
+    return EventDocument(
+        number=stored.number,
+        kind=kind(event),
+        at=stamp(event.at),
+        job=getattr(event, "job", None),
+        text=happened(event),
+        fact=fact,
+    )
+
+
+def _plain(value: object) -> Mapping[str, Any]:
+    fact: dict[str, Any] = msgspec.to_builtins(value)
+    fact.pop("type", None)
+    return fact
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

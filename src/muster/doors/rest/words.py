@@ -1,0 +1,264 @@
+"""Why a job is where it is, and what happened, in the words that every screen shows."""
+
+import signal
+from functools import lru_cache
+
+from muster.api.jobs import ReasonDocument
+from muster.doors.units import rfc3339
+from muster.model.event import (
+    CancelAsked,
+    ClaimDropped,
+    ClusterSeen,
+    DeviceCut,
+    Event,
+    JobCheckpointed,
+    JobClaimed,
+    JobEnded,
+    JobHeld,
+    JobPlaced,
+    JobPreempted,
+    JobReleased,
+    JobRequeued,
+    JobResized,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobUpdated,
+    NodeChanged,
+    NodeGone,
+    NodeSeen,
+    RequeueAsked,
+    SiteChanged,
+)
+from muster.model.job import (
+    FINAL,
+    Cancelled,
+    DeadlinePassed,
+    EndReason,
+    Exited,
+    HeldBy,
+    Job,
+    JobState,
+    LaunchFailed,
+    NodeFailed,
+    OutOfMemory,
+    Preempted,
+    Requeued,
+    Signaled,
+    TimedOut,
+)
+from muster.model.plan import Behind, MissesDeadline, NotBefore, Reserved, Wait, WaitReason
+from muster.model.queue import PreemptMode
+from muster.model.snapshot import Snapshot
+from muster.model.value import Instant, Value
+from muster.model.words import exact_span
+from muster.schedule.words import sentence, where
+
+NEW = ReasonDocument(kind="new", text="Was just submitted; the next plan looks at it.")
+
+# Those that are told by how long it is from now; all others stay as they are.
+_BY_THE_CLOCK = (Behind, Reserved, NotBefore, MissesDeadline)
+
+
+def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
+    """Why the job is where it is; None for one that runs, which needs no reason."""
+    if wait is not None:
+        return waiting(wait.why, job, now)
+    if job.state in {JobState.STARTING, JobState.RUNNING}:
+        return None
+    match job.why:
+        case None:
+            return NEW if job.state is JobState.PENDING else None
+        case HeldBy():
+            return waiting(job.why, job, now)
+        case _:
+            return _past(job.why) if job.state in FINAL else _present(job.why, job.state)
+
+
+def waiting(why: WaitReason, job: Job, now: Instant) -> ReasonDocument:
+    """Why it waits: many jobs wait for the same reason, so the texts are kept."""
+    if isinstance(why, _BY_THE_CLOCK):
+        text = sentence(why, job, Snapshot(now=now))
+        return ReasonDocument(kind=kind(why), text=text)
+    return _waiting(why, _Asks(job))
+
+
+def ended(why: EndReason) -> str:
+    """How an attempt came to its end."""
+    match why:
+        case Exited() | Signaled():
+            return _by_its_processes(why)
+        case TimedOut(limit=limit):
+            return f"Ran to its time limit of {exact_span(limit)}."
+        case OutOfMemory(node=node):
+            return f"Used more memory than it had asked for on {node}."
+        case NodeFailed(node=node):
+            return f"Node {node} was lost under it."
+        case LaunchFailed(text=text):
+            return f"Could not be started: {text}"
+        case DeadlinePassed(deadline=deadline):
+            return f"Could no longer end by its deadline, {rfc3339(deadline)}."
+        case Preempted() | Cancelled() | Requeued():
+            return _asked_for(why)
+
+
+def kind(why: Value) -> str:
+    """The tag of a reason, for programs."""
+    return str(why.__struct_config__.tag)
+
+
+def happened(event: Event) -> str:
+    """An event in one sentence."""
+    match event:
+        case JobSubmitted() | JobHeld() | JobReleased() | CancelAsked() | RequeueAsked():
+            return _by_people(event)
+        case JobUpdated(by=by):
+            return f"{by} changed what it asks for."
+        case JobEnded(attempt=attempt, why=why):
+            return f"Attempt {attempt} is over. {ended(why)}"
+        case JobClaimed() | ClaimDropped() | JobPlaced() | JobResized() | JobPreempted():
+            return _by_the_planner(event)
+        case JobStarted() | JobCheckpointed() | JobSuspended() | JobResumed() | JobRequeued():
+            return _by_itself(event)
+        case NodeSeen() | NodeGone() | NodeChanged() | DeviceCut():
+            return _on_node(event)
+        case ClusterSeen() | SiteChanged():
+            return _around(event)
+
+
+class _Asks:
+    """A job as the texts of waits see it: two that ask for the same read the same."""
+
+    __slots__ = ("_asks", "job")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._asks = job.spec.groups
+
+    def __hash__(self) -> int:
+        return hash(self._asks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asks) and self._asks == other._asks
+
+
+@lru_cache(maxsize=4_096)
+def _waiting(why: WaitReason, asks: _Asks) -> ReasonDocument:
+    text = sentence(why, asks.job, Snapshot(now=Instant(0)))
+    return ReasonDocument(kind=kind(why), text=text)
+
+
+@lru_cache(maxsize=4_096)
+def _past(why: EndReason) -> ReasonDocument:
+    return ReasonDocument(kind=kind(why), text=ended(why))
+
+
+def _present(why: EndReason, state: JobState) -> ReasonDocument:
+    """Of a job that is not over: what it stops for, or why it waits again."""
+    opening = {
+        JobState.STOPPING: "Is being stopped. ",
+        JobState.PENDING: "Waits for another attempt. ",
+        JobState.HELD: "Is held. ",
+    }
+    return ReasonDocument(kind=kind(why), text=opening.get(state, "") + ended(why))
+
+
+def _by_its_processes(why: Exited | Signaled) -> str:
+    match why:
+        case Exited(code=0):
+            return "Ended by itself."
+        case Exited(code=code):
+            return f"Ended by itself with exit code {code}."
+        case Signaled(signal=number):
+            name = _signal_name(number)
+            return f"Was ended by signal {number} ({name}) that Muster did not send."
+
+
+def _asked_for(why: Preempted | Cancelled | Requeued) -> str:
+    match why:
+        case Preempted(by=job, mode=PreemptMode.SUSPEND):
+            return f"Was suspended to make room for job {job}."
+        case Preempted(by=job):
+            return f"Made room for job {job}."
+        case Cancelled(by=user):
+            return f"Was cancelled by {user}."
+        case Requeued(by=user):
+            return f"Was sent back to wait by {user}."
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "without a name"
+
+
+def _by_people(
+    event: JobSubmitted | JobHeld | JobReleased | CancelAsked | RequeueAsked,
+) -> str:
+    match event:
+        case JobSubmitted(spec=spec, held=is_held):
+            held = ", held until it is released" if is_held else ""
+            return f"{spec.user} submitted it to queue {spec.queue}{held}."
+        case JobHeld(by=by):
+            return f"{by} holds it back."
+        case JobReleased(by=by):
+            return f"{by} released it."
+        case CancelAsked(by=by):
+            return f"{by} asked for its end."
+        case RequeueAsked(by=by):
+            return f"{by} sent it back to wait."
+
+
+def _by_the_planner(
+    event: JobClaimed | ClaimDropped | JobPlaced | JobResized | JobPreempted,
+) -> str:
+    match event:
+        case JobClaimed(claim=claim):
+            return f"Room is being made for it on {where(claim.placements)}."
+        case ClaimDropped():
+            return "The room that was being made for it is given up."
+        case JobPlaced(attempt=attempt, placements=placements):
+            return f"Attempt {attempt} was placed on {where(placements)}."
+        case JobResized(placements=placements):
+            return f"It was given {where(placements)} beside what it has."
+        case JobPreempted(by=job):
+            return f"It was told to make room for job {job}."
+
+
+def _by_itself(
+    event: JobStarted | JobCheckpointed | JobSuspended | JobResumed | JobRequeued,
+) -> str:
+    match event:
+        case JobStarted(attempt=attempt):
+            return f"Attempt {attempt} runs."
+        case JobCheckpointed():
+            return "It wrote a checkpoint."
+        case JobSuspended():
+            return "It is suspended."
+        case JobResumed():
+            return "It goes on."
+        case JobRequeued():
+            return "It waits again."
+
+
+def _on_node(event: NodeSeen | NodeGone | NodeChanged | DeviceCut) -> str:
+    match event:
+        case NodeSeen(node=node):
+            return f"Node {node.id} reports itself {node.state}."
+        case NodeGone(node=name):
+            return f"Node {name} does not exist any more."
+        case NodeChanged(node=name, state=state, by=by, reason=why):
+            return f"{by} made node {name} {state}" + (f": {why}" if why else ".")
+        case DeviceCut(node=name, device=device):
+            return f"Device {device} of node {name} was cut anew."
+
+
+def _around(event: ClusterSeen | SiteChanged) -> str:
+    match event:
+        case ClusterSeen(cluster=cluster):
+            answers = "answers" if cluster.reachable else "does not answer"
+            return f"Cluster {cluster.name} {answers}."
+        case SiteChanged(by=by):
+            return f"{by} changed the configuration."

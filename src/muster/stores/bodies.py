@@ -1,0 +1,66 @@
+"""How values become bytes in a row, and back: JSON, so that people can read a database too."""
+
+from typing import Any
+
+import msgspec
+
+from muster.model.cluster import Cluster, Node
+from muster.model.event import Event
+from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.job import Job
+from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.site import Site, Token
+from muster.model.snapshot import UsedLately, UsualAsk
+from muster.model.value import ClusterName, JobId, NodeId, QueuePath, UserName, Value
+
+
+class Touched(Value):
+    """Which values one version changed or took away; its events are those from `first_event`."""
+
+    first_event: int
+    events: int = 0
+    jobs: tuple[JobId, ...] = ()
+    ended: tuple[JobId, ...] = ()
+    allocations: tuple[JobId, ...] = ()
+    freed: tuple[JobId, ...] = ()
+    clusters: tuple[ClusterName, ...] = ()
+    nodes: tuple[NodeId, ...] = ()
+    gone: tuple[NodeId, ...] = ()
+    used: tuple[tuple[QueuePath, UserName], ...] = ()
+    tokens: tuple[str, ...] = ()
+    site: bool = False
+    usual: bool = False
+
+
+_ENCODER = msgspec.json.Encoder()
+encoded = _ENCODER.encode
+
+_EVENT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
+job_from = msgspec.json.Decoder(Job).decode
+ended_from = msgspec.json.Decoder(Ended).decode
+allocation_from = msgspec.json.Decoder(Allocation).decode
+attempt_from = msgspec.json.Decoder(Attempt).decode
+launch_from = msgspec.json.Decoder(Launch).decode
+cluster_from = msgspec.json.Decoder(Cluster).decode
+node_from = msgspec.json.Decoder(Node).decode
+site_from = msgspec.json.Decoder(Site).decode
+used_from = msgspec.json.Decoder(UsedLately).decode
+usual_from = msgspec.json.Decoder(UsualAsk).decode
+token_from = msgspec.json.Decoder(Token).decode
+audit_from = msgspec.json.Decoder(AuditEntry).decode
+touched_from = msgspec.json.Decoder(Touched).decode
+
+
+def event_from(body: bytes) -> Event:
+    event: Event = _EVENT.decode(body)
+    return event
+
+
+def job_of(event: Event) -> JobId | None:
+    """The job that an event is about, if it is about one."""
+    return getattr(event, "job", None)
+
+
+def kind_of(event: Event) -> str:
+    return str(event.__struct_config__.tag)

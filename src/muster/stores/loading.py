@@ -1,0 +1,150 @@
+"""Everything that is live, whole or what changed since a version."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from muster.model.errors import StaleSnapshotError
+from muster.model.launch import Launch
+from muster.model.value import JobId, replace
+from muster.stores import bodies
+from muster.stores.base import Batch, State
+from muster.stores.bodies import Touched
+from muster.stores.talking import Row, Say, Talk, rows_of
+
+T = TypeVar("T")
+
+
+def loading() -> Talk[State]:
+    """The state as of one moment, in the order of names and ids."""
+    meta = yield Say(sql="SELECT version, next_job, next_event FROM meta WHERE id = 1")
+    version, next_job, next_event = meta[0]
+    jobs = yield Say(sql="SELECT body FROM jobs ORDER BY id")
+    allocations = yield Say(sql="SELECT body FROM allocations ORDER BY job")
+    clusters = yield Say(sql="SELECT body FROM clusters ORDER BY name")
+    nodes = yield Say(sql="SELECT body FROM nodes ORDER BY id")
+    site = yield Say(sql="SELECT body FROM site")
+    used = yield Say(sql="SELECT body FROM used ORDER BY queue, user_name")
+    usual = yield Say(sql="SELECT body FROM usual ORDER BY position")
+    tokens = yield Say(sql="SELECT body FROM tokens ORDER BY id")
+    return State(
+        version=version,
+        next_job=next_job,
+        last_event=next_event - 1,
+        jobs=_values(bodies.job_from, jobs),
+        allocations=_values(bodies.allocation_from, allocations),
+        clusters=_values(bodies.cluster_from, clusters),
+        nodes=_values(bodies.node_from, nodes),
+        site=bodies.site_from(site[0][0]) if site else None,
+        used=_values(bodies.used_from, used),
+        usual=_values(bodies.usual_from, usual),
+        tokens=_values(bodies.token_from, tokens),
+    )
+
+
+def following(version: int) -> Talk[tuple[Batch, ...]]:
+    """One batch for everything after this version; names that left and came back have come."""
+    meta = yield Say(sql="SELECT version, next_job FROM meta WHERE id = 1")
+    now, next_job = meta[0]
+    if now <= version:
+        return ()
+    rows = yield Say(
+        sql="SELECT version, body FROM changes WHERE version > ? ORDER BY version", given=(version,)
+    )
+    if not rows or rows[0][0] != version + 1:
+        raise StaleSnapshotError(expected=version, found=now)
+    touched = _together(bodies.touched_from(body) for _, body in rows)
+    batch = yield from _batch(touched, Batch(version=now, next_job=next_job))
+    is_whole = len(batch.events) == touched.events and len(batch.ended) == len(touched.ended)
+    if not is_whole:
+        raise StaleSnapshotError(expected=version, found=now)
+    return (batch,)
+
+
+def launching(job: JobId) -> Talk[Launch | None]:
+    rows = yield Say(sql="SELECT body FROM launches WHERE job = ?", given=(job,))
+    return bodies.launch_from(rows[0][0]) if rows else None
+
+
+def _together(all_touched: Iterable[Touched]) -> Touched:
+    several = tuple(all_touched)
+    return Touched(
+        first_event=several[0].first_event,
+        events=sum(each.events for each in several),
+        jobs=_once(name for each in several for name in each.jobs),
+        ended=_once(name for each in several for name in each.ended),
+        allocations=_once(name for each in several for name in each.allocations),
+        freed=_once(name for each in several for name in each.freed),
+        clusters=_once(name for each in several for name in each.clusters),
+        nodes=_once(name for each in several for name in each.nodes),
+        gone=_once(name for each in several for name in each.gone),
+        used=_once(name for each in several for name in each.used),
+        tokens=_once(name for each in several for name in each.tokens),
+        site=any(each.site for each in several),
+        usual=any(each.usual for each in several),
+    )
+
+
+def _once(names: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _batch(touched: Touched, empty: Batch) -> Talk[Batch]:
+    """The touched values as they are now; what is not there any more has left."""
+    batch = yield from _jobs(touched, empty)
+    batch = yield from _machines(touched, batch)
+    batch = yield from _rules(touched, batch)
+    last_event = touched.first_event + touched.events - 1
+    rows = yield Say(
+        sql="SELECT body FROM events WHERE number BETWEEN ? AND ? ORDER BY number",
+        given=(touched.first_event, last_event),
+    )
+    return replace(batch, events=_values(bodies.event_from, rows))
+
+
+def _jobs(touched: Touched, batch: Batch) -> Talk[Batch]:
+    jobs = yield from rows_of("SELECT body FROM jobs WHERE id IN (?)", touched.jobs)
+    ended = yield from rows_of("SELECT body FROM history WHERE id IN (?)", touched.ended)
+    held = yield from rows_of("SELECT body FROM allocations WHERE job IN (?)", touched.allocations)
+    allocations = _values(bodies.allocation_from, held)
+    there = {each.job for each in allocations}
+    return replace(
+        batch,
+        jobs=_values(bodies.job_from, jobs),
+        ended=_values(bodies.ended_from, ended),
+        allocations=allocations,
+        freed=tuple(job for job in touched.freed if job not in there),
+    )
+
+
+def _machines(touched: Touched, batch: Batch) -> Talk[Batch]:
+    clusters = yield from rows_of("SELECT body FROM clusters WHERE name IN (?)", touched.clusters)
+    seen = yield from rows_of("SELECT body FROM nodes WHERE id IN (?)", touched.nodes)
+    nodes = _values(bodies.node_from, seen)
+    there = {each.id for each in nodes}
+    return replace(
+        batch,
+        clusters=_values(bodies.cluster_from, clusters),
+        nodes=nodes,
+        gone=tuple(node for node in touched.gone if node not in there),
+    )
+
+
+def _rules(touched: Touched, batch: Batch) -> Talk[Batch]:
+    queues = _once(queue for queue, _ in touched.used)
+    rows = yield from rows_of("SELECT body FROM used WHERE queue IN (?)", queues)
+    used = _values(bodies.used_from, rows)
+    tokens = yield from rows_of("SELECT body FROM tokens WHERE id IN (?)", touched.tokens)
+    site = (yield Say(sql="SELECT body FROM site")) if touched.site else []
+    usual = (yield Say(sql="SELECT body FROM usual ORDER BY position")) if touched.usual else []
+    wanted = set(touched.used)
+    return replace(
+        batch,
+        used=tuple(each for each in used if (each.queue, each.user) in wanted),
+        tokens=_values(bodies.token_from, tokens),
+        site=bodies.site_from(site[0][0]) if site else None,
+        usual=_values(bodies.usual_from, usual),
+    )
+
+
+def _values(value_from: Callable[[bytes], T], rows: Iterable[Row]) -> tuple[T, ...]:
+    return tuple(value_from(row[0]) for row in rows)

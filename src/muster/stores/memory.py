@@ -1,0 +1,265 @@
+"""The store that forgets with the process: for the simulator, for tests, and to try things out."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from threading import Lock
+
+from muster.model.cluster import Cluster, Node
+from muster.model.errors import StaleSnapshotError
+from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.job import Job
+from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.queue import is_within
+from muster.model.site import Site, Token
+from muster.model.snapshot import Finished, UsedLately, UsualAsk
+from muster.model.value import ClusterName, Instant, JobId, NodeId, QueuePath, UserName, replace
+from muster.stores.base import (
+    Batch,
+    EndedBy,
+    EndedPage,
+    EventQuery,
+    HistoryQuery,
+    State,
+    Stored,
+)
+from muster.stores.bodies import job_of
+from muster.stores.marks import mark_of, page, size
+
+CHANGES_KEPT = 10_000
+"""Who follows may be so many versions behind; further, it loads everything anew."""
+
+
+class MemoryStore:
+    """`Store`, `History` and `Leadership` in dictionaries. It always leads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._live = _Live()
+        self._past = _Past()
+        self._batches: deque[Batch] = deque(maxlen=CHANGES_KEPT)
+        self._listeners: list[Callable[[], None]] = []
+
+    def load(self) -> State:
+        with self._lock:
+            return self._live.state()
+
+    def append(self, batch: Batch) -> None:
+        with self._lock:
+            if self._live.version != batch.version - 1:
+                raise StaleSnapshotError(expected=batch.version - 1, found=self._live.version)
+            self._past.take(batch, first_event=self._live.last_event + 1)
+            self._live.take(batch)
+            self._batches.append(replace(batch, launches=(), attempts=(), audit=()))
+        for wake in tuple(self._listeners):
+            wake()
+
+    def since(self, version: int) -> tuple[Batch, ...]:
+        with self._lock:
+            found = tuple(batch for batch in self._batches if batch.version > version)
+            is_whole = not found or found[0].version == version + 1
+            if not is_whole:
+                raise StaleSnapshotError(expected=version, found=self._live.version)
+            return found
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        self._listeners.append(wake)
+
+    def launch(self, job: JobId) -> Launch | None:
+        return self._past.launches.get(job)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def ended(self, query: HistoryQuery) -> EndedPage:
+        with self._lock:
+            found = [ended for ended in self._past.ended.values() if self._past.fits(query, ended)]
+        mark = mark_of(query)
+        order = _by_id if query.order is EndedBy.ID else _by_end
+        last = None if mark is None else (mark.ended_at, mark.job)
+        if last is not None:
+            bound = last[1:] if query.order is EndedBy.ID else last
+            found = [ended for ended in found if order(ended) < bound]
+        found.sort(key=order, reverse=True)
+        return page(query, found[: size(query) + 1])
+
+    def finished(self, jobs: tuple[JobId, ...]) -> dict[JobId, Finished]:
+        with self._lock:
+            found = {job: self._past.ended[job] for job in jobs if job in self._past.ended}
+        return {job: _finished(ended) for job, ended in found.items()}
+
+    def attempts(self, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
+        with self._lock:
+            of_jobs = (self._past.attempts.get(job, {}) for job in sorted(set(jobs)))
+            return tuple(attempt for of_job in of_jobs for _, attempt in sorted(of_job.items()))
+
+    def events(self, query: EventQuery) -> tuple[Stored, ...]:
+        with self._lock:
+            source = self._past.events.values()
+            if query.job is not None:
+                numbers = self._past.events_of.get(query.job, [])
+                source = [self._past.events[number] for number in numbers]
+            found = [each for each in source if each.number > query.after]
+        return tuple(found[: max(1, query.limit)])
+
+    def audit(self, *, before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
+        with self._lock:
+            entries = list(enumerate(self._past.audit))
+        newest = sorted(
+            ((each.at, number, each) for number, each in entries if _is_before(each, before)),
+            key=lambda item: item[:2],
+            reverse=True,
+        )
+        last_at = newest[: max(1, limit)][-1][0] if newest else 0
+        return tuple(entry for at, _, entry in newest if at >= last_at)
+
+    def forget(self, before: Instant, *, limit: int) -> int:
+        with self._lock:
+            old = [each for each in self._past.ended.values() if each.ended_at < before]
+            leaving = sorted(old, key=_by_end)[: max(0, limit)]
+            self._past.forget(leaving, self._live.jobs.values())
+            self._past.forget_others(before)
+            return len(leaving)
+
+    def lead(self) -> bool:
+        return True
+
+    def step_down(self) -> None:
+        """Nobody else could lead."""
+
+
+class _Live:
+    """What is live, by name and id."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.next_job = JobId(1)
+        self.last_event = 0
+        self.jobs: dict[JobId, Job] = {}
+        self.allocations: dict[JobId, Allocation] = {}
+        self.clusters: dict[ClusterName, Cluster] = {}
+        self.nodes: dict[NodeId, Node] = {}
+        self.site: Site | None = None
+        self.used: dict[tuple[QueuePath, UserName], UsedLately] = {}
+        self.usual: tuple[UsualAsk, ...] = ()
+        self.tokens: dict[str, Token] = {}
+
+    def state(self) -> State:
+        return State(
+            version=self.version,
+            next_job=self.next_job,
+            last_event=self.last_event,
+            jobs=tuple(job for _, job in sorted(self.jobs.items())),
+            allocations=tuple(each for _, each in sorted(self.allocations.items())),
+            clusters=tuple(each for _, each in sorted(self.clusters.items())),
+            nodes=tuple(each for _, each in sorted(self.nodes.items())),
+            site=self.site,
+            used=tuple(each for _, each in sorted(self.used.items())),
+            usual=self.usual,
+            tokens=tuple(each for _, each in sorted(self.tokens.items())),
+        )
+
+    def take(self, batch: Batch) -> None:
+        self.version = batch.version
+        self.next_job = batch.next_job
+        self.last_event += len(batch.events)
+        self.jobs |= {job.id: job for job in batch.jobs}
+        self.allocations |= {each.job: each for each in batch.allocations}
+        self.clusters |= {each.name: each for each in batch.clusters}
+        self.nodes |= {each.id: each for each in batch.nodes}
+        self.site = batch.site or self.site
+        self.used |= {(each.queue, each.user): each for each in batch.used}
+        self.usual = batch.usual or self.usual
+        self.tokens |= {each.id: each for each in batch.tokens}
+        for ended in batch.ended:
+            self.jobs.pop(ended.job.id, None)
+        for job in batch.freed:
+            self.allocations.pop(job, None)
+        for node in batch.gone:
+            self.nodes.pop(node, None)
+
+
+class _Past:
+    """What is over, and what is read only when somebody asks."""
+
+    def __init__(self) -> None:
+        self.events: dict[int, Stored] = {}
+        self.events_of: dict[JobId, list[int]] = {}
+        self.ended: dict[JobId, Ended] = {}
+        self.attempts: dict[JobId, dict[int, Attempt]] = {}
+        self.launches: dict[JobId, Launch] = {}
+        self.audit: list[AuditEntry] = []
+
+    def take(self, batch: Batch, *, first_event: int) -> None:
+        for number, event in enumerate(batch.events, first_event):
+            self.events[number] = Stored(number=number, event=event)
+            job = job_of(event)
+            if job is not None:
+                self.events_of.setdefault(job, []).append(number)
+        for attempt in batch.attempts:
+            self.attempts.setdefault(attempt.job, {})[attempt.number] = attempt
+        self.ended |= {ended.job.id: ended for ended in batch.ended}
+        self.launches |= {each.job: each.launch for each in batch.launches}
+        self.audit.extend(batch.audit)
+
+    def fits(self, query: HistoryQuery, ended: Ended) -> bool:
+        """Does this job pass every filter that is given?"""
+        job, spec = ended.job, ended.job.spec
+        array = None if spec.array is None else spec.array.array
+        tests = (
+            not query.jobs or job.id in query.jobs,
+            not query.arrays or array in query.arrays,
+            not query.users or spec.user in query.users,
+            not query.queues or any(is_within(spec.queue, queue) for queue in query.queues),
+            not query.nodes or not self._nodes(job.id).isdisjoint(query.nodes),
+            not query.states or job.state in query.states,
+            query.name is None or spec.name == query.name,
+            query.ended_from is None or ended.ended_at >= query.ended_from,
+            query.ended_to is None or ended.ended_at < query.ended_to,
+        )
+        return all(tests)
+
+    def forget(self, leaving: list[Ended], live: Iterable[Job]) -> None:
+        """Drop these; the launch of an array stays until the last of its jobs leaves."""
+        for ended in leaving:
+            del self.ended[ended.job.id]
+            self.attempts.pop(ended.job.id, None)
+            for number in self.events_of.pop(ended.job.id, []):
+                del self.events[number]
+        others = [*live, *(each.job for each in self.ended.values())]
+        used = {key for other in others for key in _launches_of(other)}
+        for key in {key for ended in leaving for key in _launches_of(ended.job)} - used:
+            self.launches.pop(key, None)
+
+    def forget_others(self, before: Instant) -> None:
+        """What happened to nodes and rules goes as well."""
+        old = [
+            number
+            for number, stored in self.events.items()
+            if stored.event.at < before and job_of(stored.event) is None
+        ]
+        for number in old:
+            del self.events[number]
+
+    def _nodes(self, job: JobId) -> set[NodeId]:
+        return {node for each in self.attempts.get(job, {}).values() for node in each.nodes}
+
+
+def _launches_of(job: Job) -> tuple[JobId, ...]:
+    return (job.id,) if job.spec.array is None else (job.id, job.spec.array.array)
+
+
+def _by_end(ended: Ended) -> tuple[int, ...]:
+    return ended.ended_at, ended.job.id
+
+
+def _by_id(ended: Ended) -> tuple[int, ...]:
+    return (ended.job.id,)
+
+
+def _finished(ended: Ended) -> Finished:
+    return Finished(state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at)
+
+
+def _is_before(entry: AuditEntry, before: Instant | None) -> bool:
+    return before is None or entry.at < before

@@ -1,0 +1,265 @@
+"""The store in one file beside the program: SQLite, one writing connection, readers beside it."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from queue import Empty, LifoQueue
+from threading import Lock
+from typing import Any, Protocol, TypeVar, cast
+
+import apsw
+
+from muster.model.errors import StoreDownError, StoreError, StoreFullError, StoreLockedError
+from muster.stores.base import Batch
+from muster.stores.keeping import TableStore
+from muster.stores.migrating import migrating
+from muster.stores.tables import Table
+from muster.stores.talking import Drop, Put, Row, Say, Talk, Wish, marks
+
+T = TypeVar("T")
+
+WORDS = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB", "compact": "WITHOUT ROWID"}
+
+PATIENCE_MS = 2_000
+"""So long we wait for another program that holds the database."""
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+_OF_ALL = """PRAGMA temp_store=MEMORY;"""
+_OF_THE_WRITER = """
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=FULL;
+PRAGMA cache_size=-65536;
+PRAGMA journal_size_limit=67108864;
+"""
+# Readers never checkpoint: two connections that do would have to agree about the WAL's end.
+_OF_READERS = """
+PRAGMA query_only=1;
+PRAGMA wal_autocheckpoint=0;
+"""
+
+
+class Rows(Protocol):
+    """What a statement found."""
+
+    def fetchall(self) -> list[Row]: ...
+
+
+class Link(Protocol):
+    """What we use of `apsw.Connection`, whose own types name things that Python 3.11 lacks."""
+
+    in_transaction: bool
+    system_errno: int
+
+    def execute(self, statements: str, bindings: Sequence[Any] | None = None) -> Rows: ...
+
+    def executemany(self, statements: str, rows: Iterable[Sequence[Any]]) -> object: ...
+
+    def close(self, force: bool = False) -> None: ...  # noqa: FBT001, FBT002 - apsw's signature
+
+
+class SqliteStore(TableStore):
+    """Keeps everything in the file at `path`, which only its owner can read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(SqliteDatabase(path))
+        self._seat = _Seat(path.with_name(path.name + ".lead"))
+        self._listeners: list[Callable[[], None]] = []
+
+    def append(self, batch: Batch) -> None:
+        super().append(batch)
+        for wake in tuple(self._listeners):
+            wake()
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        self._listeners.append(wake)
+
+    def lead(self) -> bool:
+        return self._seat.take()
+
+    def step_down(self) -> None:
+        self._seat.leave()
+
+    def close(self) -> None:
+        self.step_down()
+        super().close()
+
+
+class SqliteDatabase:
+    """Runs talks: those that write one after the other, those that read beside them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writing = Lock()
+        self._writer = self._opened()
+        self._idle: LifoQueue[Link] = LifoQueue()
+        try:
+            self.write(lambda: migrating(str(path), WORDS))
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def read(self, talk: Callable[[], Talk[T]]) -> T:
+        with self._errors_told(), self._reader() as connection:
+            return _in_transaction(connection, "BEGIN", talk())
+
+    def write(self, talk: Callable[[], Talk[T]]) -> T:
+        with self._writing, self._errors_told():
+            return _in_transaction(self._writer, "BEGIN IMMEDIATE", talk())
+
+    def close(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().close()
+        with self._writing:
+            # The last to close moves the WAL into the file, and there may be no room for it:
+            # then the WAL stays, and nothing is lost.
+            with suppress(apsw.Error):
+                self._writer.close()
+            self._writer.close(True)  # noqa: FBT003 - apsw takes `force` by position as well
+
+    def _opened(self) -> Link:
+        with self._errors_told():
+            # SQLite gives the files beside it the same rights.
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            connection = _connected(self._path)
+            _told(connection, _OF_THE_WRITER)
+            return connection
+
+    @contextmanager
+    def _reader(self) -> Generator[Link]:
+        try:
+            connection = self._idle.get_nowait()
+        except Empty:
+            connection = _connected(self._path)
+            _told(connection, _OF_READERS)
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.put(connection)
+
+    @contextmanager
+    def _errors_told(self) -> Generator[None]:
+        """Say in our words what went wrong, as far as somebody can do something about it."""
+        try:
+            yield
+        except (apsw.BusyError, apsw.LockedError) as error:
+            raise StoreLockedError(str(self._path)) from error
+        except apsw.FullError as error:
+            raise StoreFullError(str(self._path)) from error
+        except (apsw.IOError, OSError) as error:
+            raise self._of_disk(error) from error
+        except (
+            apsw.CantOpenError,
+            apsw.PermissionsError,
+            apsw.ReadOnlyError,
+            apsw.CorruptError,
+            apsw.NotADBError,
+            apsw.ProtocolError,
+        ) as error:
+            raise StoreDownError(str(self._path), str(error)) from error
+
+    def _of_disk(self, error: Exception) -> StoreError:
+        number = error.errno if isinstance(error, OSError) else self._writer.system_errno
+        if number in NO_ROOM:
+            return StoreFullError(str(self._path))
+        return StoreDownError(str(self._path), str(error))
+
+
+class _Seat:
+    """The leader's place: a lock on a file, which the kernel takes back when the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def take(self) -> bool:
+        if self._file is not None:
+            return True
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def leave(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _connected(path: Path) -> Link:
+    opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    opened.set_busy_timeout(PATIENCE_MS)
+    connection = cast("Link", opened)
+    _told(connection, _OF_ALL)
+    return connection
+
+
+def _told(connection: Link, settings: str) -> None:
+    try:
+        connection.execute(settings).fetchall()
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _in_transaction(connection: Link, begin: str, talk: Talk[T]) -> T:
+    connection.execute(begin)
+    try:
+        result = _run(connection, talk)
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some failures have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _run(connection: Link, talk: Talk[T]) -> T:
+    try:
+        wish = next(talk)
+        while True:
+            wish = talk.send(_granted(connection, wish))
+    except StopIteration as done:
+        return done.value
+    finally:
+        talk.close()
+
+
+def _granted(connection: Link, wish: Wish) -> list[Row]:
+    match wish:
+        case Say(sql=sql, given=given):
+            return connection.execute(sql, given).fetchall()
+        case Put(table=table, rows=rows):
+            return _many(connection, _put_sql(table), rows)
+        case Drop(table=table, columns=columns, rows=rows):
+            return _many(connection, _drop_sql(table, columns), rows)
+
+
+def _many(connection: Link, sql: str, rows: list[tuple[Any, ...]]) -> list[Row]:
+    connection.executemany(sql, rows)
+    return []
+
+
+@cache
+def _put_sql(table: Table) -> str:
+    values = marks(len(table.columns))
+    names = ", ".join(table.names)
+    return f"INSERT INTO {table.name} ({names}) VALUES ({values}){table.at_conflict()}"  # noqa: S608 - our own names
+
+
+@cache
+def _drop_sql(table: Table, columns: tuple[str, ...]) -> str:
+    where = " AND ".join(f"{column} = ?" for column in columns)
+    return f"DELETE FROM {table.name} WHERE {where}"  # noqa: S608 - our own names

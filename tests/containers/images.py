@@ -1,0 +1,105 @@
+"""A podman of our own for the tests: private folders, and one image made from busybox."""
+
+import io
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.backends.local.container import Around, has_init, options_of, wrapped
+
+IMAGE = "local/muster-test:1"
+ONLY_IN_THE_IMAGE = "/etc/made-for-muster"
+PROGRAMS = "sh cat echo env id pwd sleep sync test touch true tty".split()
+# Where limits cannot be raised, podman's defaults for them fail.
+MODEST = "--runtime runc --ulimit nofile=1024:1024 --ulimit nproc=1024:1024"
+FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Podman:
+    """The tool, and the options that keep it in its own folders."""
+
+    tool: str
+    options: tuple[str, ...]
+    folders: tuple[str, ...]
+
+    def around(self, name: str, workdir: Path) -> Around:
+        return Around(
+            name=f"muster-test-{name}",
+            workdir=str(workdir),
+            uid=4321,
+            gid=4321,
+            as_root=True,
+            init=has_init(self.tool),
+            options=self.options,
+        )
+
+    def runs(self, around: Around, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run to its end, the way a supervisor does it."""
+        return finished(wrapped(argv, IMAGE, self.tool, around))
+
+    def starts(
+        self, around: Around, *argv: str, env: Mapping[str, str] = FRESH
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(  # noqa: S603 -- a command of our own making
+            wrapped(argv, IMAGE, self.tool, around),
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def asks(self, *words: str) -> str:
+        return finished((self.tool, *self.folders, *words)).stdout.strip()
+
+
+def podman_in(folder: Path, tool: str) -> Podman:
+    folders = ("--root", str(folder / "root"), "--runroot", str(folder / "run"))
+    environ = {"MUSTER_PODMAN_OPTIONS": f"{' '.join(folders)} {MODEST}"}
+    return Podman(tool=tool, options=options_of(tool, environ), folders=folders)
+
+
+def import_image(podman: Podman, archive: Path) -> None:
+    """An image of one static program under many names, and a file that is nowhere else."""
+    with tarfile.open(archive, "w") as tar:
+        tar.add("/bin/busybox", "bin/busybox")
+        for name in PROGRAMS:
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            tar.addfile(link)
+        words = b"only the image has this\n"
+        file = tarfile.TarInfo(ONLY_IN_THE_IMAGE.lstrip("/"))
+        file.size, file.mode = len(words), 0o644
+        tar.addfile(file, io.BytesIO(words))
+    imported = finished((podman.tool, *podman.folders, "import", str(archive), IMAGE))
+    assert imported.returncode == 0, imported.stderr
+
+
+def remove_everything(podman: Podman, folder: Path) -> None:
+    podman.asks("rm", "--all", "--force", "-t", "0")
+    podman.asks("rmi", "--all", "--force")
+    # Podman mounts its storage over itself and leaves it so.
+    finished(("umount", "--quiet", str(folder / "root" / "overlay")))
+
+
+def finished(argv: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 -- a command of our own making
+        argv,
+        env=FRESH,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def wait_until(is_so: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)

@@ -1,0 +1,56 @@
+"""The same suite for every store: each test gets a place, and opens stores there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.stores.places import MemoryPlace, Place, PostgresPlace, SqlitePlace
+from databases import Postgres
+from muster.stores.opening import WholeStore
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    why_not = Postgres.why_not()
+    if why_not is not None:
+        pytest.skip(why_not)
+    server = Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Somewhere to keep things; whoever opens it twice finds the same things."""
+    match request.param:
+        case "sqlite":
+            place: Place = SqlitePlace(tmp_path)
+        case "postgres":
+            place = PostgresPlace(request.getfixturevalue("postgres"))
+        case _:
+            place = MemoryPlace()
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def store(place: Place) -> WholeStore:
+    return place.open()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[SqlitePlace]:
+    place = SqlitePlace(tmp_path)
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def pg(postgres: Postgres) -> Iterator[PostgresPlace]:
+    place = PostgresPlace(postgres)
+    yield place
+    place.close()

@@ -1,0 +1,161 @@
+"""Values to keep, and short ways to write them."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from muster.model.cluster import Cluster, Node, Pool
+from muster.model.event import JobEnded, JobSubmitted
+from muster.model.gpu import Device
+from muster.model.history import Attempt, AuditEntry, Ended, Used
+from muster.model.job import ArrayPart, Ask, Exited, Job, JobSpec, JobState, TaskGroup
+from muster.model.launch import Launch
+from muster.model.placement import Allocation, Placement
+from muster.model.queue import JobClass, Queue
+from muster.model.resources import Resources
+from muster.model.site import Grant, Role, Site, Token, User
+from muster.model.snapshot import UsedLately, UsualAsk
+from muster.model.value import (
+    ClassName,
+    ClusterName,
+    DeviceId,
+    GpuModel,
+    Instant,
+    JobId,
+    NodeId,
+    PoolName,
+    QueuePath,
+    UserName,
+)
+from muster.stores.base import Batch, LaunchOf
+from muster.stores.opening import WholeStore
+
+CLUSTER = ClusterName("here")
+POOL = PoolName("main")
+ANN = UserName("ann")
+
+
+def spec(**more: Any) -> JobSpec:
+    asked = {"name": "train", "user": ANN, "queue": QueuePath("acme/nlp"), "groups": (TaskGroup(),)}
+    return JobSpec(**(asked | more))
+
+
+def job(number: int, *, state: JobState = JobState.PENDING, **more: Any) -> Job:
+    return Job(id=JobId(number), spec=spec(**more), state=state, submitted_at=Instant(number))
+
+
+def part(array: int, index: int) -> ArrayPart:
+    return ArrayPart(array=JobId(array), index=index)
+
+
+def ended(number: int, at: int, *, state: JobState = JobState.COMPLETED, **more: Any) -> Ended:
+    started_at = Instant(at - 1)
+    return Ended(job=job(number, state=state, **more), started_at=started_at, ended_at=Instant(at))
+
+
+def attempt(number: int, *nodes: str, attempt_number: int = 1) -> Attempt:
+    return Attempt(
+        job=JobId(number),
+        number=attempt_number,
+        cluster=CLUSTER,
+        pools=(POOL,),
+        nodes=tuple(NodeId(name) for name in nodes),
+        amount=Resources(cpu_milli=1_000),
+        placed_at=Instant(1),
+        started_at=Instant(2),
+        ended_at=Instant(3),
+        why=Exited(code=0),
+        used=Used(cpu_ms=7, max_memory_mib=9),
+    )
+
+
+def allocation(number: int, node_name: str = "n1") -> Allocation:
+    placement = Placement(
+        group="main", index=0, node=NodeId(node_name), pool=POOL, amount=Resources(cpu_milli=1_000)
+    )
+    return Allocation(
+        job=JobId(number),
+        attempt=1,
+        cluster=CLUSTER,
+        placements=(placement,),
+        placed_at=Instant(5),
+    )
+
+
+def node(name: str, **more: Any) -> Node:
+    device = Device(id=DeviceId(f"{name}-gpu0"), model=GpuModel("A100-40GB"))
+    return Node(
+        id=NodeId(name),
+        cluster=CLUSTER,
+        pool=POOL,
+        cpu_milli=8_000,
+        memory_mib=64_000,
+        devices=(device,),
+        **more,
+    )
+
+
+def cluster(name: str = "here", **more: Any) -> Cluster:
+    return Cluster(name=ClusterName(name), **more)
+
+
+def site(**more: Any) -> Site:
+    acme = Queue(path=QueuePath("acme"))
+    normal = JobClass(name=ClassName("normal"))
+    user = User(name=ANN, grants=(Grant(role=Role.ADMIN),))
+    return Site(
+        queues={acme.path: acme},
+        classes={normal.name: normal},
+        pools={POOL: Pool(name=POOL, cluster=CLUSTER)},
+        users={ANN: user},
+        **more,
+    )
+
+
+def token(name: str, **more: Any) -> Token:
+    at = Instant(1)
+    return Token(id=name, user=ANN, hashed="h", made_at=at, expires_at=Instant(2), **more)
+
+
+def used(user: str = "ann", amount: int = 5) -> UsedLately:
+    return UsedLately(
+        queue=QueuePath("acme/nlp"), user=UserName(user), gpu_milli_ms=amount, as_of=Instant(9)
+    )
+
+
+def usual(count: int) -> UsualAsk:
+    return UsualAsk(each=Ask(cpu_milli=1_000), count=count)
+
+
+def audit(at: int, action: str = "submit") -> AuditEntry:
+    return AuditEntry(at=Instant(at), user=ANN, door="rest", action=action, subject="job 1")
+
+
+def launch_of(number: int, script: str = "echo hello") -> LaunchOf:
+    return LaunchOf(job=JobId(number), launch=Launch(script=script, env={"A": "1"}))
+
+
+def submitted(number: int, **more: Any) -> JobSubmitted:
+    return JobSubmitted(at=Instant(number), job=JobId(number), spec=spec(**more))
+
+
+def over(number: int, at: int = 1) -> JobEnded:
+    return JobEnded(at=Instant(at), job=JobId(number), attempt=1, why=Exited(code=0))
+
+
+def write(store: WholeStore, **what: Any) -> Batch:
+    """Append this as the next version; next_job stays unless it is given."""
+    state = store.load()
+    batch = Batch(**({"version": state.version + 1, "next_job": state.next_job} | what))
+    store.append(batch)
+    return batch
+
+
+def soon(is_so: Callable[[], bool], *, within_s: float = 10) -> bool:
+    """Does it become so before the deadline?"""
+    until = time.monotonic() + within_s
+    while not is_so():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
