@@ -78,6 +78,9 @@ def main() -> int:
         proof.machine.close()
     ok = all(part["ok"] for part in proof.parts.values())
     text = json.dumps({"ok": ok, **proof.parts}, indent=2, default=str)
+    # What is kept names no machine.
+    for device in proof.node.devices:
+        text = text.replace(str(device.id), f"GPU-{device.index}")
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(text + "\n", encoding="utf-8")
     print(f"\nwritten to {asked.out}: {'everything holds' if ok else 'something does not hold'}")
@@ -144,22 +147,24 @@ def confinement(proof: Proof) -> Found:
 
 def sharing(proof: Proof) -> Found:
     """Four processes on one GPU: one after the other in turns, and under MPS at once."""
-    rows: list[Found] = []
-    usage: Found = {}
-    for kind, blocks in (("small", 16), ("full", 1_056)):
-        rounds = 60_000 if kind == "small" else 15_000
+    found: Found = {"ok": True, "rows": [], "usage": {}}
+    # One process's small kernels leave most of the GPU idle; its full ones leave nothing.
+    for kind, blocks, rounds in (("small", 16, 60_000), ("full", 1_056, 15_000)):
         work = [str(blocks), str(rounds), str(proof.seconds)]
         alone = raced(proof, work, [plain_env(proof)])
         turns = raced(proof, work, [plain_env(proof)] * PROCESSES)
-        rows += [row(kind, "1 alone", alone), row(kind, f"{PROCESSES} in turns", turns)]
-        usage[f"{kind}, in turns"] = turns["usage"]
-        shared = under_mps(proof, work)
-        rows.append(row(kind, f"{PROCESSES} under MPS", shared))
-        usage[f"{kind}, under MPS"] = shared["usage"]
-        rows[-1]["against_turns"] = round(shared["per_second"] / turns["per_second"], 2)
-    print(aligned(rows))
-    small = next(each for each in rows if each.get("against_turns"))
-    return {"ok": small["against_turns"] > 1, "rows": rows, "usage": usage}
+        found["rows"] += [row(kind, "1 alone", alone), row(kind, "4 in turns", turns)]
+        found["usage"][f"{kind}, in turns"] = turns["usage"]
+        shared = attempted(f"{kind} kernels under MPS", lambda work=work: under_mps(proof, work))
+        if not shared["ok"]:
+            found |= {"ok": False, "problem": shared["problem"]}
+            continue
+        gain = round(shared["per_second"] / turns["per_second"], 2)
+        found["rows"].append({**row(kind, "4 under MPS", shared), "against_turns": gain})
+        found["usage"][f"{kind}, under MPS"] = shared["usage"]
+        found["ok"] = found["ok"] and (kind == "full" or gain > 1)
+    print(aligned(found["rows"]))
+    return found
 
 
 def usage(proof: Proof) -> Found:

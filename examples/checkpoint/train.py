@@ -10,6 +10,7 @@ import argparse
 import sys
 
 import torch
+
 from muster.checkpoint import latest, on_preemption, restarts, saving
 
 
@@ -52,7 +53,7 @@ class Training:
         if found is None:
             return
         print(f"going on from {found.name}", flush=True)
-        state = torch.load(found, map_location="cpu", weights_only=True)
+        state = torch.load(found, map_location="cpu")
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])

@@ -31,7 +31,7 @@ from muster.model.queue import (
     WhenFull,
 )
 from muster.model.site import Grant, Role, Site, User
-from muster.model.value import DAY, Duration, Instant, QueuePath
+from muster.model.value import DAY, Duration, Instant, QueuePath, replace
 from shape.source import ROOT
 
 EXAMPLE = (ROOT / "examples" / "cluster.yaml").read_text(encoding="utf-8")
@@ -103,12 +103,7 @@ def queue_trees(draw: DrawFn, classes: list[str], pools: list[str]) -> dict[str,
         default_class=one_of_these(classes),
         when_full=st.sampled_from(WhenFull),
     )
-    return {path: _called(draw(queue), path) for path in paths}
-
-
-def _called(queue: Queue, path: str) -> Queue:
-    fields = {name: getattr(queue, name) for name in queue.__struct_fields__}
-    return Queue(**(fields | {"path": QueuePath(path)}))
+    return {path: replace(draw(queue), path=QueuePath(path)) for path in paths}
 
 
 def ceilings() -> SearchStrategy[Ceiling]:

@@ -83,7 +83,9 @@ def allocation(number: int, node_name: str = "n1") -> Allocation:
 
 
 def node(name: str, **more: Any) -> Node:
-    device = Device(id=DeviceId(f"{name}-gpu0"), model=GpuModel("A100-40GB"))
+    device = Device(
+        id=DeviceId(f"{name}-gpu0"), index=0, model=GpuModel("A100-40GB"), memory_mib=40_960
+    )
     return Node(
         id=NodeId(name),
         cluster=CLUSTER,

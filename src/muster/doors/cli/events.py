@@ -1,5 +1,6 @@
 """`muster events`: what happened, and what happens."""
 
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def _follow(call: Call, after: int | None, job: int | None) -> None:
     with closing(call.client.events(after, job=job)) as happening:
         for event in happening:
             say(_line(call, event))
-            click.get_text_stream("stdout").flush()
+            sys.stdout.flush()
 
 
 def _line(call: Call, event: EventDocument) -> str:

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 class LazyGroup(click.Group):
     """Knows its commands by the catalogue, and imports the one that is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's
+        cmd_name: str,
+    ) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -32,7 +36,11 @@ class LazyGroup(click.Group):
             raise click.UsageError(_no_such_command(name), ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's
+        formatter: click.HelpFormatter,
+    ) -> None:
         width = max(map(len, COMMANDS))
         for theme, entries in THEMES.items():
             with formatter.section(theme):

@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from types import FrameType
 from typing import Any
@@ -152,7 +152,7 @@ def _streamed(call: Call, job: JobDocument) -> int:
 
 
 @contextmanager
-def _forwarded(call: Call, job: int) -> Iterator[None]:
+def _forwarded(call: Call, job: int) -> Generator[None]:
     """Ctrl-C interrupts the job; a second one cancels it; a third one leaves."""
     pressed: list[int] = []
 

@@ -45,7 +45,7 @@ class Screen(Value):
 
 
 def screen_of(stream: TextIO, environ: Mapping[str, str]) -> Screen:
-    """The screen behind a stream. NO_COLOR and FORCE_COLOR are respected when they are not empty."""
+    """The screen behind a stream; NO_COLOR and FORCE_COLOR count when they are not empty."""
     terminal = is_terminal(stream)
     wanted = terminal and environ.get("TERM") != "dumb"
     if environ.get("FORCE_COLOR"):

@@ -17,7 +17,7 @@ STDIN = "-"
 
 
 class SubmitCommand(click.Command):
-    """Options end at the first word of the script or command; remembers whether `--` stood there."""
+    """Options end at the first word of the script or command; notes whether `--` stood there."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         settings = attributes.pop("context_settings", {}) | {"allow_interspersed_args": False}

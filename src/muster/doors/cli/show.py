@@ -43,7 +43,7 @@ def show(call: Call, jobs: tuple[str, ...], *, script: bool) -> None:
 
 def described(job: JobDocument, screen: Screen, moment: Moment) -> Iterator[str]:
     """The job as a page of text."""
-    yield from facts(screen, _head(job, screen, moment))
+    yield from facts(screen, _head(job, moment))
     if job.tasks:
         yield from ("", screen.paint("Tasks", BOLD))
         yield from lines(job.tasks, TASK_COLUMNS, screen)
@@ -55,7 +55,7 @@ def described(job: JobDocument, screen: Screen, moment: Moment) -> Iterator[str]
         yield from facts(screen, _launch(job.launch))
 
 
-def _head(job: JobDocument, screen: Screen, moment: Moment) -> Iterator[tuple[str, str]]:
+def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
     yield "Job", f"{job_id(job)} (id {job.id})" if job.array is not None else str(job.id)
     yield "Name", job.name
     yield "User", job.user

@@ -1,4 +1,4 @@
-"""The options that say what a job asks for; `submit`, `run`, `whatif submit` and scripts take them."""
+"""The options that say what a job asks for, on the command line and in scripts."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -6,7 +6,7 @@ import signal
 import termios
 import threading
 import tty
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum, auto
 from types import FrameType
@@ -142,7 +142,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 
 @contextmanager
-def _raw(keyboard: int) -> Iterator[None]:
+def _raw(keyboard: int) -> Generator[None]:
     """Keys as they are pressed, Ctrl-C included."""
     before = termios.tcgetattr(keyboard)
     tty.setraw(keyboard)
@@ -153,7 +153,7 @@ def _raw(keyboard: int) -> Iterator[None]:
 
 
 @contextmanager
-def _resized(wake: int) -> Iterator[None]:
+def _resized(wake: int) -> Generator[None]:
     """A byte in the pipe whenever the window gets another size."""
 
     def changed(_number: int, _frame: FrameType | None) -> None:

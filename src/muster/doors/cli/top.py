@@ -1,4 +1,4 @@
-"""`muster top`: watch the cluster. Events say when to look again; a clock says how often at most."""
+"""`muster top`: watch the cluster. Events say when to look again, a clock how often at most."""
 
 import os
 import select
@@ -7,7 +7,7 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -124,7 +124,7 @@ def _board(call: Call, view: View) -> Board:
 
 
 @contextmanager
-def _woken(call: Call) -> Iterator[int]:
+def _woken(call: Call) -> Generator[int]:
     """A pipe with a byte in it whenever something happened."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -155,7 +155,7 @@ def _wake(wake: int) -> None:
 
 
 @contextmanager
-def _drawing(keyboard: int) -> Iterator[None]:
+def _drawing(keyboard: int) -> Generator[None]:
     """The terminal's other screen, without echo; as it was, afterwards."""
     before = termios.tcgetattr(keyboard)
     tty.setcbreak(keyboard)

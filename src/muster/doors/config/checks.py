@@ -128,7 +128,9 @@ def _guarantees_add_up(site: Site) -> Iterator[str]:
     for path in sorted({"", *site.queues}):
         below = [queue for queue in site.queues.values() if _parent(queue.path) == path]
         for line in _lines_of(site, path, below):
-            parts = [_guaranteed(queue, line.scope) for queue in below]
+            told = [_guaranteed(queue, line.scope) for queue in below]
+            # A number and a percentage can only be compared beside the nodes that are there.
+            parts = [part for part in told if part and type(part) is type(line.guaranteed)]
             if _more(parts, line.guaranteed):
                 yield (f"the queues below {path} are" if path else "the queues at the top are") + (
                     f" guaranteed more{placed(line.scope)} ({_sum_text(parts, line.scope)}) than "
@@ -177,14 +179,14 @@ def _guaranteed(queue: Queue, scope: Scope) -> int | Percent:
 
 
 def _more(parts: list[int | Percent], whole: int | Percent) -> bool:
-    """Whether the parts exceed the whole, of those that can be compared without the nodes."""
+    """Whether the parts of the same kind as the whole exceed it."""
     if isinstance(whole, Percent):
         return sum(part.percent for part in parts if isinstance(part, Percent)) > whole.percent
     return sum(part for part in parts if isinstance(part, int)) > whole
 
 
 def _sum_text(parts: list[int | Percent], scope: Scope) -> str:
-    return " + ".join(amount_text(part, scope.meter) for part in parts if part)
+    return " + ".join(amount_text(part, scope.meter) for part in parts)
 
 
 _MISTAKES = (

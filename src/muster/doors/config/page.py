@@ -14,6 +14,7 @@ INTRODUCTION = """\
 The file describes the whole installation: what is not in it is removed.
 An empty file is refused.
 `muster apply -f cluster.yaml --dry-run` says what would change.
+`muster site` prints the file that gives what holds now.
 A commented example is in [examples/cluster.yaml](../../examples/cluster.yaml).
 
 This page is written by the code that reads the file: run `python -m muster.doors.config.page`.

@@ -2,7 +2,7 @@
 
 from muster.api.site import QuotaAsked
 from muster.doors.config.faults import suggestion
-from muster.doors.config.kinds import PROFILE, choice
+from muster.doors.config.kinds import LABEL, PROFILE, choice
 from muster.doors.units import BadTextError, amount
 from muster.model.errors import UnknownError
 from muster.model.queue import Amount, Meter, Queue, Quota, Scope
@@ -37,7 +37,7 @@ def _scope(site: Site, asked: QuotaAsked) -> Scope:
         meter=meter,
         profile=None if asked.profile is None else PROFILE.read(asked.profile),
         pool=None if asked.pool is None else PoolName(asked.pool),
-        model=None if asked.model is None else GpuModel(asked.model),
+        model=None if asked.model is None else GpuModel(LABEL.read(asked.model)),
     )
 
 

@@ -1,22 +1,26 @@
 """From the wire to an operation and back: one of these stands behind each path."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from muster.controller.asked import Caller
 from muster.doors.rest.auth import People, caller_of
 from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply
 from muster.doors.rest.problems import NoSuchPageError, TooLargeError, trouble, unreadable
 from muster.lifecycle.words import choice, near
-from muster.model.value import Value
+from muster.model.value import UserName, Value
 
 MOST_BYTES = 8 * 1_024 * 1_024
 """How much a request may carry: more than any script, less than what would hurt."""
+
+NOBODY = Caller(user=UserName(""), door="rest")
+"""Who asks what is open to everybody."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -59,10 +63,7 @@ class Endpoint:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         # The body is read first: an answer before it was taken would break the connection.
         body = await _body(headers, receive)
-        if operation.open:
-            caller = NOBODY
-        else:
-            caller = caller_of(scope, headers, self._door, self._people)
+        caller = self._caller(operation, scope, headers)
         return Asked(
             door=self._door,
             caller=caller,
@@ -71,6 +72,11 @@ class Endpoint:
             headers=headers,
             document=self._document(operation, body),
         )
+
+    def _caller(self, operation: Operation, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller:
+        if operation.open:
+            return NOBODY
+        return caller_of(scope, headers, self._door, self._people)
 
     def _query(self, operation: Operation, text: bytes) -> Mapping[str, Sequence[str]]:
         if not text:
@@ -125,23 +131,29 @@ async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.E
     """Send until there is no more, the client hangs up, or the server ends."""
     told = [(name.encode(), value.encode()) for name, value in flow.headers.items()]
     headers = [(b"content-type", flow.media.encode()), (b"cache-control", b"no-store"), *told]
+    waits: tuple[Coroutine[Any, Any, object], ...] = (
+        _pump(flow, send),
+        _gone(receive),
+        ending.wait(),
+    )
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    tasks = {
-        asyncio.create_task(_pump(flow, send)),
-        asyncio.create_task(_gone(receive)),
-        asyncio.create_task(ending.wait()),
-    }
+    tasks = [asyncio.create_task(each) for each in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
         await flow.parts.aclose()
+    if isinstance(ends[0], Exception):
+        # The status is sent long ago: hanging up in the middle is all that says it went wrong.
+        raise ends[0]
     await send({"type": "http.response.body", "body": b""})
 
 
 async def _pump(flow: Flow, send: Send) -> None:
+    if flow.first:
+        await send({"type": "http.response.body", "body": flow.first, "more_body": True})
     async for part in flow.parts:
         await send({"type": "http.response.body", "body": part, "more_body": True})
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from muster.stores.base import Stored
@@ -62,7 +62,7 @@ class Hub:
         self._leave: Callable[[], None] | None = None
 
     @contextmanager
-    def listening(self) -> Iterator[Listener]:
+    def listening(self) -> Generator[Listener]:
         """Everything that happens from now on."""
         listener = Listener()
         self._listeners.add(listener)

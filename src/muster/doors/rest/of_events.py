@@ -54,8 +54,14 @@ async def _stream(asked: Asked) -> Flow:
     # Asked once before anything is sent: whoever may not look is told so.
     await asyncio.to_thread(asked.looking.events, asked.caller, EventQuery(limit=1))
     parts = _told(asked, wish, last)
-    # The first part is sent at once. By then everything that happens is noted for this client.
-    return Flow(parts=parts, media="text/event-stream", headers={"x-accel-buffering": "no"})
+    # When the client sees the first part, everything that happens is already noted for it.
+    first = await anext(parts)
+    return Flow(
+        parts=parts,
+        media="text/event-stream",
+        first=first,
+        headers={"x-accel-buffering": "no"},
+    )
 
 
 async def _told(asked: Asked, wish: "_Wish", last: int | None) -> AsyncGenerator[bytes]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from muster.backends.base import Output
-from muster.controller.asked import JobQuery
+from muster.controller.asked import JobQuery, LogQuery
 from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
 from muster.model.errors import UnknownError
@@ -43,15 +43,15 @@ class _Reading:
         self.offset = 0 if end.next < self.offset else self.offset
 
     def _read(self, offset: int, limit: int) -> Output:
-        return self._asked.looking.output(
-            self._asked.caller,
-            self._asked.job,
+        query = LogQuery(
+            job=self._asked.job,
+            attempt=self._attempt,
             stderr=self._stderr,
             task=self._task,
             offset=offset,
             limit=limit,
-            attempt=self._attempt,
         )
+        return self._asked.looking.output(self._asked.caller, query)
 
 
 async def _log(asked: Asked) -> Flow:

@@ -100,10 +100,11 @@ class Content:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """An answer that goes on; its parts are made while the client listens."""
+    """An answer that goes on; after `first` its parts are made while the client listens."""
 
     parts: AsyncGenerator[bytes]
     media: str
+    first: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from muster.api.site import Problem
+from muster.doors.config.faults import BadSiteError
 from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.words import kind
 from muster.doors.units import BadTextError
@@ -18,7 +19,6 @@ from muster.model.errors import (
     BackendDownError,
     ForbiddenError,
     MusterError,
-    OurBugError,
     RefusedError,
     StaleSnapshotError,
     StoreError,
@@ -53,6 +53,7 @@ class NoSuchPageError(MusterError):
 STATUSES: tuple[tuple[type[MusterError], int, str], ...] = (
     (BadRequestError, 400, "bad_request"),
     (BadTextError, 400, "bad_request"),
+    (BadSiteError, 400, "bad_site"),
     (UnauthorizedError, 401, "unauthorized"),
     (ForbiddenError, 403, "forbidden"),
     (UnknownError, 404, "unknown"),
@@ -81,12 +82,6 @@ def trouble(error: Exception) -> Trouble:
         if isinstance(error, known):
             problem = Problem(kind=_kind(error, word), text=str(error), where=_where(error))
             return Trouble(status=status, problem=problem, headers=_headers(status))
-    if isinstance(error, MusterError) and not isinstance(error, OurBugError):
-        # Errors of other doors' readers (a configuration file): the user can act on their text.
-        return Trouble(
-            status=400,
-            problem=Problem(kind="bad_request", text=str(error), where=_where(error)),
-        )
     return _our_bug(error)
 
 
@@ -112,13 +107,17 @@ def _kind(error: MusterError, word: str) -> str:
 
 
 def _where(error: MusterError) -> str | None:
-    where = getattr(error, "where", None)
-    return str(where) if where else None
+    if isinstance(error, BadSiteError):
+        return f"line {error.problems[0].line}"
+    return error.where or None if isinstance(error, BadRequestError) else None
 
 
 def _headers(status: int) -> tuple[tuple[bytes, bytes], ...]:
     if status == 401:
         return ((b"www-authenticate", b"Bearer"),)
+    if status == 413:
+        # What was not read of the request must not be taken for the next one.
+        return ((b"connection", b"close"),)
     return ((b"retry-after", str(RETRY_S).encode()),) if status == 503 else ()
 
 

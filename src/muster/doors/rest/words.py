@@ -29,6 +29,7 @@ from muster.model.event import (
     NodeGone,
     NodeSeen,
     RequeueAsked,
+    SignalAsked,
     SiteChanged,
 )
 from muster.model.job import (
@@ -115,6 +116,8 @@ def happened(event: Event) -> str:
             return _by_people(event)
         case JobUpdated(by=by):
             return f"{by} changed what it asks for."
+        case SignalAsked(by=by, signal=number):
+            return f"{by} sent it signal {number} ({_signal_name(number)})."
         case JobEnded(attempt=attempt, why=why):
             return f"Attempt {attempt} is over. {ended(why)}"
         case JobClaimed() | ClaimDropped() | JobPlaced() | JobResized() | JobPreempted():

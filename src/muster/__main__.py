@@ -1,0 +1,47 @@
+"""The `muster` command. What a command does not need is not loaded."""
+
+import sys
+
+from muster.doors.cli.daemon import (
+    Daemon,
+    DoctorOptions,
+    DoctorReport,
+    DownOptions,
+    ServeOptions,
+    UpOptions,
+)
+from muster.doors.cli.main import main as run_command
+
+
+class Here:
+    """The installation on this machine."""
+
+    def up(self, options: UpOptions) -> int:
+        from muster.app.daemon import up  # noqa: PLC0415
+
+        return up(options)
+
+    def down(self, options: DownOptions) -> int:
+        from muster.app.daemon import down  # noqa: PLC0415
+
+        return down(options)
+
+    def serve(self, options: ServeOptions) -> int:
+        from muster.app.daemon import serve  # noqa: PLC0415
+
+        return serve(options)
+
+    def doctor_report(self, options: DoctorOptions) -> DoctorReport:
+        from muster.app.doctor import doctor_report  # noqa: PLC0415
+
+        return doctor_report(options)
+
+
+def main() -> None:
+    """Run the command that was typed."""
+    here: Daemon = Here()
+    sys.exit(run_command(sys.argv[1:], daemon=here))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The composition root: every part is made and joined here, by hand."""

@@ -1,0 +1,73 @@
+"""The REST door as one ASGI application, built from the table of operations."""
+
+from collections.abc import Callable, Sequence
+
+from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+
+from muster.controller.service import Service
+from muster.doors.rest import (
+    of_cluster,
+    of_events,
+    of_jobs,
+    of_logs,
+    of_muster,
+    of_site,
+)
+from muster.doors.rest.auth import People
+from muster.doors.rest.endpoint import Endpoint, send_trouble
+from muster.doors.rest.hub import Hub
+from muster.doors.rest.of_terminals import Terminal
+from muster.doors.rest.openapi import described
+from muster.doors.rest.operation import Door, Operation
+from muster.doors.rest.problems import NoSuchPageError
+from muster.model.value import Instant
+
+# In the order in which paths are tried: those that are asked for most come first.
+TABLE: tuple[Operation, ...] = (
+    *of_jobs.OPERATIONS,
+    *of_logs.OPERATIONS,
+    *of_events.OPERATIONS,
+    *of_muster.OPERATIONS,
+    *of_cluster.OPERATIONS,
+    *of_site.OPERATIONS,
+)
+
+
+class RestApp:
+    """The application, and the way to let its endless answers end."""
+
+    def __init__(self, router: Router, hub: Hub) -> None:
+        self._router = router
+        self.hub = hub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._router(scope, receive, send)
+
+
+def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
+    """Everything under `/v1`."""
+    hub = Hub(service.looking.follow)
+    door = Door(service=service, clock=clock, hub=hub)
+    people = People()
+    operations = (*TABLE, *described(TABLE))
+    terminal = WebSocketRoute("/v1/jobs/{id:int}/terminal", Terminal(door, people))
+    router = Router([*_routes(operations, door, people), terminal], redirect_slashes=False)
+    router.default = _nowhere
+    return RestApp(router, hub)
+
+
+def _routes(operations: Sequence[Operation], door: Door, people: People) -> list[BaseRoute]:
+    """One route for each path, whatever can be done there."""
+    by_path: dict[str, list[Operation]] = {}
+    for each in operations:
+        by_path.setdefault(each.path, []).append(each)
+    return [Route(path, Endpoint(found, door, people)) for path, found in by_path.items()]
+
+
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": "no such page"})
+        return
+    text = f"There is nothing at {scope['path']}; see /v1/docs for what there is."
+    await send_trouble(NoSuchPageError(text), send)

@@ -1,0 +1,38 @@
+"""Routes about Muster itself: how it is, and what can be asked."""
+
+import asyncio
+
+from muster.api.site import StatusDocument
+from muster.doors.rest.operation import Asked, Content, Operation
+from muster.doors.rest.show_site import status_document
+
+
+async def _status(asked: Asked) -> StatusDocument:
+    return await asyncio.to_thread(_looked, asked)
+
+
+def _looked(asked: Asked) -> StatusDocument:
+    return status_document(asked.looking.health(), asked.looking.snapshot())
+
+
+async def _healthy(_: Asked) -> Content:
+    return Content(body=b"ok\n", media="text/plain")
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/v1/status",
+        summary="See the installation at a glance",
+        answer=_status,
+        gives=StatusDocument,
+    ),
+    Operation(
+        method="GET",
+        path="/healthz",
+        summary="Say that somebody answers here",
+        answer=_healthy,
+        media="text/plain",
+        open=True,
+    ),
+)

@@ -1,0 +1,113 @@
+"""The websocket to a job's terminal: bytes go both ways, text tells the size of the window."""
+
+import asyncio
+import socket
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from muster.backends.local.terminal import DATA, END, Frames, exit_code, frame, resize_frame
+from muster.doors.rest.auth import People, caller_of
+from muster.doors.rest.operation import Door
+from muster.doors.rest.problems import trouble
+from muster.model.errors import MusterError
+from muster.model.value import JobId, Value
+
+MOST_AT_ONCE = 65_536
+MOST_LINES = 10_000
+
+# What a websocket is closed with: it went as it should, the server ends, it was refused.
+OVER, GOING_AWAY, REFUSED, BROKEN = 1000, 1001, 1008, 1011
+
+
+class Size(Value):
+    """What a text frame says."""
+
+    rows: int
+    columns: int
+
+
+class Terminal:
+    """The application behind the path of a terminal."""
+
+    def __init__(self, door: Door, people: People) -> None:
+        self._door = door
+        self._people = people
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        websocket = WebSocket(scope, receive, send)
+        try:
+            caller = caller_of(scope, dict(scope["headers"]), self._door, self._people)
+            job = JobId(scope["path_params"]["id"])
+            stream = await asyncio.to_thread(self._door.service.looking.attach, caller, job)
+        except MusterError as error:
+            # Accepted first: only then can the client be told why.
+            await websocket.accept()
+            await websocket.close(REFUSED, trouble(error).problem.text[:120])
+            return
+        with stream:
+            stream.setblocking(False)
+            await websocket.accept()
+            await _relay(websocket, stream, self._door.hub.ending)
+
+
+async def _relay(websocket: WebSocket, stream: socket.socket, ending: asyncio.Event) -> None:
+    shown = asyncio.create_task(_show(websocket, stream))
+    typed = asyncio.create_task(_type(websocket, stream))
+    ended = asyncio.create_task(ending.wait())
+    tasks = {shown, typed, ended}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(shown, typed, return_exceptions=True)
+    if typed.done() and not typed.cancelled() and typed.exception() is None:
+        return
+    if shown.done() and not shown.cancelled() and shown.exception() is None:
+        await _close(websocket, OVER, f"exit {shown.result()}")
+    else:
+        await _close(websocket, GOING_AWAY if ending.is_set() else BROKEN, "")
+
+
+async def _show(websocket: WebSocket, stream: socket.socket) -> int:
+    """What the job writes, until it ends; its exit code."""
+    frames, loop = Frames(), asyncio.get_running_loop()
+    while received := await loop.sock_recv(stream, MOST_AT_ONCE):
+        for kind, content in frames.take(received):
+            if kind == END:
+                return exit_code(content)
+            await websocket.send_bytes(content)
+    raise ConnectionError("the terminal went away without a word")
+
+
+async def _type(websocket: WebSocket, stream: socket.socket) -> None:
+    """What the user types, until they leave."""
+    loop = asyncio.get_running_loop()
+    while True:
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        if (keys := message.get("bytes")) is not None:
+            for begin in range(0, len(keys), MOST_AT_ONCE):
+                await loop.sock_sendall(stream, frame(DATA, keys[begin : begin + MOST_AT_ONCE]))
+        elif (size := _size(message.get("text") or "")) is not None:
+            await loop.sock_sendall(stream, resize_frame(size.rows, size.columns))
+
+
+def _size(text: str) -> Size | None:
+    try:
+        size = msgspec.json.decode(text, type=Size)
+    except msgspec.DecodeError:
+        return None
+    fits = 0 < size.rows <= MOST_LINES and 0 < size.columns <= MOST_LINES
+    return size if fits else None
+
+
+async def _close(websocket: WebSocket, code: int, reason: str) -> None:
+    try:
+        await websocket.close(code, reason)
+    except (RuntimeError, WebSocketDisconnect):
+        # The other end was quicker.
+        return

@@ -1,0 +1,78 @@
+"""How one installation runs: where its state is, what it pretends, where it answers."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from muster.model.errors import MusterError
+from muster.model.value import Value
+
+SETTINGS_NAME = "settings.json"
+
+
+class BadSettingsError(MusterError):
+    """The settings cannot be read, or do not go together."""
+
+
+class Listen(Value):
+    """Where to answer besides the unix socket; TLS files unless it is this machine alone."""
+
+    host: str
+    port: int
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+
+class Settings(Value):
+    """What `muster up` was told; it is kept, so that the next `muster up` need not be told again.
+
+    gpus, nodes: pretend hardware in place of this machine's (`4xA100-40GB`).
+    doors_only: answer, but never lead: a controller elsewhere uses the same store.
+    """
+
+    store: str | None = None
+    nodes: int | None = None
+    gpus: str | None = None
+    listen: Listen | None = None
+    doors_only: bool = False
+
+
+def usual_home() -> Path:
+    """The state folder when nobody names one."""
+    if given := os.environ.get("MUSTER_HOME"):
+        return Path(given)
+    if os.getuid() == 0:
+        return Path("/var/lib/muster")
+    return Path.home() / ".local" / "state" / "muster"
+
+
+def made_home(home: Path) -> Path:
+    """The folder, made if it is missing; others may pass through to the socket, not look around."""
+    for each in (home, home / "logs"):
+        each.mkdir(parents=True, exist_ok=True)
+        each.chmod(0o711 if os.getuid() == 0 else 0o700)
+    return home
+
+
+def read_settings(home: Path) -> Settings:
+    """What was kept; the defaults when nothing was."""
+    try:
+        return msgspec.json.decode((home / SETTINGS_NAME).read_bytes(), type=Settings)
+    except FileNotFoundError:
+        return Settings()
+    except msgspec.DecodeError as error:
+        text = f"{home / SETTINGS_NAME} cannot be read ({error}); mend or remove it"
+        raise BadSettingsError(text) from error
+
+
+def keep_settings(home: Path, settings: Settings) -> None:
+    """Write them whole, or leave the old ones."""
+    new = home / f".{SETTINGS_NAME}"
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
+    new.replace(home / SETTINGS_NAME)
+
+
+def store_url(home: Path, settings: Settings) -> str:
+    """The store's address: SQLite in the state folder, unless told."""
+    return settings.store or f"sqlite:///{home / 'muster.db'}"
