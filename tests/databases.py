@@ -8,6 +8,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -64,22 +66,36 @@ class Postgres:
         self._process = None
 
     def remove(self) -> None:
-        self.stop()
+        self.stop(signal.SIGQUIT)
         shutil.rmtree(self._folder)
         self._folder.with_name(self._folder.name + ".log").unlink()
 
-    def new_database(self) -> str:
-        """The address of a database with nothing in it."""
+    def new_address(self) -> str:
+        """An address with nothing there: a schema, because a database takes half a second."""
         name = f"test{next(self._numbers)}"
-        self.say(f"CREATE DATABASE {name}")
-        return self.address(name)
+        self.say(f"CREATE SCHEMA {name}")
+        return f"{self.address}&search_path={name}"
 
-    def address(self, database: str) -> str:
-        return f"postgresql://{ROLE}@/{database}?host={self._folder}"
+    @property
+    def address(self) -> str:
+        return f"postgresql://{ROLE}@/postgres?host={self._folder}"
 
-    def say(self, *statements: str, database: str = "postgres") -> Any:
+    def say(self, *statements: str) -> Any:
         """Run statements one after the other; the value that the last one gives."""
-        return asyncio.run(_said(self.address(database), statements))
+        return asyncio.run(_said(self.address, statements))
+
+    @contextmanager
+    def holding(self, statement: str) -> Generator[None]:
+        """Meanwhile a session of somebody else keeps what this statement locks."""
+        loop = asyncio.new_event_loop()
+        session = loop.run_until_complete(_connected(self.address))
+        loop.run_until_complete(session.execute("BEGIN"))
+        loop.run_until_complete(session.execute(statement))
+        try:
+            yield
+        finally:
+            loop.run_until_complete(session.close())
+            loop.close()
 
     def _program(self, name: str) -> str:
         programs = _programs()
@@ -130,7 +146,7 @@ def _owner() -> str | None:
 
 
 async def _said(address: str, statements: tuple[str, ...]) -> Any:
-    connection = cast("Any", await asyncpg.connect(address))  # pyright: ignore[reportUnknownMemberType] - untyped
+    connection = await _connected(address)
     try:
         value = None
         for statement in statements:
@@ -138,3 +154,7 @@ async def _said(address: str, statements: tuple[str, ...]) -> Any:
         return value
     finally:
         await connection.close()
+
+
+async def _connected(address: str) -> Any:
+    return cast("Any", await asyncpg.connect(address))  # pyright: ignore[reportUnknownMemberType] - untyped

@@ -34,7 +34,7 @@ from muster.model.value import (
     Value,
 )
 
-PATIENCE_S = 20.0
+PATIENCE_S = 10.0
 HERE = ClusterName("here")
 NODE = NodeId("n1")
 
@@ -138,7 +138,7 @@ class Here:
         """Observe until it is so."""
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
-            assert time.monotonic() < deadline, f"waited in vain; heard {self.heard}"
+            assert time.monotonic() < deadline, f"waited in vain: {self.heard}\n{self._log()}"
             self._news.wait(0.02)
             self._news.clear()
             self.heard.extend(self.backend.observe(now()))
@@ -168,6 +168,10 @@ class Here:
         self.backend.adopt(())
         self.backend.stop_keeper(even_if_busy=True)
         self.backend.close()
+
+    def _log(self) -> str:
+        path = self.home / "logs" / "keeper.log"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
 
     def _placed(self, launch: Launch) -> Launch:
         return launch if launch.workdir else _with_workdir(launch, str(self.work))

@@ -88,7 +88,7 @@ class SubmittedDocument(Value):
     cautions: tuple[str, ...] = ()
 
 
-class ReasonDocument(Value):
+class ReasonDocument(Value, gc=False):
     """Why a job is where it is: `kind` for programs (`no_room`, `exited`), `text` for people."""
 
     kind: str
@@ -131,7 +131,7 @@ class AttemptDocument(Value):
     max_memory_mib: int | None = None
 
 
-class JobDocument(Value):
+class JobDocument(Value, gc=False):
     """A job, live or over.
 
     expected_start: when it should start, if it waits and that can be said.

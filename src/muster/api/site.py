@@ -1,6 +1,7 @@
 """Documents about machines, queues, people and the installation itself."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from muster.model.value import Value
 
@@ -199,7 +200,7 @@ class EventDocument(Value):
     at: str
     job: int | None
     text: str
-    fact: Mapping[str, object]
+    fact: Mapping[str, Any]
 
 
 class Problem(Value):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,11 +29,15 @@ from muster.settings import (
     usual_home,
 )
 
+if TYPE_CHECKING:
+    from muster.doors.rest.serve import Tcp
+
 START_PATIENCE_S = 60.0
 LOOK_AGAIN_S = 0.02
 LOCK_NAME = "daemon.lock"
 LOG_NAME = "muster.log"
 SITE_NAME = "first-site.yaml"
+ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 class AlreadyRunningError(MusterError):
@@ -92,6 +97,7 @@ def run(home: Path) -> int:
     from muster.doors.rest.app import rest_app  # noqa: PLC0415
     from muster.doors.rest.serve import serve as answer  # noqa: PLC0415
 
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     lock = _locked(home)
     settings = read_settings(home)
@@ -101,11 +107,30 @@ def run(home: Path) -> int:
         # What was loaded lives long: looking through it for garbage would only take time.
         gc.collect()
         gc.freeze()
-        answer(rest_app(muster.service, clock), socket=home / SOCKET_NAME, listen=settings.listen)
+        serving = answer(
+            rest_app(muster.service, clock), path=home / SOCKET_NAME, tcp=_tcp(settings.listen)
+        )
+        try:
+            _wait_for_the_end()
+        finally:
+            serving.close()
     finally:
         muster.close()
         os.close(lock)
     return 0
+
+
+def _wait_for_the_end() -> None:
+    """Threads do the work; this one waits to be told to stop."""
+    signal.sigwait(ENDING)
+
+
+def _tcp(listen: Listen | None) -> "Tcp | None":
+    from muster.doors.rest.serve import Tcp  # noqa: PLC0415
+
+    if listen is None:
+        return None
+    return Tcp(host=listen.host, port=listen.port, certificate=listen.tls_cert, key=listen.tls_key)
 
 
 def _settled(kept: Settings, options: UpOptions) -> Settings:
@@ -137,7 +162,7 @@ def _listen(options: ListenOptions) -> Listen | None:
 def _started(home: Path) -> int:
     log = home / "logs" / LOG_NAME
     with log.open("ab") as out:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 our own program
             [sys.executable, "-m", "muster.app.daemon", str(home)],
             stdin=subprocess.DEVNULL,
             stdout=out,

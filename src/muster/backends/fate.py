@@ -167,7 +167,7 @@ class Course:
         """When to tell of a checkpoint next: of one every so often, in the moment it is written."""
         step = -(-tells_every // every) * every
         worked = max(0, self.computed - self.overhead)
-        told = worked
+        told = max(worked, self.saved - self.begun_with)
         return since + self.overhead + (told // step + 1) * step - self.computed
 
 

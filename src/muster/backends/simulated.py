@@ -152,7 +152,7 @@ class SimulatedBackend:
             at, _, thing, number = heappop(due)
             if isinstance(thing, Outage):
                 self._turn_node(thing, at)
-            elif thing.number == number:
+            else:
                 self._take_turn(thing, at)
         self._present = max(self._present, now)
 

@@ -9,7 +9,7 @@ import msgspec
 from muster.api.site import Problem
 from muster.client.address import Address
 from muster.client.errors import ApiError
-from muster.client.wire import Answer, Request, Stream, Wire
+from muster.client.wire import PATIENCE_S, Answer, Request, Stream, Wire
 from muster.model.value import Value
 
 T = TypeVar("T")
@@ -53,10 +53,13 @@ class Speech:
         return decoded(self._asked(Request(method=method, path=path, body=content)), kind)
 
     def streamed(self, path: str, query: Query, headers: Mapping[str, str] | None = None) -> Stream:
-        """The answer as it comes, over a connection of its own; close it to leave."""
+        """The answer as it comes, over a connection of its own; close it to leave.
+
+        It may be silent for ever, unless `headers` are given: then it has a heartbeat.
+        """
         wire = Wire(self.address, self._headers)
         request = Request(method="GET", path=path + query_text(query), headers=headers or {})
-        stream = wire.stream(request)
+        stream = wire.stream(request, None if headers is None else PATIENCE_S)
         if stream.answer.status >= 400:
             raise _error(stream.answer, b"".join(stream))
         return stream

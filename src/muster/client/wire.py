@@ -4,6 +4,7 @@ The library's `http.client` takes 25 ms to import, most of it for mail headers, 
 of the time that a short command takes.
 """
 
+import select
 import socket
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Self
@@ -58,9 +59,14 @@ class Wire:
             self.close()
         return answer, body
 
-    def stream(self, request: Request) -> "Stream":
-        """Send, and give the answer as it comes; nothing else may be asked meanwhile."""
+    def stream(self, request: Request, patience_s: float | None) -> "Stream":
+        """Send, and give the answer as it comes; nothing else may be asked meanwhile.
+
+        patience_s: how long it may be silent; None for ever, as a job may be.
+        """
         answer = self._begin(request)
+        connection, _ = self._connected()
+        connection.settimeout(patience_s)
         return Stream(self, request, answer, self._body(answer))
 
     def close(self) -> None:
@@ -91,13 +97,9 @@ class Wire:
         """Has the server hung up on a kept connection, or said what nobody asked for?"""
         if self._socket is None:
             return False
-        try:
-            self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        except (OSError, ValueError):
-            return True
-        return True
+        look = select.poll()
+        look.register(self._socket, select.POLLIN)
+        return bool(look.poll(0))
 
     def _exchange(self, request: Request) -> Answer:
         connection, read = self._connected()
@@ -160,6 +162,8 @@ def connected(address: Address) -> socket.socket:
             return _unix(address.socket)
         plain = socket.create_connection((address.host, address.port), timeout=PATIENCE_S)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A stream may be silent for hours; this way a server that is gone is noticed all the same.
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     except PermissionError as refused:
         text = f"You may not use {address.text}: it belongs to another user's Muster."
         raise UnreachableError(text) from refused

@@ -27,7 +27,7 @@ WORDS = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB", "compact": "WITHOUT R
 PATIENCE_MS = 2_000
 """So long we wait for another program that holds the database."""
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 _OF_ALL = """PRAGMA temp_store=MEMORY;"""
 _OF_THE_WRITER = """
@@ -65,8 +65,8 @@ class Link(Protocol):
 class SqliteStore(TableStore):
     """Keeps everything in the file at `path`, which only its owner can read."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(SqliteDatabase(path))
+    def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
+        super().__init__(SqliteDatabase(path, patience_ms=patience_ms))
         self._seat = _Seat(path.with_name(path.name + ".lead"))
         self._listeners: list[Callable[[], None]] = []
 
@@ -92,8 +92,9 @@ class SqliteStore(TableStore):
 class SqliteDatabase:
     """Runs talks: those that write one after the other, those that read beside them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, patience_ms: int) -> None:
         self._path = path
+        self._patience_ms = patience_ms
         self._writing = Lock()
         self._writer = self._opened()
         self._idle: LifoQueue[Link] = LifoQueue()
@@ -126,7 +127,7 @@ class SqliteDatabase:
         with self._errors_told():
             # SQLite gives the files beside it the same rights.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            connection = _connected(self._path)
+            connection = _connected(self._path, self._patience_ms)
             _told(connection, _OF_THE_WRITER)
             return connection
 
@@ -135,7 +136,7 @@ class SqliteDatabase:
         try:
             connection = self._idle.get_nowait()
         except Empty:
-            connection = _connected(self._path)
+            connection = _connected(self._path, self._patience_ms)
             _told(connection, _OF_READERS)
         try:
             yield connection
@@ -197,9 +198,9 @@ class _Seat:
             self._file = None
 
 
-def _connected(path: Path) -> Link:
+def _connected(path: Path, patience_ms: int) -> Link:
     opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    opened.set_busy_timeout(PATIENCE_MS)
+    opened.set_busy_timeout(patience_ms)
     connection = cast("Link", opened)
     _told(connection, _OF_ALL)
     return connection

@@ -42,6 +42,19 @@ def store(place: Place) -> WholeStore:
     return place.open()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[SqlitePlace | PostgresPlace]:
+    """A place that outlives the process that writes there."""
+    if request.param == "sqlite":
+        place: SqlitePlace | PostgresPlace = SqlitePlace(tmp_path)
+    else:
+        place = PostgresPlace(request.getfixturevalue("postgres"))
+    yield place
+    place.close()
+
+
 @pytest.fixture
 def sqlite(tmp_path: Path) -> Iterator[SqlitePlace]:
     place = SqlitePlace(tmp_path)

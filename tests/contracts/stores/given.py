@@ -36,7 +36,12 @@ ANN = UserName("ann")
 
 
 def spec(**more: Any) -> JobSpec:
-    asked = {"name": "train", "user": ANN, "queue": QueuePath("acme/nlp"), "groups": (TaskGroup(),)}
+    asked: dict[str, Any] = {
+        "name": "train",
+        "user": ANN,
+        "queue": QueuePath("acme/nlp"),
+        "groups": (TaskGroup(),),
+    }
     return JobSpec(**(asked | more))
 
 
@@ -148,7 +153,8 @@ def over(number: int, at: int = 1) -> JobEnded:
 def write(store: WholeStore, **what: Any) -> Batch:
     """Append this as the next version; next_job stays unless it is given."""
     state = store.load()
-    batch = Batch(**({"version": state.version + 1, "next_job": state.next_job} | what))
+    next_job: JobId = what.pop("next_job", state.next_job)
+    batch = Batch(version=state.version + 1, next_job=next_job, **what)
     store.append(batch)
     return batch
 

@@ -77,11 +77,12 @@ class SqlitePlace(_Addressed):
 
 
 class PostgresPlace(_Addressed):
-    """A database of its own in the server that the tests started."""
+    """A schema of its own in the server that the tests started."""
 
     def __init__(self, server: Postgres) -> None:
         self.server = server
-        super().__init__(server.new_database())
+        super().__init__(server.new_address())
+        self.schema = self.url.rpartition("=")[2]
 
     def another(self) -> AbstractContextManager["PostgresPlace"]:
         return closing(PostgresPlace(self.server))

@@ -27,7 +27,7 @@ class Fleet(Protocol):
         ...
 
     def poll(self, now: Instant) -> bool:
-        """Look at the devices' health. True: `nodes` are not what they were."""
+        """Look at the devices' health. True: `nodes` are not what they were at the last poll."""
         ...
 
     def resume(self, node: NodeId) -> None:

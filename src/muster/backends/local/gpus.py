@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 
-from muster.backends.base import Cut
+from muster.backends.base import Cut, Wake
 from muster.backends.local.fleet import CLUSTER, POOL
 from muster.backends.local.hardware import Hardware, numa_of
 from muster.backends.local.health import Reading, Standing, judged, resumed, struck
@@ -26,10 +26,14 @@ _STEP = 5 * SECOND
 _SILENT = "NVML does not answer: the driver hangs; restart the machine"
 
 
-def found_fleet(here: Hardware, *, mps: bool) -> "NvidiaFleet":
+def _nobody() -> None:
+    """Nobody waits to be woken."""
+
+
+def found_fleet(here: Hardware, *, mps: bool, wake: Wake = _nobody) -> "NvidiaFleet":
     """This machine with the GPUs that NVML finds, or with none and a remark that says why."""
     try:
-        return NvidiaFleet(here, open_nvml(), mps=mps)
+        return NvidiaFleet(here, open_nvml(), mps=mps, wake=wake)
     except (NvmlError, ImportError) as problem:
         why = f"no GPUs: {problem}; install the NVIDIA driver, or try `--gpus 4xA100-40GB`"
         return NvidiaFleet(here, None, mps=mps, remark=why)
@@ -74,12 +78,21 @@ def link_lines(gpus: tuple[RawGpu, ...]) -> tuple[str, ...]:
 
 
 class NvidiaFleet:
-    """One real node. Its devices are watched from the first poll on."""
+    """One real node. Its devices are watched from the first poll on; `wake` asks for a poll."""
 
-    def __init__(self, here: Hardware, nvml: Nvml | None, *, mps: bool, remark: str = "") -> None:
+    def __init__(
+        self,
+        here: Hardware,
+        nvml: Nvml | None,
+        *,
+        mps: bool,
+        remark: str = "",
+        wake: Wake = _nobody,
+    ) -> None:
         self._here = here
         self._nvml = nvml
         self._mps = mps
+        self._wake = wake
         gpus, silent = ((), ()) if nvml is None else nvml.gpus()
         self._gpus = {DeviceId(raw.uuid): raw for raw in gpus}
         self._remarks = (*([remark] if remark else []), *silent, *link_lines(gpus))
@@ -90,7 +103,7 @@ class NvidiaFleet:
         self._watch: Watch | None = None
         self._polled_at: Instant | None = None
         self._silence = 0
-        self._nodes = (self._node(),)
+        self._nodes = self._told = (self._node(),)
 
     def nodes(self) -> tuple[Node, ...]:
         return self._nodes
@@ -129,13 +142,15 @@ class NvidiaFleet:
         if self._nvml is None or not self._gpus:
             return False
         if self._watch is None:
-            self._watch = Watch(self._nvml, tuple(self._gpus))
+            self._watch = Watch(self._nvml, tuple(self._gpus), self._wake)
         found = self._watch.found()
         self._mark_silence(now, heard=bool(found))
         for each in found:
             self._take_in(each)
-        before, self._nodes = self._nodes, (self._node(),)
-        return before != self._nodes
+        if found or self._silence >= _SILENT_AFTER:
+            self._nodes = (self._node(),)
+        told, self._told = self._told, self._nodes
+        return told != self._nodes
 
     def resume(self, node: NodeId) -> None:
         if node != self._here.node:
@@ -145,6 +160,7 @@ class NvidiaFleet:
             id: resumed(standing, self._readings.get(id))
             for id, standing in self._standings.items()
         }
+        self._nodes = (self._node(),)
 
     def numa(self, device: DeviceId) -> int | None:
         return self._numa.get(device)

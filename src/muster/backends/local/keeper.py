@@ -43,14 +43,15 @@ def main() -> None:
         return
     kernel.adopt_orphans()
     token = Path(spool.TOKEN).read_text(encoding="ascii")
-    Keeper(cgroup.grounds(f"muster-{token[:12]}")).run()
+    Keeper(cgroup.grounds(f"muster-{token[:12]}"), lock).run()
 
 
 class Keeper:
     """Listens in the spool, which is the folder we are in."""
 
-    def __init__(self, grounds: cgroup.Grounds) -> None:
+    def __init__(self, grounds: cgroup.Grounds, lock: int) -> None:
         self._grounds = grounds
+        self._lock = lock
         self._supervisors: dict[int, str] = {}
         self._buriers: set[int] = set()
         self._peers: dict[int, socket.socket] = {}
@@ -128,6 +129,8 @@ class Keeper:
 
     def _become_child(self) -> None:
         signal.set_wakeup_fd(-1)
+        # Supervisors outlive the keeper and must not keep the next one out.
+        os.close(self._lock)
         for end in (self._hears, self._tells, self._listener, *self._peers.values()):
             end.close()
 

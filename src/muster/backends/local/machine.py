@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from muster.backends.base import Cut
+from muster.backends.base import Cut, Wake
 from muster.backends.local.cores import Cores
 from muster.backends.local.fleet import CLUSTER, Fleet
 from muster.backends.local.gpus import found_fleet
@@ -16,13 +16,16 @@ from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.value import DeviceId, Instant, JobId, NodeId
 
 
-def find_machine(home: Path, pretend: Pretend | None) -> "Machine":
-    """This machine as it is, or the pretend nodes in its place."""
+def find_machine(home: Path, pretend: Pretend | None, wake: Wake = lambda: None) -> "Machine":
+    """This machine as it is, or the pretend nodes in its place.
+
+    `wake` is called, from any thread, when a device's health should be polled.
+    """
     if pretend is not None:
         return Machine(PretendFleet(home, pretend))
     here, binary = hardware(), mps_binary()
     return Machine(
-        found_fleet(here, mps=binary is not None),
+        found_fleet(here, mps=binary is not None, wake=wake),
         cores=Cores(here.cpus, home / "cpus.json"),
         mps=Mps(home / "mps", binary),
     )
@@ -47,7 +50,7 @@ class Machine:
         return self._fleet.nodes()
 
     def poll(self, now: Instant) -> bool:
-        """Look at the devices' health, cheaply. True: `nodes` are not what they were."""
+        """Look at the devices' health, cheaply. True: `nodes` changed since the last poll."""
         return self._fleet.poll(now)
 
     def resume(self, node: NodeId) -> None:

@@ -109,7 +109,7 @@ def _switch(nvml: Nvml, gpu: RawGpu, *, on: bool) -> None:
             f"processes {', '.join(map(str, users))} use GPU {gpu.index}; MIG mode waits for them"
         )
         raise BackendDownError(CLUSTER, text)
-    handle = nvml.handle(gpu.uuid)
+    handle = nvml.device(gpu.uuid)
     pending = nvml.ask(lambda: nvml.library.nvmlDeviceSetMigMode(handle, int(on)))
     if pending:
         text = f"MIG mode of GPU {gpu.index} changes when it is reset: nvidia-smi -i {gpu.index} -r"
@@ -117,7 +117,7 @@ def _switch(nvml: Nvml, gpu: RawGpu, *, on: bool) -> None:
 
 
 def _destroy(nvml: Nvml, uuid: str, instance: int) -> None:
-    library, handle = nvml.library, nvml.handle(uuid)
+    library, handle = nvml.library, nvml.device(uuid)
     whole = nvml.ask(lambda: library.nvmlDeviceGetGpuInstanceById(handle, instance))
     for number in _compute_profiles(nvml, whole).values():
         parts = nvml.listed(
@@ -132,7 +132,7 @@ def _destroy(nvml: Nvml, uuid: str, instance: int) -> None:
 
 
 def _build(nvml: Nvml, uuid: str, step: Create) -> None:
-    library, handle = nvml.library, nvml.handle(uuid)
+    library, handle = nvml.library, nvml.device(uuid)
     offered = {each.name: each for each in nvml.profiles(handle)}
     if step.profile not in offered:
         text = f"it offers {', '.join(sorted(offered)) or 'no instances'}, not {step.profile}"

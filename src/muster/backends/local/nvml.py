@@ -106,15 +106,15 @@ class Nvml:
 
     def gpu(self, uuid: str) -> RawGpu:
         """One GPU, asked again."""
-        handle = self.handle(uuid)
+        handle = self.device(uuid)
         return self._gpu(int(self.ask(lambda: self.library.nvmlDeviceGetIndex(handle))))
 
-    def handle(self, uuid: str) -> Any:
+    def device(self, uuid: str) -> Any:
         return self.ask(lambda: self.library.nvmlDeviceGetHandleByUUID(uuid))
 
     def users(self, uuid: str) -> tuple[int, ...]:
         """The ids of processes that compute on a device."""
-        handle = self.handle(uuid)
+        handle = self.device(uuid)
         running = self.ask(lambda: self.library.nvmlDeviceGetComputeRunningProcesses(handle))
         return tuple(sorted(int(each.pid) for each in running))
 
@@ -122,7 +122,7 @@ class Nvml:
         """One look at a device's health; what it does not support does not speak against it."""
         nvml = self.library
         try:
-            handle = self.handle(uuid)
+            handle = self.device(uuid)
             self.ask(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
         except NvmlError as problem:
             return Reading(code=problem.code)
@@ -256,7 +256,7 @@ class Nvml:
             )
 
     def _register(self, uuid: str, events: Any) -> None:
-        nvml, handle = self.library, self.handle(uuid)
+        nvml, handle = self.library, self.device(uuid)
         nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
 
     def _advice(self, handle: Any) -> int:

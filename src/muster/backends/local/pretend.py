@@ -92,7 +92,7 @@ class PretendFleet:
         self._pretend = pretend
         self._layouts = _legal(_read(_layouts_file(home), _Layouts), _devices("", pretend))
         self._faults = _read(_faults_file(home), dict[str, str])
-        self._nodes = self._seen()
+        self._nodes = self._told = self._seen()
 
     def nodes(self) -> tuple[Node, ...]:
         return self._nodes
@@ -122,11 +122,11 @@ class PretendFleet:
 
     def poll(self, now: Instant) -> bool:  # noqa: ARG002 -- a file needs no pacing
         faults = _read(_faults_file(self._home), dict[str, str])
-        if faults == self._faults:
-            return False
-        self._faults = faults
-        before, self._nodes = self._nodes, self._seen()
-        return before != self._nodes
+        if faults != self._faults:
+            self._faults = faults
+            self._nodes = self._seen()
+        told, self._told = self._told, self._nodes
+        return told is not self._nodes and told != self._nodes
 
     def resume(self, node: NodeId) -> None:
         """Mend the node's devices: nothing is wrong with them that could not be wished away."""

@@ -14,11 +14,11 @@ from typing import Any
 
 from muster.backends.local import kernel, outset, spool, tree
 from muster.backends.local.cgroup import Grounds
+from muster.backends.local.checkpoints import Lookout
 from muster.backends.local.course import Course, Manners, Step, Told, Why
 from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
 from muster.backends.local.terminal import Relay
-from muster.backends.local.watch import Watch
 
 _LOOK_MS = 1_000
 _HURRIED_LOOK_MS = 200
@@ -54,7 +54,7 @@ class Supervisor:
         self._outset: Outset | None = None
         self._statuses: dict[int, int] = {}
         self._failed_first: int | None = None
-        self._watch: Watch | None = None
+        self._lookout: Lookout | None = None
         self._looked_ms = 0
         self._killed_at_ms: int | None = None
         self._is_signalled = False
@@ -79,9 +79,10 @@ class Supervisor:
 
     def _say_started(self, running: Outset) -> None:
         limit = self._launch["limit_ms"]
+        self._course.began_ms = _clock_ms()
         self._course.limit(None if limit is None else _clock_ms() + limit)
         if self._launch["checkpoint"] is not None:
-            self._watch = Watch(
+            self._lookout = Lookout(
                 os.path.join(running.folder, self._launch["checkpoint"]["path"]),
                 uid=running.uid,
                 since_ms=self._began_ms,
@@ -127,7 +128,7 @@ class Supervisor:
         return max(0, min(known) - _clock_ms()) if known else None
 
     def _next_look_ms(self) -> int | None:
-        if self._watch is None or self._course.stands:
+        if self._lookout is None or self._course.stands:
             return None
         is_hurried = self._course.awaits_checkpoint
         return self._looked_ms + (_HURRIED_LOOK_MS if is_hurried else _LOOK_MS)
@@ -213,10 +214,10 @@ class Supervisor:
         tree.send(tree.listeners(everyone, number), number)
 
     def _look(self) -> None:
-        if self._watch is None or (self._next_look_ms() or 0) > _clock_ms():
+        if self._lookout is None or (self._next_look_ms() or 0) > _clock_ms():
             return
         self._looked_ms = _clock_ms()
-        seen = self._watch.look()
+        seen = self._lookout.look()
         if seen is None:
             return
         self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
@@ -243,9 +244,9 @@ class Supervisor:
         if asked is None or asked["signal"] is None:
             return
         self._is_signalled = True
-        if self._watch is not None:
+        if self._lookout is not None:
             # What is finished now was not written because we asked.
-            self._watch.look()
+            self._lookout.look()
         number = asked["signal"]
         tree.send([pid for pid in running.everyone() if tree.catches(pid, number)], number)
 
@@ -297,7 +298,7 @@ class Supervisor:
         return False
 
     def _look_last(self) -> None:
-        seen = self._watch and self._watch.look_last(killed_at_ms=self._killed_at_ms)
+        seen = self._lookout and self._lookout.look_last(killed_at_ms=self._killed_at_ms)
         if seen:
             self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
 

@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 
+from muster.backends.base import Wake
 from muster.backends.local.health import Reading
 from muster.backends.local.nvml import Nvml
 from muster.model.value import DeviceId, Value
@@ -30,11 +31,15 @@ Found = Looked | Xid
 
 
 class Watch:
-    """Looks at these devices until closed; `found` gives what was seen since it was last asked."""
+    """Looks at these devices until closed; `found` gives what was seen since it was last asked.
 
-    def __init__(self, nvml: Nvml, devices: tuple[DeviceId, ...]) -> None:
+    `wake` is called, from the watch's thread, when there is something new among it.
+    """
+
+    def __init__(self, nvml: Nvml, devices: tuple[DeviceId, ...], wake: Wake) -> None:
         self._nvml = nvml
         self._devices = devices
+        self._wake = wake
         self._found: queue.SimpleQueue[Found] = queue.SimpleQueue()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_on, name="gpu-watch", daemon=True)
@@ -56,20 +61,25 @@ class Watch:
 
     def _look_on(self) -> None:
         self._nvml.watch_xids(self._devices)
-        looked_at = float("-inf")
+        looked_at, before = float("-inf"), None
         while not self._over.is_set():
             if time.monotonic() - looked_at >= _LOOK_EVERY_S:
                 looked_at = time.monotonic()
-                self._found.put(
-                    Looked(readings={id: self._nvml.reading(id) for id in self._devices})
-                )
+                look = Looked(readings={id: self._nvml.reading(id) for id in self._devices})
+                self._tell(look, news=look != before)
+                before = look
             self._wait_for_xid()
 
     def _wait_for_xid(self) -> None:
         before = time.monotonic()
         told = self._nvml.next_xid(_XID_WAIT_MS)
         if told is not None:
-            self._found.put(Xid(device=DeviceId(told[0]), number=told[1]))
+            self._tell(Xid(device=DeviceId(told[0]), number=told[1]), news=True)
         elif time.monotonic() - before < _XID_WAIT_MS / 2_000:
             # It cannot wait for errors, or says at once that it cannot now: then we wait.
             self._over.wait(_XID_WAIT_MS / 1_000)
+
+    def _tell(self, found: Found, *, news: bool) -> None:
+        self._found.put(found)
+        if news:
+            self._wake()

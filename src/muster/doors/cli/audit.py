@@ -11,7 +11,7 @@ from muster.doors.cli.times import Moment
 
 
 @click.command(epilog=example("muster audit --limit 20"))
-@click.option("--limit", type=click.IntRange(min=1), default=100, help="The most to list.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, help="The most to list.")
 @list_options
 @click.pass_obj
 def audit(call: Call, limit: int) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from muster.api.site import EventDocument
 from muster.doors.cli.jobs import one_job
 from muster.doors.cli.options import example, list_options
-from muster.doors.cli.printing import say, show_list
+from muster.doors.cli.printing import note, say, show_list
 from muster.doors.cli.surroundings import Call
 from muster.doors.cli.table import Column
 from muster.doors.cli.text import clean
@@ -28,31 +28,36 @@ PAGE = 1_000
 @click.option("-f", "--follow", is_flag=True, help="Print what happens from now on.")
 @click.option("--job", help="Only what happens to this job.")
 @click.option("--after", type=int, default=0, help="Only what came after this number.")
+@click.option("--limit", type=click.IntRange(min=1), default=1_000, help="The most to list.")
 @list_options
 @click.pass_obj
-def events(call: Call, *, follow: bool, job: str | None, after: int) -> None:
+def events(call: Call, *, follow: bool, job: str | None, after: int, limit: int) -> None:
     """List what happened, oldest first, or watch it happen. JSON is one event on each line then."""
     number = one_job(call.client, job) if job else None
     if follow:
         _follow(call, after or None, number)
         return
-    found = _logged(call.client, after, number)
+    found = _logged(call.client, after, number, limit)
     columns = _columns(call.moment)
     show_list(call, found, columns, name=lambda event: event.number, none="Nothing happened.")
+    if len(found) == limit:
+        note(f"There may be more: muster events --after {found[-1].number}")
 
 
-def _logged(client: "Client", after: int, job: int | None) -> list[EventDocument]:
+def _logged(client: "Client", after: int, job: int | None, limit: int) -> list[EventDocument]:
     found: list[EventDocument] = []
-    while True:
+    while len(found) < limit:
+        size = min(PAGE, limit - len(found))
         page = (
-            client.event_page(after=after, limit=PAGE)
+            client.event_page(after=after, limit=size)
             if job is None
-            else client.job_events(job, after=after, limit=PAGE)
+            else client.job_events(job, after=after, limit=size)
         )
         found.extend(page.events)
-        if len(page.events) < PAGE:
-            return found
+        if len(page.events) < size:
+            break
         after = page.next
+    return found
 
 
 def _follow(call: Call, after: int | None, job: int | None) -> None:

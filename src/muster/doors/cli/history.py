@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from muster.api.jobs import JobDocument
+from muster.doors.cli.endings import FINAL
 from muster.doors.cli.jobs import Chosen
 from muster.doors.cli.options import example, filter_options, list_options
 from muster.doors.cli.printing import note, say, show_list
@@ -18,7 +19,7 @@ from muster.doors.cli.text import counted, number
 from muster.doors.cli.times import Moment, back, clock_span, hours
 from muster.model.value import replace
 
-LARGEST_PAGE = 10_000
+LARGEST_PAGE = 1_000
 
 
 @click.command(
@@ -37,6 +38,7 @@ LARGEST_PAGE = 10_000
 def history(call: Call, *, limit: int, **chosen: Any) -> None:
     """List jobs that are over, those that ended last first, and what they used."""
     now = call.around.now()
+    chosen["states"] = _final(chosen["states"])
     since, until = (_instant(chosen.pop(name), now) for name in ("since", "until"))
     wanted = replace(
         Chosen(**chosen).filter(limit=min(limit + 1, LARGEST_PAGE)),
@@ -44,8 +46,7 @@ def history(call: Call, *, limit: int, **chosen: Any) -> None:
         ended_from=since,
         ended_to=until,
     )
-    over = (job for job in call.client.all_jobs(wanted) if job.ended_at is not None)
-    found = list(islice(over, limit + 1))
+    found = list(islice(call.client.all_jobs(wanted), limit + 1))
     jobs = found[:limit]
     columns = _columns(call.moment)
     show_list(call, jobs, columns, name=lambda job: job.id, none="No job has ended there.")
@@ -53,6 +54,14 @@ def history(call: Call, *, limit: int, **chosen: Any) -> None:
         say(_total(jobs))
     if len(found) > limit:
         note(f"There are more; list them with --limit {10 * limit}, or choose with --since.")
+
+
+def _final(states: tuple[str, ...]) -> tuple[str, ...]:
+    """Only states of jobs that are over: asked for those, the server leaves live jobs aside."""
+    if live := set(states) - FINAL:
+        text = f"No job is {' or '.join(sorted(live))} when it is over; see `muster ps`."
+        raise click.UsageError(text)
+    return states or tuple(sorted(FINAL))
 
 
 def _instant(text: str | None, now: datetime) -> str | None:

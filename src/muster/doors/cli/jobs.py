@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from muster.client.calls import Client
 
 MOST_IN_A_RANGE = 100_000
-PAGE = 50_000
+PAGE = 20_000
+"""The most that the server puts on one page."""
 
 FORMS = "a job is written `17`, many `17-20`, one of an array `12_3`, a whole array `12_*`"
 

@@ -65,7 +65,7 @@ def _routes(operations: Sequence[Operation], door: Door, people: People) -> list
     return [Route(path, Endpoint(found, door, people)) for path, found in by_path.items()]
 
 
-async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+async def _nowhere(scope: Scope, _: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": "no such page"})
         return

@@ -105,7 +105,7 @@ async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:
 
 
 def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:
-    page, now = asked.looking.ended(asked.caller, query), asked.door.clock()
+    page, snapshot = asked.looking.ended(asked.caller, query), asked.looking.snapshot()
     past: dict[JobId, list[Attempt]] = defaultdict(list)
     for attempt in asked.looking.attempts(asked.caller, tuple(each.job.id for each in page.jobs)):
         past[attempt.job].append(attempt)
@@ -113,5 +113,8 @@ def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:
         JobView(job=each.job, started_at=each.started_at, ended_at=each.ended_at)
         for each in page.jobs
     )
-    jobs = tuple(with_attempts(job_document(view, now), past[view.job.id]) for view in views)
+    jobs = tuple(
+        with_attempts(job_document(view, snapshot.now), past[view.job.id], snapshot.nodes)
+        for view in views
+    )
     return JobPage(jobs=jobs, next=None if page.next is None else ENDED + page.next)

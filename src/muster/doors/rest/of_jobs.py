@@ -1,7 +1,7 @@
 """Routes about jobs: submit, list, show, change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 
 from muster.api.jobs import (
@@ -22,11 +22,15 @@ from muster.doors.rest.parse import Submitter, wanted
 from muster.doors.rest.show_jobs import detail_document, explanation_document
 from muster.doors.rest.updates import change_of
 from muster.doors.units import signal_number
+from muster.model.cluster import Node
 from muster.model.errors import RefusedError
-from muster.model.value import JobId, QueuePath, Value
+from muster.model.value import JobId, NodeId, QueuePath, Value
 
 MOST_AT_ONCE = 100_000
 """So many jobs may one request name: as many as an array may have."""
+
+
+NO_NODES: Mapping[NodeId, Node] = {}
 
 
 class NotDone(Value, tag="not_done", gc=False):
@@ -72,8 +76,14 @@ async def _list(asked: Asked) -> JobPage:
 
 
 async def _show(asked: Asked) -> JobDocument:
-    detail = await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
-    return detail_document(detail, asked.door.clock())
+    return await asyncio.to_thread(_shown, asked)
+
+
+def _shown(asked: Asked) -> JobDocument:
+    detail = asked.looking.job(asked.caller, asked.job)
+    # Of a job that goes on, the view knows whether its nodes are pretend.
+    nodes = asked.looking.snapshot().nodes if detail.view.ended_at is not None else NO_NODES
+    return detail_document(detail, asked.door.clock(), nodes)
 
 
 async def _update(asked: Asked) -> JobDocument:

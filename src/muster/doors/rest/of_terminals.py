@@ -47,7 +47,7 @@ class Terminal:
             await websocket.close(REFUSED, trouble(error).problem.text[:120])
             return
         with stream:
-            stream.setblocking(False)
+            stream.settimeout(0)
             await websocket.accept()
             await _relay(websocket, stream, self._door.hub.ending)
 

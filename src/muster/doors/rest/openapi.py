@@ -172,7 +172,7 @@ def _page(whole: Schema) -> str:
     schemas = "".join(
         f'<h3 id="{html.escape(name)}">{html.escape(name)}</h3>'
         f"<p>{html.escape(schema.get('description', ''))}</p>"
-        f"<p>{', '.join(f'<code>{html.escape(field)}</code>' for field in schema['properties'])}</p>"
+        f"<p>{', '.join(map(_code, schema['properties']))}</p>"
         for name, schema in whole["components"]["schemas"].items()
         if "properties" in schema
     )
@@ -183,6 +183,10 @@ def _page(whole: Schema) -> str:
         f'<p>For programs: <a href="openapi.json">openapi.json</a></p>'
         f"<table>{rows}</table><h2>Documents</h2>{schemas}</html>"
     )
+
+
+def _code(name: str) -> str:
+    return f"<code>{html.escape(name)}</code>"
 
 
 def _names(operation: Schema) -> str:

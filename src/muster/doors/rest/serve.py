@@ -5,7 +5,6 @@ import ipaddress
 import os
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
@@ -39,10 +38,10 @@ class Tcp(Value):
 class Serving:
     """A server that runs in a thread of its own until it is closed."""
 
-    def __init__(self, app: RestApp, servers: "list[_Server]", port: int | None) -> None:
-        self.port = port
+    def __init__(self, app: RestApp, servers: "list[_Server]", path: Path) -> None:
         self._app = app
         self._servers = servers
+        self._path = path
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="rest", daemon=True)
         self._ready = threading.Event()
@@ -66,7 +65,13 @@ class Serving:
         """Does it still answer?"""
         return self._thread.is_alive()
 
+    @property
+    def port(self) -> int | None:
+        """Where it answers over TCP, also when any free port was asked for."""
+        return self._servers[1].port if len(self._servers) > 1 else None
+
     def _end(self) -> None:
+        self._path.unlink(missing_ok=True)
         self._app.hub.end()
         for server in self._servers:
             server.should_exit = True
@@ -83,7 +88,7 @@ class Serving:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        tasks = [asyncio.create_task(server.serve()) for server in self._servers]
+        tasks = [asyncio.create_task(each.serve([each.socket])) for each in self._servers]
         while not all(server.started for server in self._servers):
             await asyncio.sleep(0.005)
             if any(task.done() for task in tasks):
@@ -95,16 +100,14 @@ class Serving:
 def serve(app: RestApp, *, path: Path, tcp: Tcp | None = None) -> Serving:
     """Answer on the unix socket, and on the port; the result is closed to end it."""
     servers = [_Server(_config(app), unix_socket(path))]
-    port = None
     if tcp is not None:
         try:
             listening = tcp_socket(tcp)
         except MusterError:
             servers[0].socket.close()
             raise
-        port = int(listening.getsockname()[1])
         servers.append(_Server(_config(app, tcp), listening))
-    serving = Serving(app, servers, port)
+    serving = Serving(app, servers, path)
     serving.start()
     return serving
 
@@ -154,20 +157,21 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
         super().__init__(config)
         self.socket = listening
+        self.port = 0 if listening.family == socket.AF_UNIX else int(listening.getsockname()[1])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; uvicorn itself would take a unix socket for a TCP one."""
         await self.lifespan.startup()
         loop, config = asyncio.get_running_loop(), self.config
+        listening = sockets[0] if sockets else self.socket
 
         def protocol() -> asyncio.Protocol:
             return PeerHttp(config=config, server_state=self.server_state, app_state={})
 
-        create: Callable[..., object] = loop.create_server
-        if self.socket.family == socket.AF_UNIX:
-            server = await loop.create_unix_server(protocol, sock=self.socket)
+        if listening.family == socket.AF_UNIX:
+            server = await loop.create_unix_server(protocol, sock=listening)
         else:
-            server = await loop.create_server(protocol, sock=self.socket, ssl=config.ssl)
+            server = await loop.create_server(protocol, sock=listening, ssl=config.ssl)
         self.servers = [server]
         self.started = True
 

@@ -1,6 +1,6 @@
 """Jobs as documents. A list has thousands of them, so that what repeats is worked out once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from muster.api.jobs import (
@@ -16,6 +16,7 @@ from muster.api.jobs import (
 from muster.controller.asked import JobDetail, JobView
 from muster.doors.rest.words import ended, kind, reason
 from muster.doors.units import rfc3339, slice_text
+from muster.model.cluster import Node
 from muster.model.explanation import Alternative, Explanation
 from muster.model.history import Attempt
 from muster.model.job import FINAL, HOLDING, Exited, Job, Signaled, TaskGroup
@@ -23,7 +24,7 @@ from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Wait
 from muster.model.resources import NOTHING, Resources
-from muster.model.value import Instant, Value, replace
+from muster.model.value import Instant, NodeId, Value, replace
 
 
 def job_document(view: JobView, now: Instant) -> JobDocument:
@@ -65,7 +66,9 @@ def job_document(view: JobView, now: Instant) -> JobDocument:
     )
 
 
-def with_attempts(document: JobDocument, attempts: Iterable[Attempt]) -> JobDocument:
+def with_attempts(
+    document: JobDocument, attempts: Iterable[Attempt], nodes: Mapping[NodeId, Node]
+) -> JobDocument:
     """With what past attempts add up to; a job that is over was last on the nodes of its last."""
     past = tuple(attempts)
     if not past:
@@ -75,16 +78,18 @@ def with_attempts(document: JobDocument, attempts: Iterable[Attempt]) -> JobDocu
         document,
         nodes=document.nodes or (last.nodes if document.state in FINAL else ()),
         cluster=document.cluster or (last.cluster if document.state in FINAL else None),
+        pretend=document.pretend
+        or any(nodes[each].pretend for each in last.nodes if each in nodes),
         checkpointed_at=document.checkpointed_at or stamp_or_none(last.checkpointed_at),
         gpu_seconds=document.gpu_seconds + sum(map(_gpu_seconds, past)),
         lost_gpu_seconds=sum(each.lost_gpu_ms for each in past) / 1_000,
     )
 
 
-def detail_document(detail: JobDetail, now: Instant) -> JobDocument:
+def detail_document(detail: JobDetail, now: Instant, nodes: Mapping[NodeId, Node]) -> JobDocument:
     """A job with all there is to say about it."""
     held = detail.view.allocation
-    document = with_attempts(job_document(detail.view, now), detail.attempts)
+    document = with_attempts(job_document(detail.view, now), detail.attempts, nodes)
     return replace(
         document,
         tasks=() if held is None else tuple(map(_task, held.placements)),

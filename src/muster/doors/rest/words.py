@@ -40,6 +40,7 @@ from muster.model.job import (
     Exited,
     HeldBy,
     Job,
+    JobSpec,
     JobState,
     LaunchFailed,
     NodeFailed,
@@ -47,16 +48,19 @@ from muster.model.job import (
     Preempted,
     Requeued,
     Signaled,
+    TaskGroup,
     TimedOut,
 )
 from muster.model.plan import Behind, MissesDeadline, NotBefore, Reserved, Wait, WaitReason
 from muster.model.queue import PreemptMode
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, Value
+from muster.model.value import Instant, JobId, QueuePath, UserName, Value
 from muster.model.words import exact_span
 from muster.schedule.words import sentence, where
 
 NEW = ReasonDocument(kind="new", text="Was just submitted; the next plan looks at it.")
+
+_NOBODY = UserName("")
 
 # Those that are told by how long it is from now; all others stay as they are.
 _BY_THE_CLOCK = (Behind, Reserved, NotBefore, MissesDeadline)
@@ -78,11 +82,11 @@ def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
 
 
 def waiting(why: WaitReason, job: Job, now: Instant) -> ReasonDocument:
-    """Why it waits: many jobs wait for the same reason, so the texts are kept."""
-    if isinstance(why, _BY_THE_CLOCK):
-        text = sentence(why, job, Snapshot(now=now))
-        return ReasonDocument(kind=kind(why), text=text)
-    return _waiting(why, _Asks(job))
+    """Why it waits. Many jobs wait for the same reason, so the texts are kept.
+
+    Of the job, only what it asks for can be in the text; of the time, only what is told by it.
+    """
+    return _waiting(why, job.spec.groups, now if isinstance(why, _BY_THE_CLOCK) else None)
 
 
 def ended(why: EndReason) -> str:
@@ -114,10 +118,8 @@ def happened(event: Event) -> str:
     match event:
         case JobSubmitted() | JobHeld() | JobReleased() | CancelAsked() | RequeueAsked():
             return _by_people(event)
-        case JobUpdated(by=by):
-            return f"{by} changed what it asks for."
-        case SignalAsked(by=by, signal=number):
-            return f"{by} sent it signal {number} ({_signal_name(number)})."
+        case JobUpdated() | SignalAsked():
+            return _meanwhile(event)
         case JobEnded(attempt=attempt, why=why):
             return f"Attempt {attempt} is over. {ended(why)}"
         case JobClaimed() | ClaimDropped() | JobPlaced() | JobResized() | JobPreempted():
@@ -130,26 +132,11 @@ def happened(event: Event) -> str:
             return _around(event)
 
 
-class _Asks:
-    """A job as the texts of waits see it: two that ask for the same read the same."""
-
-    __slots__ = ("_asks", "job")
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self._asks = job.spec.groups
-
-    def __hash__(self) -> int:
-        return hash(self._asks)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asks) and self._asks == other._asks
-
-
 @lru_cache(maxsize=4_096)
-def _waiting(why: WaitReason, asks: _Asks) -> ReasonDocument:
-    text = sentence(why, asks.job, Snapshot(now=Instant(0)))
-    return ReasonDocument(kind=kind(why), text=text)
+def _waiting(why: WaitReason, groups: tuple[TaskGroup, ...], now: Instant | None) -> ReasonDocument:
+    spec = JobSpec(name="", user=_NOBODY, queue=QueuePath(""), groups=groups)
+    job = Job(id=JobId(0), spec=spec, submitted_at=Instant(0))
+    return ReasonDocument(kind=kind(why), text=sentence(why, job, Snapshot(now=now or Instant(0))))
 
 
 @lru_cache(maxsize=4_096)
@@ -212,6 +199,14 @@ def _by_people(
             return f"{by} asked for its end."
         case RequeueAsked(by=by):
             return f"{by} sent it back to wait."
+
+
+def _meanwhile(event: JobUpdated | SignalAsked) -> str:
+    match event:
+        case JobUpdated(by=by):
+            return f"{by} changed what it asks for."
+        case SignalAsked(by=by, signal=number):
+            return f"{by} sent it signal {number} ({_signal_name(number)})."
 
 
 def _by_the_planner(

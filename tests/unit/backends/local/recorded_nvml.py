@@ -1,6 +1,7 @@
 """NVIDIA's NVML binding with recorded GPUs behind it, in place of a driver."""
 
 import ctypes
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -58,7 +59,10 @@ class RecordedGpu:
 
 
 class RecordedLibrary:
-    """The part of pynvml that we call. `calls` lists what changed something."""
+    """The part of pynvml that we call. `calls` lists what changed something.
+
+    While `answers` is clear, whoever waits for events hangs, as in a driver that died.
+    """
 
     NVMLError = RecordedNvmlError
     NVML_ERROR_NOT_SUPPORTED = NOT_SUPPORTED
@@ -71,8 +75,8 @@ class RecordedLibrary:
     NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED = 0
     NVML_FI_DEV_GET_GPU_RECOVERY_ACTION = 230
     nvmlEventTypeXidCriticalError = 8  # noqa: N815 -- NVIDIA's name
-    c_nvmlGpuInstance_t = ctypes.c_uint
-    c_nvmlComputeInstance_t = ctypes.c_uint
+    c_nvmlGpuInstance_t = ctypes.c_uint  # noqa: N815 -- NVIDIA's name
+    c_nvmlComputeInstance_t = ctypes.c_uint  # noqa: N815 -- NVIDIA's name
 
     class c_nvmlGpuInstancePlacement_t(ctypes.Structure):  # noqa: N801 -- NVIDIA's name
         _fields_ = (("start", ctypes.c_uint), ("size", ctypes.c_uint))
@@ -83,6 +87,8 @@ class RecordedLibrary:
         self.calls: list[tuple[object, ...]] = []
         self.xids: list[tuple[str, int]] = []
         self.shut = False
+        self.answers = threading.Event()
+        self.answers.set()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         answers = ANSWERS.get(name)
@@ -238,6 +244,7 @@ def _link(library: RecordedLibrary, handle: str, link: int) -> str:
 
 
 def _next_event(library: RecordedLibrary, _: object, __: int) -> SimpleNamespace:
+    library.answers.wait()
     if not library.xids:
         raise RecordedNvmlError(TIMEOUT)
     uuid, number = library.xids.pop(0)
@@ -249,28 +256,61 @@ def _field(library: RecordedLibrary, handle: str, _: list[int]) -> list[SimpleNa
     return [SimpleNamespace(nvmlReturn=0, value=value)]
 
 
+def _always(answer: object) -> Callable[..., object]:
+    return lambda *_: answer
+
+
+def _fact(of: Callable[[RecordedGpu], object]) -> Callable[..., object]:
+    """Something that a GPU tells of itself, whatever else is asked with it."""
+
+    def answer(library: RecordedLibrary, handle: str, *_: object) -> object:
+        return of(library.gpu(handle))
+
+    return answer
+
+
+def _count(library: RecordedLibrary) -> int:
+    return len(library.gpus)
+
+
+def _index(library: RecordedLibrary, handle: str) -> int:
+    return list(library.gpus).index(handle)
+
+
+def _instance_of(_: RecordedLibrary, device: str) -> int:
+    return _mig_parts(device)[1]
+
+
+def _link_state(library: RecordedLibrary, handle: str, link: int) -> int:
+    return int(bool(_link(library, handle, link)))
+
+
+def _link_kind(library: RecordedLibrary, handle: str, link: int) -> int:
+    return 2 if _link(library, handle, link) == "switch" else 0
+
+
+def _link_end(library: RecordedLibrary, handle: str, link: int) -> SimpleNamespace:
+    return SimpleNamespace(busId=_link(library, handle, link))
+
+
 ANSWERS: dict[str, Callable[..., Any]] = {
-    "nvmlInit": lambda _: None,
+    "nvmlInit": _always(None),
     "nvmlShutdown": _shutdown,
-    "nvmlSystemGetDriverVersion": lambda _: "580.159.04",
-    "nvmlSystemGetCudaDriverVersion": lambda _: 13_000,
-    "nvmlDeviceGetCount": lambda library: len(library.gpus),
-    "nvmlDeviceGetIndex": lambda library, handle: list(library.gpus).index(handle),
+    "nvmlSystemGetDriverVersion": _always("580.159.04"),
+    "nvmlSystemGetCudaDriverVersion": _always(13_000),
+    "nvmlDeviceGetCount": _count,
+    "nvmlDeviceGetIndex": _index,
     "nvmlDeviceGetHandleByIndex": _at,
     "nvmlDeviceGetHandleByUUID": _handle,
     "nvmlDeviceGetUUID": _uuid,
     "nvmlDeviceGetName": _name,
-    "nvmlDeviceGetMemoryInfo": lambda library, handle: SimpleNamespace(
-        total=library.gpu(handle).memory_mib << 20
-    ),
-    "nvmlDeviceGetPciInfo": lambda library, handle: SimpleNamespace(
-        busId=library.gpu(handle).bus_id
-    ),
+    "nvmlDeviceGetMemoryInfo": _fact(lambda gpu: SimpleNamespace(total=gpu.memory_mib << 20)),
+    "nvmlDeviceGetPciInfo": _fact(lambda gpu: SimpleNamespace(busId=gpu.bus_id)),
     "nvmlDeviceGetMigMode": _mig_mode,
     "nvmlDeviceSetMigMode": _set_mig_mode,
-    "nvmlDeviceGetMaxMigDeviceCount": lambda *_: 7,
+    "nvmlDeviceGetMaxMigDeviceCount": _always(7),
     "nvmlDeviceGetMigDeviceHandleByIndex": _mig_device,
-    "nvmlDeviceGetGpuInstanceId": lambda _, device: _mig_parts(device)[1],
+    "nvmlDeviceGetGpuInstanceId": _instance_of,
     "nvmlDeviceGetGpuInstanceProfileInfo": _profile,
     "nvmlDeviceGetGpuInstances": _instances,
     "nvmlDeviceGetGpuInstanceById": _by_id,
@@ -281,23 +321,17 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "nvmlGpuInstanceDestroy": _destroy,
     "nvmlDeviceCreateGpuInstanceWithPlacement": _create,
     "nvmlGpuInstanceCreateComputeInstance": _create_compute,
-    "nvmlDeviceGetComputeRunningProcesses": lambda library, handle: [
-        SimpleNamespace(pid=pid) for pid in library.gpu(handle).pids
-    ],
-    "nvmlDeviceGetNvLinkState": lambda library, handle, link: int(bool(_link(library, handle, link))),
-    "nvmlDeviceGetNvLinkRemoteDeviceType": lambda library, handle, link: (
-        2 if _link(library, handle, link) == "switch" else 0
+    "nvmlDeviceGetComputeRunningProcesses": _fact(
+        lambda gpu: [SimpleNamespace(pid=pid) for pid in gpu.pids]
     ),
-    "nvmlDeviceGetNvLinkRemotePciInfo": lambda library, handle, link: SimpleNamespace(
-        busId=_link(library, handle, link)
-    ),
-    "nvmlDeviceGetTotalEccErrors": lambda library, handle, *_: supported(
-        library.gpu(handle).uncorrected
-    ),
-    "nvmlDeviceGetRemappedRows": lambda library, handle: library.gpu(handle).remapped,
+    "nvmlDeviceGetNvLinkState": _link_state,
+    "nvmlDeviceGetNvLinkRemoteDeviceType": _link_kind,
+    "nvmlDeviceGetNvLinkRemotePciInfo": _link_end,
+    "nvmlDeviceGetTotalEccErrors": _fact(lambda gpu: supported(gpu.uncorrected)),
+    "nvmlDeviceGetRemappedRows": _fact(lambda gpu: gpu.remapped),
     "nvmlDeviceGetFieldValues": _field,
-    "nvmlEventSetCreate": lambda _: "events",
-    "nvmlEventSetFree": lambda *_: None,
-    "nvmlDeviceRegisterEvents": lambda library, handle, *_: library.gpu(handle),
+    "nvmlEventSetCreate": _always("events"),
+    "nvmlEventSetFree": _always(None),
+    "nvmlDeviceRegisterEvents": _fact(lambda gpu: gpu.uuid),
     "nvmlEventSetWait_v2": _next_event,
 }

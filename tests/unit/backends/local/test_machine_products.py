@@ -53,7 +53,9 @@ def test_a_product_without_a_name_is_still_a_gpu() -> None:
 
 
 def test_every_model_that_can_be_cut_has_a_known_memory() -> None:
-    least = {name: max(each.memory_mib for each in cut.profiles) for name, cut in GEOMETRIES.items()}
+    least = {
+        name: max(each.memory_mib for each in cut.profiles) for name, cut in GEOMETRIES.items()
+    }
 
     short = [name for name in least if (memory_of(name) or 0) < least[name]]
 

@@ -119,6 +119,15 @@ def test_a_cut_survives_a_restart(tmp_path: Path) -> None:
     assert again.nodes() == machine.nodes()
 
 
+def test_a_cut_is_news_at_the_next_poll(tmp_path: Path) -> None:
+    machine = machine_with(tmp_path, "2xA100-40GB")
+
+    machine.cut(Cut(node=NODE, device=GPU0, instances=LAYOUT))
+
+    assert machine.poll(Instant(1))
+    assert not machine.poll(Instant(2))
+
+
 def test_mig_mode_can_be_turned_off_again(tmp_path: Path) -> None:
     machine = machine_with(tmp_path, "1xA100-40GB")
 

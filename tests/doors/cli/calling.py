@@ -1,0 +1,90 @@
+"""Calling the command in tests: the real one, with canned answers and a fixed clock."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from doors.cli.canned import CannedServer
+from muster.doors.cli.daemon import (
+    Check,
+    DoctorOptions,
+    DoctorReport,
+    DownOptions,
+    Level,
+    ServeOptions,
+    UpOptions,
+)
+from muster.doors.cli.main import main
+from muster.doors.cli.screen import Screen
+from muster.doors.cli.surroundings import Surroundings
+
+NOON = datetime(2026, 11, 15, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))
+
+
+@dataclass
+class RememberingDaemon:
+    """Starts nothing; remembers with which options it was called."""
+
+    home: Path = Path("/nonexistent/muster")
+    calls: list[object] = field(default_factory=list[object])
+
+    def up(self, options: UpOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def down(self, options: DownOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def serve(self, options: ServeOptions) -> int:
+        self.calls.append(options)
+        return 7
+
+    def doctor_report(self, options: DoctorOptions) -> DoctorReport:
+        self.calls.append(options)
+        checks = (Check(name="keeper", level=Level.OK, text="runs"),)
+        return DoctorReport(home=options.home or self.home, store="SQLite", checks=checks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a call came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(kw_only=True)
+class Caller:
+    """Somebody at a shell."""
+
+    server: CannedServer
+    capsys: pytest.CaptureFixture[str]
+    daemon: RememberingDaemon = field(default_factory=RememberingDaemon)
+    screen: Screen = Screen()
+    environ: Mapping[str, str] = field(default_factory=lambda: {"PATH": "/bin", "HOME": "/h"})
+
+    def __call__(self, *argv: str) -> Outcome:
+        code = main(argv, daemon=self.daemon, surroundings=self.surroundings())
+        told = self.capsys.readouterr()
+        return Outcome(code=code, out=told.out, err=told.err)
+
+    def surroundings(self) -> Surroundings:
+        return Surroundings(
+            connect=self.server.connect,
+            now=lambda: NOON,
+            screen=self.screen,
+            environ=self.environ,
+            workdir="/work",
+        )
+
+
+def words(line: str) -> Sequence[str]:
+    """A shell line as words."""
+    import shlex  # noqa: PLC0415  only here
+
+    return shlex.split(line)
