@@ -80,6 +80,10 @@ class Postgres:
     def address(self) -> str:
         return f"postgresql://{ROLE}@/postgres?host={self._folder}"
 
+    @property
+    def socket(self) -> str:
+        return str(self._folder / ".s.PGSQL.5432")
+
     def say(self, *statements: str) -> Any:
         """Run statements one after the other; the value that the last one gives."""
         return asyncio.run(_said(self.address, statements))

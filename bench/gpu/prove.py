@@ -1,8 +1,9 @@
 """Proves on a real NVIDIA GPU what the local backend promises about GPUs.
 
-Run `PYTHONPATH=src python bench/gpu/prove.py --out bench/gpu/proof.json`. It needs Python 3.11 or
-newer, msgspec and nvidia-ml-py; no compiler and no framework. It changes no setting of the GPU.
-Each part stands alone: what fails is told, and the next part runs. It ends with 1 if any failed.
+Run in the repository: `PYTHONPATH=$PWD/src python -m bench.gpu.prove --out bench/gpu/proof.json`.
+It needs Python 3.11 or newer, msgspec and nvidia-ml-py; no compiler and no framework.
+It changes no setting of the GPU. Each part stands alone: what fails is told, and the next runs.
+It ends with 1 if anything does not hold, and with 2 where there is no GPU.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from muster.model.cluster import Node
 from muster.model.gpu import Device, MpsShare
 from muster.model.placement import DeviceShare, Placement
 from muster.model.resources import Resources
-from muster.model.value import Instant
+from muster.model.value import Instant, replace
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -71,8 +72,12 @@ class Proof:
 
 def main() -> int:
     asked = arguments()
-    with tempfile.TemporaryDirectory(prefix="muster-proof-") as home:
+    # Short, because sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="muster-proof-", dir="/tmp") as home:
         proof = Proof(find_machine(Path(home), None), Path(home), asked.seconds)
+        if not proof.node.devices:
+            print("\n".join(proof.machine.remarks()))
+            return 2
         for name, part in PARTS.items():
             proof.parts[name] = attempted(name, lambda part=part: part(proof))
         proof.machine.close()
@@ -145,6 +150,32 @@ def confinement(proof: Proof) -> Found:
     return {"ok": ok, "given": uuid, "sees": given, "without": none}
 
 
+def jobs(proof: Proof) -> Found:
+    """The same through the local backend: a job with the GPU, one without, four tasks on shares."""
+    # Here, so that the parts that need no backend run without one.
+    from bench.gpu.jobs import Jobs  # noqa: PLC0415
+
+    backend = Jobs(proof.home / "jobs")
+    devices, fill = ("-m", "bench.gpu.task", "devices"), ("-m", "bench.gpu.task", "fill", "4096")
+    try:
+        given = backend.run(devices, (proof.placement(mps=False),))
+        without = backend.run(devices, (replace(proof.placement(mps=False), devices=()),))
+        shares = tuple(proof.placement(index=index, mps=True) for index in range(PROCESSES))
+        filled = backend.run(fill, shares)
+    finally:
+        backend.close()
+    seen = [json.loads(text) for text in (*given, *without)]
+    had_mib = [json.loads(text)["had_mib"] for text in filled]
+    print(f"given: {seen[0]}, without: {seen[1]}, memory had by four tasks on shares: {had_mib}")
+    ok = seen[0]["devices"] == [proof.device.id] and seen[1]["devices"] == []
+    return {
+        "ok": ok and all(0 < each <= LIMIT_MIB for each in had_mib),
+        "given": seen[0],
+        "without": seen[1],
+        "had_mib": had_mib,
+    }
+
+
 def sharing(proof: Proof) -> Found:
     """Four processes on one GPU: one after the other in turns, and under MPS at once."""
     found: Found = {"ok": True, "rows": [], "usage": {}}
@@ -201,7 +232,7 @@ def memory_limit(proof: Proof) -> Found:
 
 def daemons_end(proof: Proof) -> Found:
     """After the last share no MPS daemon is left."""
-    left = sorted(str(path.name) for path in (proof.home / "mps").glob("*"))
+    left = sorted(str(path.name) for path in proof.home.glob("**/mps/*"))
     print(f"MPS folders left: {left}")
     return {"ok": not left, "left": left}
 
@@ -210,6 +241,7 @@ PARTS: Mapping[str, Callable[[Proof], Found]] = {
     "discovery": discovery,
     "health": health,
     "confinement": confinement,
+    "jobs": jobs,
     "sharing": sharing,
     "usage": usage,
     "memory_limit": memory_limit,

@@ -49,7 +49,7 @@ class Course:
     """One attempt on its way.
 
     Work counts from the job's beginning, computing from the attempt's: `computed` until `since`,
-    and on from there. `since` is None while it does not compute.
+    and on from there. `since` is None while it does not compute. `stood` is how long it did not.
     saved is the work that a checkpoint holds, written by this attempt or an earlier one.
     leaves: it was told to stop; it does so at `leaves_at`, and may have saved at `saves_at`.
     number counts its plans: what was put down for an earlier one does not come true.
@@ -70,6 +70,7 @@ class Course:
     since: Instant | None = None
     computed: int = 0
     paused_at: Instant | None = None
+    stood: int = 0
     is_asleep: bool = False
     leaves: EndReason | None = None
     leaves_at: Instant | None = None
@@ -80,10 +81,10 @@ class Course:
 
     @property
     def time_given(self) -> Duration:
-        """How long it may run, from its start to the instant by which it must end."""
+        """How long it may run in all, by the instant at which it must end."""
         if self.ends_by is None or self.started_at is None:
             return Duration(0)
-        return Duration(max(0, self.ends_by - self.started_at))
+        return Duration(max(0, self.ends_by - self.started_at - self.stood))
 
     def start(self, at: Instant) -> None:
         """It runs from now on."""
@@ -101,10 +102,18 @@ class Course:
         self.since = None
         self.paused_at = at
 
+    def go_on(self, at: Instant) -> None:
+        """It computes again; the time that it stood still does not count against its limit."""
+        stood = at - (at if self.paused_at is None else self.paused_at)
+        self.stood += stood
+        self.since = at
+        if self.ends_by is not None:
+            self.ends_by = Instant(self.ends_by + stood)
+
     def leave(self, why: EndReason, at: Instant, grace: Duration, *, saving: bool) -> None:
         """It was told to stop. Told again, it goes on stopping, but no longer than it now may."""
-        self.leaves = why
         if self.leaves_at is None:
+            self.leaves = why
             saves_in = self.fate.saves_in if saving else None
             can_save = saves_in is not None and saves_in <= grace
             self.saves_at = Instant(at + (saves_in or 0)) if can_save else None
@@ -129,7 +138,7 @@ class Course:
             return self.begins_at, Turn.BEGIN
         ends_by, since = self.ends_by, self.since
         if since is None:
-            return None if ends_by is None else (ends_by, Turn.LIMIT)
+            return None
         needed = self.overhead + max(0, self.fate.work - self.begun_with)
         at, turn = since + needed - self.computed, Turn.END
         # Who is ready in the last moment was ready in time.

@@ -54,7 +54,7 @@ class SimulatedBackend:
     What is done happens at its present: the latest instant that it was asked to observe, or that
     a Run was placed at. Events come in the order in which they are told; checkpoints are told when
     an attempt is disturbed, and else one every `tells_every`, with the instant of their writing.
-    An attempt's time limit is an instant: it counts while the attempt is suspended as well.
+    While an attempt is suspended, its time limit stands still as well.
     Processes that are pretended heed no signals.
     """
 
@@ -114,7 +114,7 @@ class SimulatedBackend:
             known = self._going.get(key) or self._over.get(key)
             if known is not None:
                 self._told.extend(known.story())
-            else:
+            elif allocation.started_at is not None:
                 self._told.append(self._lost(allocation))
 
     def do(self, action: Action) -> None:
@@ -152,7 +152,7 @@ class SimulatedBackend:
             at, _, thing, number = heappop(due)
             if isinstance(thing, Outage):
                 self._turn_node(thing, at)
-            else:
+            elif thing.number == number:
                 self._take_turn(thing, at)
         self._present = max(self._present, now)
 
@@ -277,7 +277,7 @@ class SimulatedBackend:
             return
         attempt.is_asleep = False
         if attempt.started_at is not None:
-            attempt.since = self._present
+            attempt.go_on(self._present)
             self._plan(attempt, self._present)
 
     def _cut(self, cut: Cut) -> None:
@@ -321,7 +321,7 @@ class SimulatedBackend:
         return NodeSeen(at=at, node=known)
 
     def _lost(self, allocation: Allocation) -> JobEnded:
-        """Nobody here knows of the attempt, so whatever it was is gone."""
+        """It ran, and nobody here knows of it; one that never ran will be begun again."""
         return JobEnded(
             at=self._present,
             job=allocation.job,

@@ -5,13 +5,12 @@ import time
 from collections.abc import Callable
 from threading import Condition, Event, Thread
 
-from muster.controller.alarms import Alarms
+from muster.controller.attention import HEARTBEAT_MS, Attention
 from muster.controller.cycle import Hands, Parts, decide
 from muster.controller.journal import Clock, Journal
 from muster.controller.stage import Change
 from muster.controller.thinking import Thought
 from muster.model.errors import BadPlanError, MusterError
-from muster.model.event import ClusterSeen, JobCheckpointed, JobPlaced, JobResized, JobStarted
 from muster.model.job import WAITING
 from muster.model.plan import Wait
 from muster.model.value import Duration, Instant, JobId
@@ -19,17 +18,11 @@ from muster.stores.base import Batch, Leadership
 
 log = logging.getLogger("muster.controller")
 
-Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
-"""Facts that give nobody a reason to plan again: they take room or tell of what was decided."""
-
 SLOW_LOOK_S = 5.0
 """Backends are looked at so often even if they say nothing."""
 
 LEAD_LOOK_S = 1.0
 """So often a standby tries to lead, and a leader makes sure that it still does."""
-
-HEARTBEAT_MS = Duration(30_000)
-"""Turns change as jobs age and use decays: while anybody waits, plan at least so often."""
 
 LONGEST_PAUSE_S = 0.5
 """After a long plan others get their turn at the processor for so long at most."""
@@ -76,7 +69,7 @@ class Controller:
         self._clock = clock
         self._leadership = leadership
         self._hands = Hands(parts)
-        self._alarms = Alarms()
+        self._attention = Attention(parts.record)
         self._stopping = Event()
         self._to_tend = Event()
         self._to_plan = Event()
@@ -108,16 +101,8 @@ class Controller:
             return
         if self._hands.note(batch, changes):
             self._to_tend.set()
-        self._alarms.note(changes, self.parts.record.site, self._clock())
-        if any(self._matters(event) for event in batch.events):
+        if self._attention.note(batch, changes, self._clock()):
             self._to_plan.set()
-
-    def _matters(self, event: object) -> bool:
-        """May somebody start because of this?"""
-        if isinstance(event, JobStarted) and self.parts.record.is_awaited(event.job):
-            self._alarms.note_started(event, self.parts.record.jobs.values())
-            return True
-        return not isinstance(event, Quiet)
 
     def _tending(self) -> None:
         while not self._stopping.is_set():
@@ -142,9 +127,7 @@ class Controller:
 
     def _take_over(self) -> None:
         self.parts.write(lambda _: None).result()
-        now = self._clock()
-        for job in tuple(self.parts.record.jobs.values()):
-            self._alarms.note_job(job, now)
+        self._attention.look_around(self._clock())
         self._hands.take_over()
         self._to_plan.set()
 
@@ -156,7 +139,7 @@ class Controller:
             if self._stopping.is_set() or not self.is_leading:
                 self._stopping.wait(0.05)
                 continue
-            if self._to_plan.is_set() or self._alarms.ring(now) or self._is_time(now):
+            if self._to_plan.is_set() or self._attention.ring(now) or self._is_time(now):
                 self._to_plan.clear()
                 self._guarded(lambda: self._plan(self._clock()))
             if now - forgotten_at > FORGET_EVERY_MS:
@@ -164,7 +147,7 @@ class Controller:
                 self._guarded(self._forget)
 
     def _patience_s(self) -> float:
-        next_at = self._alarms.next_at()
+        next_at = self._attention.next_at()
         if next_at is None:
             return LEAD_LOOK_S
         return min(LEAD_LOOK_S, max(0.0, (next_at - self._clock()) / 1_000))

@@ -101,8 +101,6 @@ class Server:
     def told(self, error: Exception) -> StoreError | None:
         """What this error means in our words, if somebody can do something about it."""
         match error:
-            case asyncpg.DataError():
-                return None
             case asyncpg.exceptions.DiskFullError():
                 return StoreFullError(self.where)
             case asyncpg.exceptions.LockNotAvailableError() | asyncpg.DeadlockDetectedError():
@@ -122,6 +120,8 @@ class Server:
                 return None
 
     def close(self) -> None:
+        # What was cut off closes its socket at the loop's next turn.
+        self.run(asyncio.sleep(0))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -5,8 +5,6 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 from typing import Any, TypeVar
 
-import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has none
-
 from muster.model.errors import StoreDownError
 from muster.stores.appending import appending
 from muster.stores.base import Batch
@@ -83,7 +81,11 @@ class PostgresDatabase:
         self._reading = asyncio.Semaphore(READERS)
         self._writer: Session | None = None
         self._idle: list[Session] = []
-        self.write(lambda: _migrating_alone(server.where))
+        try:
+            self.write(lambda: _migrating_alone(server.where))
+        except BaseException:
+            self.close()
+            raise
 
     def read(self, talk: Callable[[], Talk[T]]) -> T:
         return self._server.run(self._told(self._read(talk)))
@@ -148,9 +150,6 @@ class PostgresDatabase:
             await turn.start()
             result = await _run(session, talk())
             number = await session.fetchval("SELECT pg_current_xact_id()::text")
-        except asyncpg.DataError:
-            await _rolled_back(session, turn)
-            raise
         except LOST as error:
             session.terminate()
             raise _LostBeforeCommitError(str(error) or "no answer in time") from error

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import apsw
 
-from muster.model.errors import StoreDownError, StoreError, StoreFullError, StoreLockedError
+from muster.model.errors import StoreDownError, StoreFullError, StoreLockedError
 from muster.stores.base import Batch
 from muster.stores.keeping import TableStore
 from muster.stores.migrating import migrating
@@ -105,11 +105,11 @@ class SqliteDatabase:
             raise
 
     def read(self, talk: Callable[[], Talk[T]]) -> T:
-        with self._errors_told(), self._reader() as connection:
+        with _errors_told(self._path), self._reader() as connection:
             return _in_transaction(connection, "BEGIN", talk())
 
     def write(self, talk: Callable[[], Talk[T]]) -> T:
-        with self._writing, self._errors_told():
+        with self._writing, _errors_told(self._path, self._writer):
             return _in_transaction(self._writer, "BEGIN IMMEDIATE", talk())
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class SqliteDatabase:
             self._writer.close(True)  # noqa: FBT003 - apsw takes `force` by position as well
 
     def _opened(self) -> Link:
-        with self._errors_told():
+        with _errors_told(self._path):
             # SQLite gives the files beside it the same rights.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = _connected(self._path, self._patience_ms)
@@ -144,33 +144,6 @@ class SqliteDatabase:
             connection.close()
             raise
         self._idle.put(connection)
-
-    @contextmanager
-    def _errors_told(self) -> Generator[None]:
-        """Say in our words what went wrong, as far as somebody can do something about it."""
-        try:
-            yield
-        except (apsw.BusyError, apsw.LockedError) as error:
-            raise StoreLockedError(str(self._path)) from error
-        except apsw.FullError as error:
-            raise StoreFullError(str(self._path)) from error
-        except (apsw.IOError, OSError) as error:
-            raise self._of_disk(error) from error
-        except (
-            apsw.CantOpenError,
-            apsw.PermissionsError,
-            apsw.ReadOnlyError,
-            apsw.CorruptError,
-            apsw.NotADBError,
-            apsw.ProtocolError,
-        ) as error:
-            raise StoreDownError(str(self._path), str(error)) from error
-
-    def _of_disk(self, error: Exception) -> StoreError:
-        number = error.errno if isinstance(error, OSError) else self._writer.system_errno
-        if number in NO_ROOM:
-            return StoreFullError(str(self._path))
-        return StoreDownError(str(self._path), str(error))
 
 
 class _Seat:
@@ -196,6 +169,31 @@ class _Seat:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+@contextmanager
+def _errors_told(path: Path, link: Link | None = None) -> Generator[None]:
+    """Say in our words what went wrong, as far as somebody can do something about it."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreLockedError(str(path)) from error
+    except apsw.FullError as error:
+        raise StoreFullError(str(path)) from error
+    except (apsw.IOError, OSError) as error:
+        number = error.errno if isinstance(error, OSError) else getattr(link, "system_errno", 0)
+        if number in NO_ROOM:
+            raise StoreFullError(str(path)) from error
+        raise StoreDownError(str(path), str(error)) from error
+    except (
+        apsw.CantOpenError,
+        apsw.PermissionsError,
+        apsw.ReadOnlyError,
+        apsw.CorruptError,
+        apsw.NotADBError,
+        apsw.ProtocolError,
+    ) as error:
+        raise StoreDownError(str(path), str(error)) from error
 
 
 def _connected(path: Path, patience_ms: int) -> Link:

@@ -1,13 +1,17 @@
 """Where stores keep things in tests: opened as often as a test likes, closed at its end."""
 
-from contextlib import AbstractContextManager, closing
+from collections.abc import Generator
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
+
+import apsw
 
 from databases import Postgres
 from muster.stores.memory import MemoryStore
 from muster.stores.opening import WholeStore, open_store
+from muster.stores.sqlite import Link
 
 
 class Place(Protocol):
@@ -86,3 +90,13 @@ class PostgresPlace(_Addressed):
 
     def another(self) -> AbstractContextManager["PostgresPlace"]:
         return closing(PostgresPlace(self.server))
+
+
+@contextmanager
+def sqlite_file(path: Path) -> Generator[Link]:
+    """The database as another program sees it."""
+    connection = apsw.Connection(str(path))
+    try:
+        yield cast("Link", connection)
+    finally:
+        connection.close()

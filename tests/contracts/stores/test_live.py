@@ -1,5 +1,8 @@
 """What every store promises about what is live."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import pytest
 
 from contracts.stores.given import (
@@ -182,3 +185,26 @@ def test_who_listens_is_woken_by_what_is_written(store: WholeStore) -> None:
     write(store, jobs=(job(1),))
 
     assert soon(lambda: len(calls) > before)
+
+
+def test_many_read_while_one_writes_and_each_sees_whole_versions(store: WholeStore) -> None:
+    write(store, events=(submitted(1),), jobs=(job(1),), launches=(launch_of(1),))
+    is_over = Event()
+
+    def look() -> int:
+        looks = 0
+        while not is_over.is_set() or not looks:
+            state = store.load()
+            assert state.jobs == (job(state.version),)
+            assert len(store.ended(HistoryQuery(limit=1_000)).jobs) >= state.version - 1
+            assert store.launch(JobId(1)) is not None
+            looks += 1
+        return looks
+
+    with ThreadPoolExecutor(6) as pool:
+        readers = [pool.submit(look) for _ in range(6)]
+        for number in range(2, 60):
+            write(store, jobs=(job(number),), ended=(ended(number - 1, at=number),))
+        is_over.set()
+
+    assert all(reader.result() > 0 for reader in readers)

@@ -5,22 +5,23 @@ import resource
 import signal
 import subprocess
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-import apsw
 import pytest
 
 from contracts.stores.given import job, launch_of, soon, submitted, write
-from contracts.stores.places import PostgresPlace, SqlitePlace
+from contracts.stores.middleman import Cut, Middleman
+from contracts.stores.places import PostgresPlace, SqlitePlace, sqlite_file
 from muster.model.errors import (
     StoreDownError,
     StoreFullError,
     StoreLockedError,
 )
 from muster.model.value import JobId
-from muster.stores.base import State
+from muster.stores.base import Batch, State
 from muster.stores.opening import WholeStore, open_store
+from muster.stores.postgres import PostgresStore
 from muster.stores.sqlite import SqliteStore
 
 LONG_SCRIPT = "x" * 100_000
@@ -53,14 +54,12 @@ def test_a_full_disk_is_full_until_there_is_room(small_disk: Path) -> None:
 def test_a_locked_database_says_so_and_can_be_used_afterwards(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "muster.db", patience_ms=30)
     write(store, jobs=(job(1),))
-    other = apsw.Connection(str(tmp_path / "muster.db"))
-    other.execute("BEGIN IMMEDIATE")
 
-    with pytest.raises(StoreLockedError, match="is locked by another program"):
-        write(store, jobs=(job(2),))
-    state_meanwhile = store.load()
-    other.execute("ROLLBACK")
-    other.close()
+    with sqlite_file(tmp_path / "muster.db") as file:
+        file.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreLockedError, match="is locked by another program"):
+            write(store, jobs=(job(2),))
+        state_meanwhile = store.load()
 
     assert state_meanwhile == State(version=1, jobs=(job(1),))
     write(store, jobs=(job(2),))
@@ -138,9 +137,45 @@ def test_who_listens_hears_again_after_the_server_came_back(pg: PostgresPlace) -
     assert soon(lambda: len(calls) > before)
 
 
+def test_a_commit_whose_answer_was_lost_is_looked_up(pg: PostgresPlace) -> None:
+    with (
+        closing(Middleman(pg.server.socket)) as middleman,
+        closing(through(middleman, pg)) as store,
+    ):
+        write(store, jobs=(job(1),))
+
+        middleman.cut = Cut.AFTER_COMMIT
+        store.append(Batch(version=2, next_job=JobId(3), jobs=(job(2),)))
+
+        assert middleman.cut is Cut.NEVER
+        assert store.load().jobs == (job(1), job(2))
+        assert store.load().version == 2
+
+
+def test_a_commit_that_did_not_arrive_is_told(pg: PostgresPlace) -> None:
+    with (
+        closing(Middleman(pg.server.socket)) as middleman,
+        closing(through(middleman, pg)) as store,
+    ):
+        write(store, jobs=(job(1),))
+
+        middleman.cut = Cut.BEFORE_COMMIT
+        with pytest.raises(StoreDownError):
+            store.append(Batch(version=2, next_job=JobId(3), jobs=(job(2),)))
+
+        assert store.load() == State(version=1, jobs=(job(1),))
+        write(store, jobs=(job(3),))
+        assert store.load().jobs == (job(1), job(3))
+
+
 def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreDownError):
         open_store(f"postgresql://muster@/muster?host={tmp_path}")
+
+
+def through(middleman: Middleman, place: PostgresPlace) -> PostgresStore:
+    address = f"muster@127.0.0.1:{middleman.port}/postgres?search_path={place.schema}"
+    return PostgresStore(f"postgresql://{address}")
 
 
 def fill(store: WholeStore) -> int:

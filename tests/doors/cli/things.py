@@ -1,5 +1,6 @@
 """A small world in documents: two nodes, three queues, some jobs."""
 
+from doors.cli.canned import Request
 from muster.api.jobs import (
     AlternativeDocument,
     AttemptDocument,
@@ -12,7 +13,15 @@ from muster.api.jobs import (
     SubmittedDocument,
     TaskDocument,
 )
-from muster.api.pages import AuditPage, ClassPage, EventPage, NodePage, QueuePage, TokenPage, UserPage
+from muster.api.pages import (
+    AuditPage,
+    ClassPage,
+    EventPage,
+    NodePage,
+    QueuePage,
+    TokenPage,
+    UserPage,
+)
 from muster.api.site import (
     AuditDocument,
     ClassDocument,
@@ -96,7 +105,23 @@ ENDED = JobDocument(
     gpu_seconds=10_800,
     lost_gpu_seconds=1_800,
 )
-LIVE = JobPage(jobs=(RUNNING, WAITING, MEMBER))
+
+
+def listed(request: Request) -> JobPage:
+    """As the server chooses: by state, user and array; ended ones only where they are asked for."""
+    states, users = request.query.get("state"), request.query.get("user")
+    arrays = request.query.get("array")
+    known = (RUNNING, WAITING, MEMBER, *([ENDED] if "ended" in request.query else []))
+    return JobPage(
+        jobs=tuple(
+            job
+            for job in known
+            if (states is None or job.state in states)
+            and (users is None or job.user in users)
+            and (arrays is None or str(job.array) in arrays)
+        )
+    )
+
 
 DETAILED = replace(
     RUNNING,
@@ -130,7 +155,7 @@ DETAILED = replace(
     ),
     launch=LaunchDocument(
         command=("--epochs", "10"),
-        script="#!/bin/sh\n#MUSTER --gpus 2\npython train.py \"$@\"\n",
+        script='#!/bin/sh\n#MUSTER --gpus 2\npython train.py "$@"\n',
         image=None,
         env={"PATH": "/bin"},
         workdir="/home/alice",
@@ -235,9 +260,7 @@ QUEUES = QueuePage(
         queue(
             "acme/nlp",
             quotas=(
-                QuotaDocument(
-                    scope="gpu", unit="GPUs", used=4, guaranteed=2, limit=8, borrowed=2
-                ),
+                QuotaDocument(scope="gpu", unit="GPUs", used=4, guaranteed=2, limit=8, borrowed=2),
                 QuotaDocument(
                     scope="memory pool=big",
                     unit="MiB",
@@ -352,7 +375,7 @@ EVENTS = EventPage(
 ROUTES: dict[tuple[str, str], object] = {
     ("GET", "/v1/status"): STATUS,
     ("GET", "/v1/me"): ME,
-    ("GET", "/v1/jobs"): LIVE,
+    ("GET", "/v1/jobs"): listed,
     ("POST", "/v1/jobs"): SubmittedDocument(id=30, ids=(30,)),
     ("GET", "/v1/jobs/12"): ENDED,
     ("GET", "/v1/jobs/17"): DETAILED,

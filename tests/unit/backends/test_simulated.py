@@ -28,7 +28,7 @@ from muster.model.gpu import MigInstance
 from muster.model.job import EndReason, Exited, Job, NodeFailed, Requeued, TimedOut
 from muster.model.launch import NO_LAUNCH
 from muster.model.placement import Allocation
-from muster.model.value import SECOND, DeviceId, Duration, Instant, JobId, NodeId
+from muster.model.value import SECOND, DeviceId, Duration, Instant, JobId, NodeId, replace
 
 OK = Exited(code=0)
 LATER = Instant(1_000_000_000)
@@ -188,18 +188,18 @@ def test_a_limit_in_the_past_strikes_now() -> None:
     assert stage.by(600) == [ended(500, TimedOut(limit=Duration(200)))]
 
 
-def test_a_suspended_attempt_does_no_work_but_its_limit_counts() -> None:
+def test_a_suspended_attempt_does_no_work_and_its_limit_stands_still() -> None:
     free, limited = Stage(), Stage()
-    for stage, limit in ((free, None), (limited, 2_000)):
+    for stage, limit in ((free, None), (limited, 800)):
         stage.runs(limit=limit)
         stage.by(400)
         stage.suspends()
         assert stage.by(400) == [suspended(400)]
+        assert stage.by(5_000) == []
+        stage.goes_on()
 
-    assert free.by(5_000) == []
-    free.goes_on()
     assert free.by(LATER) == [ended(5_600)]
-    assert limited.by(LATER) == [ended(2_000, TimedOut(limit=Duration(2_000)))]
+    assert limited.by(LATER) == [ended(5_400, TimedOut(limit=Duration(800)))]
 
 
 def test_suspending_and_going_on_twice_happen_once() -> None:
@@ -248,7 +248,7 @@ def test_told_again_to_stop_it_may_end_sooner_but_not_later() -> None:
     assert stage.backend.next_at() == 600
 
     stage.stops(grace=50, why=BY_ANN)
-    assert stage.by(LATER) == [ended(250, BY_ANN)]
+    assert stage.by(LATER) == [ended(250, BY_OTHER)]
 
 
 def test_stopped_before_it_started_it_never_starts() -> None:
@@ -414,9 +414,10 @@ def test_who_adopts_is_told_everything_again_and_of_what_is_lost() -> None:
     stage.suspends()
     stage.by(450)
     kept = run_of(job_of(1, 1), 0).allocation
-    unknown = run_of(job_of(4, 1), 0).allocation
+    unknown = replace(run_of(job_of(4, 1), 0).allocation, started_at=Instant(0))
+    never_begun = run_of(job_of(5, 1), 0).allocation
 
-    stage.backend.adopt((kept, unknown))
+    stage.backend.adopt((kept, unknown, never_begun))
 
     _, *told = [event for event in stage.by(LATER) if not isinstance(event, NodeSeen)]
     assert told == [

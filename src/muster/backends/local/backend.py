@@ -3,7 +3,6 @@
 import contextlib
 import os
 import secrets
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -192,8 +191,7 @@ class LocalBackend:
         self._orders += 1
         name = f"{spool.ORDER}{self._clock():015d}-{self._orders:06d}"
         spool.write(folder / name, translate.order_file(order))
-        with contextlib.suppress(FileNotFoundError), reachable(folder) as short:
-            spool.send(f"{short}/{spool.ORDERS_SOCKET}", b"!")
+        spool.rouse(folder)
 
     def _end_unbegun(self, key: str, stop: Stop) -> None:
         """Nothing was ever begun, and after this nothing will be."""
@@ -213,8 +211,8 @@ class LocalBackend:
         folder = self._spool / key
         if not (folder / spool.END).exists() and folder.is_dir():
             remains.kill_supervisor(folder)
-            remains.clear(folder, remains.marker(key, self._token), self._grounds)
-        shutil.rmtree(folder, ignore_errors=True)
+            remains.clear(key, remains.marker(key, self._token), self._grounds)
+        spool.remove(folder)
 
     def _release(self, key: str) -> None:
         parts = spool.parts_of(key)

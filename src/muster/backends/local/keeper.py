@@ -63,7 +63,8 @@ class Keeper:
         self._idle_since = time.monotonic()
 
     def run(self) -> None:
-        signal.signal(signal.SIGCHLD, _ignore)
+        for number in (signal.SIGCHLD, spool.ORDERS_SIGNAL):
+            signal.signal(number, _ignore)
         signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
         # Loads what looks users up, once for all supervisors.
         with contextlib.suppress(KeyError):
@@ -184,8 +185,10 @@ def _run_and_exit(key: str, grounds: cgroup.Grounds) -> None:
 def _bury_and_exit(key: str, grounds: cgroup.Grounds, orphans: list[int]) -> None:
     code = 1
     try:
-        if remains.bury(Path(key), grounds, orphans):
-            spool.poke(spool.POKE_SOCKET, key)
+        # A backend may have been quicker, and have taken the folder away.
+        with contextlib.suppress(FileNotFoundError):
+            if remains.bury(Path(key), grounds, orphans):
+                spool.poke(spool.POKE_SOCKET, key)
         code = 0
     finally:
         _leave(code)

@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from muster.backends.local.fleet import CLUSTER
 from muster.model.errors import BackendDownError
 from muster.model.gpu import WHOLE_GPU_MILLI, MpsShare
-from muster.model.value import DeviceId
+from muster.model.value import DeviceId, Value
 from muster.model.words import percent
 
 CONTROL = "nvidia-cuda-mps-control"
@@ -98,62 +99,69 @@ class Mps:
             raise BackendDownError(CLUSTER, _MISSING)
         for part in ("pipe", "log"):
             (folder / part).mkdir(parents=True, exist_ok=True)
-        only = {"CUDA_VISIBLE_DEVICES": ",".join(devices)}
-        done = self._control(folder, ["-d"], only)
-        if done.returncode == 0 and self._answers(folder):
+        told = self._control(folder, "-d", devices=devices)
+        if told.ok and self._answers(folder):
             return
-        said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
-        raise BackendDownError(CLUSTER, f"the MPS daemon did not start ({said}); see {folder}/log")
+        text = (
+            f"the MPS daemon did not start ({told.text or 'it does not answer'}); see {folder}/log"
+        )
+        raise BackendDownError(CLUSTER, text)
 
     def _end(self, folder: Path) -> None:
         """Ends a daemon that nobody is connected to, and forgets its folder."""
         if self._answers(folder):
             if self._clients(folder):
                 return
-            self._control(folder, [], said="quit\n")
+            self._control(folder, said="quit")
         shutil.rmtree(folder, ignore_errors=True)
 
     def _clients(self, folder: Path) -> list[str]:
-        servers = self._control(folder, [], said="get_server_list\n").stdout.split()
+        servers = self._control(folder, said="get_server_list").numbers()
         return [
             client
             for server in servers
-            if server.isdigit()
-            for client in self._control(
-                folder, [], said=f"get_client_list {server}\n"
-            ).stdout.split()
-            if client.isdigit()
+            for client in self._control(folder, said=f"get_client_list {server}").numbers()
         ]
 
     def _answers(self, folder: Path) -> bool:
         """Whether a daemon is behind the pipe. A folder can outlive its daemon."""
         if self._binary is None or not (folder / "pipe").exists():
             return False
-        return self._control(folder, [], said="get_server_list\n").returncode == 0
+        return self._control(folder, said="get_server_list").ok
 
     def _control(
-        self,
-        folder: Path,
-        options: list[str],
-        also: Mapping[str, str] | None = None,
-        *,
-        said: str = "",
-    ) -> "subprocess.CompletedProcess[str]":
-        command = [self._binary or CONTROL, *options]
-        outer = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_")}
-        try:
-            # Whom we run was found by us, and nothing of it comes from a user.
-            return subprocess.run(  # noqa: S603
-                command,
-                env=outer | dict(_where(folder)) | dict(also or {}),
-                input=said,
-                capture_output=True,
-                text=True,
-                timeout=_ANSWER_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return subprocess.CompletedProcess(command, 1, "", str(problem))
+        self, folder: Path, *options: str, said: str = "", devices: Devices = ()
+    ) -> "_Told":
+        env = {key: text for key, text in os.environ.items() if not key.startswith("CUDA_")}
+        only = {"CUDA_VISIBLE_DEVICES": ",".join(devices)} if devices else {}
+        # A file, because the daemon keeps what it is given open, and a pipe would never end.
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
+            try:
+                # Whom we run was found by us, and nothing of it comes from a user.
+                done = subprocess.run(  # noqa: S603
+                    [self._binary or CONTROL, *options],
+                    env={**env, **_where(folder), **only},
+                    input=f"{said}\n",
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    timeout=_ANSWER_S,
+                    check=False,
+                )
+            except (OSError, subprocess.TimeoutExpired) as problem:
+                return _Told(ok=False, text=str(problem))
+            out.seek(0)
+            return _Told(ok=done.returncode == 0, text=out.read().strip())
+
+
+class _Told(Value, gc=False):
+    """How the control program ended, and what it printed."""
+
+    ok: bool
+    text: str
+
+    def numbers(self) -> list[str]:
+        return [word for word in self.text.split() if word.isdigit()]
 
 
 _MISSING = (

@@ -29,7 +29,7 @@ def bury(folder: Path, grounds: Grounds, orphans: Iterable[int] = ()) -> bool:
         if (folder / spool.END).exists():
             return True
         launch: spool.LaunchFile = spool.read(folder / spool.LAUNCH)
-        clear(folder, launch["marker"], grounds, orphans)
+        clear(folder.name, launch["marker"], grounds, orphans)
         why = {"type": "node_failed", "node": launch["node"]}
         end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
         spool.write(folder / spool.END, end)
@@ -38,9 +38,9 @@ def bury(folder: Path, grounds: Grounds, orphans: Iterable[int] = ()) -> bool:
     return True
 
 
-def clear(folder: Path, mark: str, grounds: Grounds, orphans: Iterable[int] = ()) -> None:
+def clear(key: str, mark: str, grounds: Grounds, orphans: Iterable[int] = ()) -> None:
     """Kill every process of the attempt that can be found, until there is none."""
-    groups = cgroup.existing(grounds, folder.name)
+    groups = cgroup.existing(grounds, key)
     roots = set(orphans)
     deadline = time.monotonic() + _PATIENCE_S
     cgroup.wake(groups)
@@ -58,7 +58,7 @@ def kill_supervisor(folder: Path) -> None:
     """Kill the attempt's supervisor, if it lives, and wait until it does not."""
     deadline = time.monotonic() + _PATIENCE_S
     while _is_supervised(folder) and time.monotonic() < deadline:
-        begun = _begun(folder)
+        begun = spool.begun(folder)
         if begun is not None and tree.born(begun["pid"]) == begun["born"]:
             tree.send([begun["pid"]], signal.SIGKILL)
         time.sleep(0.002)
@@ -82,14 +82,6 @@ def _is_supervised(folder: Path) -> bool:
         return True
     os.close(lock)
     return False
-
-
-def _begun(folder: Path) -> spool.Begun | None:
-    try:
-        return spool.read(folder / spool.BEGUN)
-    except ValueError:
-        # Created, but not yet written.
-        return None
 
 
 def _marked(mark: str) -> set[int]:

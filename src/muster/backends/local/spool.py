@@ -8,22 +8,25 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from muster.backends.local import tree
+
 LAUNCH = "launch.json"
-LOCK = "lock"
 BEGUN = "begun.json"
 STARTED = "started.json"
 CHECKPOINT = "checkpoint.json"
 SUSPENDED = "suspended.json"
 END = "end.json"
 ORDER = "order-"
-ORDERS_SOCKET = "orders.sock"
 TERMINAL_SOCKET = "terminal.sock"
 SCRIPT = "script"
+ORDERS_SIGNAL = signal.SIGUSR1
 
 TOKEN = "token"  # noqa: S105 -- the name of a file
 POKE_SOCKET = "poke.sock"
@@ -31,6 +34,7 @@ KEEPER_SOCKET = "keeper.sock"
 KEEPER_LOCK = "keeper.lock"
 
 _PATIENCE_S = 1.0
+_PATIENCE_TO_START_S = 10.0
 
 
 class TaskFile(TypedDict):
@@ -165,19 +169,40 @@ def read(path: Path | str) -> Any:
         return None
 
 
+def remove(folder: Path) -> None:
+    """Take an attempt's folder away, at once and whole, whoever else is busy with it."""
+    gone = f"{folder}~"
+    try:
+        os.rename(folder, gone)
+    except FileNotFoundError:
+        return
+    for name in os.listdir(gone):
+        os.unlink(f"{gone}/{name}")
+    os.rmdir(gone)
+
+
 def take() -> int | None:
     """Become the one supervisor of the folder we are in; None when there is or was another.
 
     What is returned holds the lock for as long as it is open.
     """
-    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.close(os.open(BEGUN, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except (BlockingIOError, FileExistsError):
-        os.close(lock)
+        lock = os.open(BEGUN, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
         return None
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    me = os.getpid()
+    os.write(lock, json.dumps({"pid": me, "born": tree.born(me)}).encode())
     return lock
+
+
+def begun(folder: Path) -> Begun | None:
+    """Who supervises the attempt, or did; None when nobody does yet."""
+    try:
+        return read(folder / BEGUN)
+    except ValueError:
+        # Created a moment ago, and not written yet.
+        return None
 
 
 def lock_of_the_dead(folder: Path) -> int | None:
@@ -185,10 +210,8 @@ def lock_of_the_dead(folder: Path) -> int | None:
 
     Whoever has it may clear up what is left, alone.
     """
-    if not (folder / BEGUN).exists():
-        return None
     try:
-        lock = os.open(folder / LOCK, os.O_RDWR)
+        lock = os.open(folder / BEGUN, os.O_RDWR)
     except FileNotFoundError:
         return None
     try:
@@ -196,18 +219,36 @@ def lock_of_the_dead(folder: Path) -> int | None:
     except BlockingIOError:
         os.close(lock)
         return None
+    if _is_starting(os.fstat(lock)):
+        os.close(lock)
+        return None
     return lock
 
 
 def poke(where: str, key: str) -> None:
     """Tell the backend that there is news of an attempt; without a backend, nobody is told."""
-    send(where, key.encode())
-
-
-def send(where: str, message: bytes) -> None:
-    """Send one datagram to a socket that may not be there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         # The kernel queues ten datagrams: a busy receiver is waited for, a stuck one is not.
         sender.settimeout(_PATIENCE_S)
         with contextlib.suppress(OSError):
-            sender.sendto(message, where)
+            sender.sendto(key.encode(), where)
+
+
+def rouse(folder: Path) -> None:
+    """Tell the attempt's supervisor, if there is one, that there are orders."""
+    found = begun(folder)
+    if found is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        supervisor = os.pidfd_open(found["pid"])
+        try:
+            # The number may belong to somebody else by now.
+            if tree.born(found["pid"]) == found["born"]:
+                signal.pidfd_send_signal(supervisor, ORDERS_SIGNAL)
+        finally:
+            os.close(supervisor)
+
+
+def _is_starting(begun: os.stat_result) -> bool:
+    """Between creating the file and locking it there is a moment; it does not last seconds."""
+    return begun.st_size == 0 and time.time() - begun.st_mtime < _PATIENCE_TO_START_S

@@ -33,8 +33,6 @@ def supervise(key: str, grounds: Grounds) -> None:
     lock = spool.take()
     if lock is None:
         return
-    me = os.getpid()
-    spool.write(spool.BEGUN, {"pid": me, "born": tree.born(me) or 0})
     kernel.adopt_orphans()
     Supervisor(spool.read(spool.LAUNCH), grounds).run()
 
@@ -45,7 +43,6 @@ class Supervisor:
     def __init__(self, launch: spool.LaunchFile, grounds: Grounds) -> None:
         self._launch = launch
         self._grounds = grounds
-        self._orders = _bound(spool.ORDERS_SOCKET)
         self._hears, self._tells = socket.socketpair()
         self._hears.setblocking(False)
         self._tells.setblocking(False)
@@ -62,7 +59,7 @@ class Supervisor:
         self._max_memory_kib = 0
 
     def run(self) -> None:
-        signal.signal(signal.SIGCHLD, _ignore)
+        # The keeper has handlers for what we listen to, and they are ours by the fork.
         signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
         self._obey()
         if self._course.is_ending:
@@ -110,13 +107,11 @@ class Supervisor:
     def _wait(self, relay: Relay | None) -> None:
         waiting = select.poll()
         waiting.register(self._hears, select.POLLIN)
-        waiting.register(self._orders, select.POLLIN)
         if relay is not None:
             relay.register(waiting)
         ready = {number for number, _ in waiting.poll(self._timeout_ms())}
-        for receiver in (self._hears, self._orders):
-            if receiver.fileno() in ready:
-                _drain(receiver)
+        if self._hears.fileno() in ready:
+            _drain(self._hears)
         if relay is not None:
             relay.relay(ready)
 
@@ -317,13 +312,6 @@ def _course(launch: spool.LaunchFile, now_ms: int) -> Course:
     return Course(manners=manners, began_ms=now_ms)
 
 
-def _bound(path: str) -> socket.socket:
-    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    receiver.bind(path)
-    receiver.setblocking(False)
-    return receiver
-
-
 def _drain(receiver: socket.socket) -> None:
     with contextlib.suppress(BlockingIOError):
         while receiver.recv(4_096):
@@ -337,10 +325,6 @@ def _exited(code: int) -> Why:
 def _code(status: int) -> int:
     """As a shell would put it."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
-
-
-def _ignore(_number: int, _frame: object) -> None:
-    """The wakeup socket is what we listen to."""
 
 
 def _clock_ms() -> int:

@@ -80,7 +80,7 @@ def _turn_into(way: Way, env: Mapping[str, str], streams: Streams, tells: int) -
 def _forget_handlers() -> None:
     signal.set_wakeup_fd(-1)
     # Python ignores these two, and what is ignored stays so after exec.
-    for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -7,7 +7,7 @@ from muster.doors.cli.options import example, list_options
 from muster.doors.cli.printing import show_list
 from muster.doors.cli.surroundings import Call
 from muster.doors.cli.table import Column
-from muster.doors.cli.times import short_span
+from muster.doors.cli.times import exact_span
 
 
 @click.command(epilog=example("muster classes"))
@@ -20,7 +20,7 @@ def classes(call: Call) -> None:
 
 
 def _preempted(each: ClassDocument) -> str:
-    return f"{each.preempt_mode} after {short_span(each.grace)}" if each.preemptible else "never"
+    return f"{each.preempt_mode} after {exact_span(each.grace)}" if each.preemptible else "never"
 
 
 COLUMNS: list[Column[ClassDocument]] = [
@@ -28,6 +28,6 @@ COLUMNS: list[Column[ClassDocument]] = [
     Column("PRIORITY", lambda each: str(each.priority), "right"),
     Column("PREEMPTS", lambda each: ",".join(each.preempts) or "-", "flexible"),
     Column("PREEMPTED", _preempted),
-    Column("MAX TIME", lambda each: short_span(each.max_time) if each.max_time else "-", "right"),
+    Column("MAX TIME", lambda each: exact_span(each.max_time) if each.max_time else "-", "right"),
     Column("SPOT ONLY", lambda each: "yes" if each.spot_only else "no"),
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from muster.api.jobs import AlternativeDocument, ExplanationDocument, JobDocument
+from muster.doors.cli.endings import FINAL
 from muster.doors.cli.jobs import job_numbers, one_job
 from muster.doors.cli.options import (
     colour_option,
@@ -14,9 +15,10 @@ from muster.doors.cli.options import (
     jobs_argument,
 )
 from muster.doors.cli.printing import facts, say_lines, show_one
+from muster.doors.cli.ps import where_or_why
 from muster.doors.cli.screen import BOLD, GREEN, Screen
 from muster.doors.cli.surroundings import Call
-from muster.doors.cli.text import clean_lines, listed
+from muster.doors.cli.text import clean_lines, jobs_text
 from muster.doors.cli.times import Moment
 
 
@@ -48,7 +50,7 @@ def _explained(found: ExplanationDocument, screen: Screen, moment: Moment) -> It
         screen,
         [
             ("Starts", _start(found, moment)),
-            ("In its way", f"jobs {listed(found.blockers)}" if found.blockers else ""),
+            ("In its way", jobs_text(found.blockers)),
         ],
     )
     if found.alternatives:
@@ -73,6 +75,7 @@ def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
 
 def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
     reason = f": {clean_lines(job.reason.text)}" if job.reason is not None else ""
-    where = f" on {','.join(job.nodes)}" if job.nodes else ""
+    where = f" on {where_or_why(job)}" if job.nodes else ""
+    verb = "" if job.state in FINAL else "is "
     starts = f"; starts about {moment.told(job.expected_start)}" if job.expected_start else ""
-    return f"job {job.id} is {screen.state(job.state)}{where}{reason}{starts}"
+    return f"job {job.id} {verb}{screen.state(job.state)}{where}{reason}{starts}"

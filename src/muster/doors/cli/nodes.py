@@ -7,7 +7,7 @@ from muster.doors.cli.options import example, list_options, node_argument
 from muster.doors.cli.printing import say, show_list
 from muster.doors.cli.surroundings import Call
 from muster.doors.cli.table import Column
-from muster.doors.cli.text import listed, memory, number
+from muster.doors.cli.text import jobs_text, listed, memory, number
 from muster.model.value import Value
 
 
@@ -44,7 +44,7 @@ def nodes(call: Call, *, devices: bool) -> None:
 def drain(call: Call, node: str, reason: str) -> None:
     """Let a node finish its jobs and take no new ones; `muster resume NODE` ends this."""
     found = call.client.drain(node, reason)
-    running = f"; {listed(found.jobs)} still there" if found.jobs else ""
+    running = f"; {jobs_text(found.jobs)} still there" if found.jobs else ""
     say(f"node {node} drains{running}")
 
 

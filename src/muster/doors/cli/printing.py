@@ -69,7 +69,7 @@ def facts(screen: Screen, pairs: Iterable[tuple[str, str]]) -> list[str]:
     shown = [(title, value) for title, value in pairs if value]
     width = max((len(title) for title, _ in shown), default=0) + 1
     return [
-        f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}"
+        f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}".replace(" \n", "\n")
         for title, value in shown
     ]
 

@@ -14,7 +14,7 @@ from muster.doors.cli.screen import BOLD, Screen
 from muster.doors.cli.surroundings import Call
 from muster.doors.cli.table import Column, lines
 from muster.doors.cli.text import clean_lines, memory, number
-from muster.doors.cli.times import Moment, clock_span, hours, short_span
+from muster.doors.cli.times import Moment, clock_span, exact_span, hours
 
 
 @click.command(epilog=example("muster show 17", "muster show 17 -o json"))
@@ -73,7 +73,7 @@ def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
     yield "Starts", moment.told(job.expected_start) if job.expected_start else ""
     yield "Started", moment.told(job.started_at) if job.started_at else ""
     yield "Ended", moment.told(job.ended_at) if job.ended_at else ""
-    yield "Time limit", "" if job.time_limit is None else short_span(job.time_limit)
+    yield "Time limit", "" if job.time_limit is None else exact_span(job.time_limit)
     yield "Checkpoint", moment.told(job.checkpointed_at) if job.checkpointed_at else ""
     yield "Used", _used(job)
     yield "Labels", ", ".join(f"{name}={value}" for name, value in job.labels.items())
@@ -95,7 +95,7 @@ def _used(job: JobDocument) -> str:
 
 
 def _launch(launch: LaunchDocument) -> Iterator[tuple[str, str]]:
-    yield "Command", shlex.join(launch.command)
+    yield "Command" if launch.script is None else "Arguments", shlex.join(launch.command)
     yield "Image", launch.image or ""
     yield "Folder", launch.workdir or ""
     yield "Output", launch.stdout or ""
@@ -103,7 +103,7 @@ def _launch(launch: LaunchDocument) -> Iterator[tuple[str, str]]:
     yield "Variables", f"{len(launch.env)} (see -o json)" if launch.env else ""
     if launch.script is not None:
         indented = clean_lines(launch.script).rstrip("\n").replace("\n", "\n  ")
-        yield "Script", "\n  " + indented
+        yield "Script", f"\n  {indented}"
 
 
 def _devices(task: TaskDocument) -> str:

@@ -9,7 +9,7 @@ from muster.doors.cli.text import clean, shortened, width_of
 T = TypeVar("T")
 
 GAP = "  "
-NARROWEST = 8
+NARROWEST = 6
 
 
 class Column(Generic[T]):
@@ -49,8 +49,7 @@ def lines(
     if not headers:
         return body if screen.colour else [line.rstrip() for line in body]
     head = pattern % tuple(
-        _aligned(column.title, width, right=column.right)
-        for column, width in zip(columns, widths, strict=True)
+        _fitted(column.title, width, column) for column, width in zip(columns, widths, strict=True)
     )
     return [screen.paint(head.rstrip(), BOLD), *map(str.rstrip, body)]
 

@@ -1,6 +1,6 @@
 """Small texts: widths on a screen, amounts, and names that cannot steer a terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def width_of(text: str) -> int:
@@ -50,6 +50,11 @@ def memory(mib: float) -> str:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """`1 job`, `3 jobs`."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def jobs_text(ids: Sequence[int]) -> str:
+    """`job 17`, `jobs 17, 18`; nothing for none."""
+    return f"{'job' if len(ids) == 1 else 'jobs'} {listed(ids)}" if ids else ""
 
 
 def listed(items: Iterable[object], *, most: int = 12) -> str:

@@ -68,6 +68,16 @@ def short_span(seconds: float) -> str:
     return _two_parts(whole // 86_400, "d", whole % 86_400 // 3_600, "h")
 
 
+def exact_span(seconds: int) -> str:
+    """`90s` as `1m30s`: nothing is left out."""
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
 def hours(seconds: float) -> str:
     """GPU-seconds as GPU-hours: `0.25`."""
     return f"{seconds / 3_600:.2f}"

@@ -15,7 +15,7 @@ from muster.doors.cli.screen import Screen
 from muster.doors.cli.scripts import SubmitCommand, options_of, work_of
 from muster.doors.cli.submit_options import submit_options
 from muster.doors.cli.surroundings import Call
-from muster.doors.cli.text import clean_lines, listed
+from muster.doors.cli.text import clean_lines, jobs_text, listed
 from muster.doors.cli.times import Moment
 from muster.doors.cli.wish import Work, wish
 
@@ -78,12 +78,8 @@ def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[
         [
             ("Because", found.explanation or ""),
             ("Starts", starts),
-            ("Would start now", _jobs(found.starts)),
-            ("Would have to wait", _jobs(found.waits)),
-            ("Would make room", _jobs(found.preempted)),
+            ("Would start now", jobs_text(found.starts)),
+            ("Would have to wait", jobs_text(found.waits)),
+            ("Would make room", jobs_text(found.preempted)),
         ],
     )
-
-
-def _jobs(ids: tuple[int, ...]) -> str:
-    return f"jobs {listed(ids)}" if ids else ""

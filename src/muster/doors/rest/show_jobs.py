@@ -24,7 +24,7 @@ from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Wait
 from muster.model.resources import NOTHING, Resources
-from muster.model.value import Instant, NodeId, Value, replace
+from muster.model.value import DAY, MINUTE, SECOND, Instant, NodeId, Value, replace
 
 
 def job_document(view: JobView, now: Instant) -> JobDocument:
@@ -40,7 +40,7 @@ def job_document(view: JobView, now: Instant) -> JobDocument:
         user=spec.user,
         queue=spec.queue,
         job_class=spec.job_class,
-        state=job.state.value,
+        state=job.state,
         reason=reason(job, wait, now),
         submitted_at=stamp(job.submitted_at),
         started_at=stamp_or_none(view.started_at),
@@ -135,9 +135,13 @@ def explanation_document(explanation: Explanation, state: str) -> ExplanationDoc
 
 
 def stamp(at: Instant) -> str:
-    """RFC 3339. Of thousands of instants most share their second, whose text is kept."""
-    seconds, rest = divmod(at, 1_000)
-    return f"{_second(seconds)}.{rest:03}Z" if rest else f"{_second(seconds)}Z"
+    """RFC 3339, as `units.rfc3339` writes it; the texts of days and minutes are kept."""
+    day, rest = divmod(at, DAY)
+    minute, ms = divmod(rest, MINUTE)
+    second, ms = divmod(ms, SECOND)
+    if ms:
+        return f"{_day(day)}{_MINUTES[minute]}{second:02}.{ms:03}Z"
+    return f"{_day(day)}{_MINUTES[minute]}{second:02}Z"
 
 
 def stamp_or_none(at: Instant | None) -> str | None:
@@ -152,9 +156,12 @@ def gpu_seconds_held(job: Job, held: Allocation, now: Instant) -> float:
     return sum(each.amount.gpu_milli for each in held.placements) * (now - held.placed_at) / 1e6
 
 
-@lru_cache(maxsize=16_384)
-def _second(seconds: int) -> str:
-    return rfc3339(Instant(seconds * 1_000)).removesuffix("Z")
+_MINUTES = tuple(f"T{minute // 60:02}:{minute % 60:02}:" for minute in range(24 * 60))
+
+
+@lru_cache(maxsize=4_096)
+def _day(day: int) -> str:
+    return rfc3339(Instant(day * DAY)).partition("T")[0]
 
 
 class _Asked(Value):

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ pipe="$CUDA_MPS_PIPE_DIRECTORY"
 if [ "$1" = "-d" ]; then
     if [ -e "$pipe/../../../refuse" ]; then echo "cannot set up" >&2; exit 1; fi
     echo "$CUDA_VISIBLE_DEVICES" > "$pipe/daemon"
+    # As the real one may: what lives on keeps our output open.
+    sleep 2 &
     exit 0
 fi
 if [ ! -e "$pipe/daemon" ]; then
@@ -80,6 +83,14 @@ def test_the_first_share_starts_a_daemon_that_sees_only_its_gpu(
     assert pipe == tmp_path / "mps" / "aaaaaaaa-1111" / "pipe"
     assert Path(env["CUDA_MPS_LOG_DIRECTORY"]).is_dir()
     assert (pipe / "daemon").read_text(encoding="utf-8").strip() == A
+
+
+def test_nobody_waits_for_the_daemons_output_to_end(tmp_path: Path, binary: str) -> None:
+    begun_at = time.monotonic()
+
+    Mps(tmp_path / "mps", binary).join((A,))
+
+    assert time.monotonic() - begun_at < 2
 
 
 def test_the_daemon_ends_with_the_last_share(tmp_path: Path, binary: str) -> None:

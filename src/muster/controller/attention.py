@@ -1,0 +1,92 @@
+"""When to plan: after what gives somebody a chance, and when something falls due."""
+
+import heapq
+from collections.abc import Iterator
+
+from muster.controller.record import Record
+from muster.controller.stage import Change
+from muster.model.event import (
+    ClusterSeen,
+    Event,
+    JobCheckpointed,
+    JobPlaced,
+    JobResized,
+    JobStarted,
+)
+from muster.model.job import Job, JobState
+from muster.model.site import Site
+from muster.model.value import Duration, Instant
+from muster.stores.base import Batch
+
+Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
+"""Facts that give nobody a reason to plan again: they take room or tell of what was decided."""
+
+HEARTBEAT_MS = Duration(30_000)
+"""Turns change as jobs age and use decays: while anybody waits, plan at least so often."""
+
+
+class Attention:
+    """Is there a reason to plan? Told of every commit; asked in between."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._due: list[Instant] = []
+        self._site: Site | None = None
+
+    def note(self, batch: Batch, changes: tuple[Change, ...], now: Instant) -> bool:
+        """Is this a reason to plan now? What falls due later is remembered."""
+        for change in changes:
+            self._remember(change.after, now)
+        if self._record.site is not self._site:
+            self._site = self._record.site
+            for each in self._site.reservations:
+                heapq.heappush(self._due, each.begins_at)
+                heapq.heappush(self._due, each.ends_at)
+        reasons = [self._matters(event) for event in batch.events]
+        return any(reasons)
+
+    def look_around(self, now: Instant) -> None:
+        """Remember what falls due for jobs that were there before."""
+        for job in tuple(self._record.jobs.values()):
+            self._remember(job, now)
+
+    def ring(self, now: Instant) -> bool:
+        """Is something due by now? It is due once."""
+        rang = False
+        while self._due and self._due[0] <= now:
+            heapq.heappop(self._due)
+            rang = True
+        return rang
+
+    def next_at(self) -> Instant | None:
+        """When something falls due next."""
+        return self._due[0] if self._due else None
+
+    def _remember(self, job: Job, now: Instant) -> None:
+        if job.state is not JobState.PENDING:
+            return
+        for at in _due_for(job):
+            if at > now:
+                heapq.heappush(self._due, at)
+
+    def _matters(self, event: Event) -> bool:
+        if isinstance(event, JobStarted) and self._record.is_awaited(event.job):
+            self._remember_delays(event)
+            return True
+        return not isinstance(event, Quiet)
+
+    def _remember_delays(self, event: JobStarted) -> None:
+        """Others may wait for some time after this start."""
+        for job in tuple(self._record.jobs.values()):
+            for each in job.spec.after:
+                if each.job == event.job and each.delay:
+                    heapq.heappush(self._due, Instant(event.at + each.delay))
+
+
+def _due_for(job: Job) -> Iterator[Instant]:
+    if job.begin_at is not None:
+        yield job.begin_at
+    if job.claim is not None:
+        yield job.claim.until
+    if job.spec.deadline is not None:
+        yield Instant(job.spec.deadline - (job.spec.time_limit or 0) + 1)

@@ -1,0 +1,153 @@
+"""The same loop with a memory store, simulated backends and a clock that jumps to what comes next.
+
+Nothing here decides anything: requests come in by `controller.entry`, plans are made and committed
+by `controller.cycle`, and `controller.attention` says when, exactly as in a live installation.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from muster.backends.simulated import SimulatedBackend
+from muster.controller.asked import Caller, Receipt
+from muster.controller.attention import HEARTBEAT_MS, Attention
+from muster.controller.cycle import Hands, Parts, decide
+from muster.controller.entry import Entry, Kinds
+from muster.controller.journal import Command, Journal, Listener
+from muster.controller.record import Record
+from muster.controller.stage import Change
+from muster.controller.thinking import HereThinker, Thinker, Thought
+from muster.model.event import SiteChanged
+from muster.model.job import WAITING, JobSpec
+from muster.model.site import Site
+from muster.model.value import ClusterName, Instant, UserName, Value
+from muster.stores.base import Batch
+from muster.stores.memory import MemoryStore
+
+EPOCH = Instant(0)
+SIMULATOR = Caller(user=UserName("simulator"), door="simulator", root=True)
+
+
+class Arrival(Value):
+    """A request that comes at an instant; an array, if there are indices."""
+
+    at: Instant
+    spec: JobSpec
+    indices: tuple[int, ...] = ()
+    at_once: int | None = None
+    held: bool = False
+
+
+class Simulation:
+    """One installation in pretend time."""
+
+    def __init__(
+        self,
+        site: Site,
+        backends: Mapping[ClusterName, SimulatedBackend],
+        *,
+        now: Instant = EPOCH,
+        thinker: Thinker | None = None,
+    ) -> None:
+        self.now = now
+        store = MemoryStore()
+        self.journal = Journal(store, Record(store.load(), {}, site), self._clock)
+        self.record = self.journal.record
+        self.parts = Parts(
+            store=store,
+            history=store,
+            record=self.record,
+            write=self.journal.write,
+            thinker=thinker or HereThinker(),
+            backends=backends,
+        )
+        self.thought: Thought | None = None
+        self._backends = backends
+        self._hands = Hands(self.parts)
+        self._attention = Attention(self.record)
+        self._kinds = Kinds()
+        self._is_reason = False
+        self._planned_at = now
+        self.journal.told.add(self._note)
+        self.write(lambda stage: stage.tell(SiteChanged(at=now, site=site, by=SIMULATOR.user)))
+        self._hands.tend(now)
+
+    def watch(self, listener: Listener) -> None:
+        """Tell this one of everything that is committed."""
+        self.journal.told.add(listener)
+
+    def write(self, command: Command[object]) -> object:
+        """Change something now."""
+        return self.journal.write(command).result()
+
+    def submit(self, arrival: Arrival) -> Receipt:
+        """A request comes in now; RefusedError if it is refused."""
+        entry = Entry(
+            caller=SIMULATOR,
+            spec=arrival.spec,
+            kinds=self._kinds,
+            indices=arrival.indices,
+            at_once=arrival.at_once,
+            held=arrival.held,
+        )
+        return self.journal.write(entry.enter).result()
+
+    def run(self, arrivals: Iterable[Arrival] = (), until: Instant | None = None) -> None:
+        """Let everything happen, up to an instant or until nothing more will."""
+        coming = _Coming(arrivals)
+        while (at := self._next_at(coming)) is not None:
+            if until is not None and at > until:
+                break
+            self.now = max(self.now, at)
+            self._let_in(coming)
+            self.turn()
+        if until is not None:
+            self.now = max(self.now, until)
+
+    def turn(self) -> None:
+        """Hear, plan if there is a reason, act; once."""
+        self._hands.tend(self.now)
+        if self._has_reason():
+            self._is_reason = False
+            self._planned_at = self.now
+            self.thought = decide(self.parts, self.now)
+            self._hands.act()
+
+    def _clock(self) -> Instant:
+        return self.now
+
+    def _note(self, batch: Batch, changes: tuple[Change, ...]) -> None:
+        self._hands.note(batch, changes)
+        self._is_reason |= self._attention.note(batch, changes, self.now)
+
+    def _let_in(self, coming: "_Coming") -> None:
+        while coming.next_at is not None and coming.next_at <= self.now:
+            self.submit(coming.take())
+
+    def _has_reason(self) -> bool:
+        rang = self._attention.ring(self.now)
+        late = self.now - self._planned_at > HEARTBEAT_MS
+        is_reason = self._is_reason or rang or late
+        return is_reason and any(job.state in WAITING for job in self.record.jobs.values())
+
+    def _next_at(self, coming: "_Coming") -> Instant | None:
+        """When something happens next. A heartbeat alone is no reason to go on for ever."""
+        found = [backend.next_at() for backend in self._backends.values()]
+        found += [coming.next_at, self._attention.next_at()]
+        return min((each for each in found if each is not None), default=None)
+
+
+class _Coming:
+    """Requests in the order of their coming, the next one in sight."""
+
+    def __init__(self, arrivals: Iterable[Arrival]) -> None:
+        self._rest: Iterator[Arrival] = iter(arrivals)
+        self._next = next(self._rest, None)
+
+    @property
+    def next_at(self) -> Instant | None:
+        return None if self._next is None else self._next.at
+
+    def take(self) -> Arrival:
+        taken, self._next = self._next, next(self._rest, None)
+        if taken is None:
+            raise StopIteration
+        return taken

@@ -1,0 +1,22 @@
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.backends.engine import Engine
+from contracts.backends.pretending import PretendEngine
+from contracts.backends.real import RealEngine
+
+
+@pytest.fixture(params=["simulated", "local"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Every backend there is, one after the other, with nothing running."""
+    # The socket's name must be short, and other users must reach the folder.
+    home = Path(tempfile.mkdtemp(prefix="muster-"))
+    home.chmod(0o755)
+    engine = PretendEngine() if request.param == "simulated" else RealEngine(home)
+    yield engine
+    engine.ends()
+    shutil.rmtree(home)

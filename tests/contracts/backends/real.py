@@ -1,0 +1,126 @@
+"""The local backend as an engine: real processes, and waiting takes the time it takes."""
+
+import os
+import pwd
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from contracts.backends.engine import Doing, Engine
+from contracts.backends.given import job_of, run_of
+from muster.backends.base import Run
+from muster.backends.local import tree
+from muster.backends.local.backend import LocalBackend
+from muster.backends.local.machine import find_machine
+from muster.backends.local.pretend import parse_pretend
+from muster.model.launch import Checkpointing, Launch
+from muster.model.value import Duration, Instant, JobId, UserName, replace
+
+PATIENCE_S = 20.0
+HARDWARE = parse_pretend("2xA100-40GB", nodes=2)
+
+
+class RealEngine(Engine):
+    slack = Duration(10_000)
+
+    def __init__(self, home: Path) -> None:
+        super().__init__()
+        self._home = home
+        self._work = home / "work"
+        self._work.mkdir()
+        self._news = threading.Event()
+        self._open()
+        self.backend.adopt(())
+
+    def now(self) -> Instant:
+        return _now()
+
+    def begins(self, doing: Doing, limit: int | None) -> Run:
+        self.jobs += 1
+        job = job_of(self.jobs, 1, limit)
+        me = UserName(pwd.getpwuid(os.getuid()).pw_name)
+        job = replace(job, spec=replace(job.spec, user=me))
+        launch = Launch(
+            argv=("/bin/sh", "-c", _script(doing, job.id)),
+            workdir=str(self._work),
+            checkpoint=_checkpointing(doing, job.id),
+        )
+        nodes = find_machine(self._home, HARDWARE).nodes()
+        return run_of(job, _now(), nodes[:1], launch)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain: {self.heard}"
+            self._news.wait(0.02)
+            self._news.clear()
+            self.heard.extend(self.backend.observe(_now()))
+
+    def until_over_unseen(self, run: Run) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while self.lives(run) or not self.is_ready(run):
+            assert time.monotonic() < deadline, "it does not end"
+            self._news.wait(0.02)
+
+    def is_ready(self, run: Run) -> bool:
+        return self._said(run, "pid").endswith("\n")
+
+    def lives(self, run: Run) -> bool:
+        return self.is_ready(run) and tree.born(int(self._said(run, "pid"))) is not None
+
+    def times_run(self, run: Run) -> int:
+        return self._said(run, "runs").count("\n")
+
+    def reopens(self, *adopting: Run) -> None:
+        self.leaves()
+        self.heard.clear()
+        self._open()
+        self.backend.adopt(tuple(run.allocation for run in adopting))
+
+    def leaves(self) -> None:
+        self.backend.close()
+
+    def ends(self) -> None:
+        self.reopens()
+        self._local.stop_keeper(even_if_busy=True)
+        self.leaves()
+
+    def _open(self) -> None:
+        machine = find_machine(self._home, HARDWARE)
+        self._local = LocalBackend(self._home, machine, self._news.set, _now)
+        self.backend = self._local
+
+    def _said(self, run: Run, what: str) -> str:
+        path = self._work / f"{run.job.id}.{what}"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _now() -> Instant:
+    return Instant(time.time_ns() // 1_000_000)
+
+
+def _script(doing: Doing, job: JobId) -> str:
+    """Traps are set before the job says that it is ready, so that no signal comes too early."""
+    save = f"echo saved > {job}.new; mv {job}.new {job}.saved"
+    lines = [f"echo begun >> {job}.runs"]
+    if doing.is_stubborn:
+        lines.append("trap '' TERM")
+    if doing.saves_when_asked:
+        lines.append(f"trap '{save}' USR1")
+    lines.append(f"echo $$ > {job}.pid")
+    if doing.saves:
+        lines.append(save)
+    if doing.code is None:
+        lines.append("while :; do sleep 0.05; done")
+    else:
+        lines.append(f"sleep {doing.lasts / 1_000}; exit {doing.code}")
+    return "\n".join(lines)
+
+
+def _checkpointing(doing: Doing, job: JobId) -> Checkpointing | None:
+    if not doing.saves and not doing.saves_when_asked:
+        return None
+    asks = int(signal.SIGUSR1) if doing.saves_when_asked else None
+    return Checkpointing(path=f"{job}.saved", signal=asks)
