@@ -163,6 +163,12 @@ class Here:
         oldest = min(found, key=lambda pid: (tree.born(pid) or 0, pid))
         return oldest
 
+    def remnants(self) -> list[int]:
+        """Processes below the keeper that are no supervisors, and those that nobody reaped."""
+        supervisors = [pid for pid in tree.children(self.keeper()) if _is_keeper(pid)]
+        below = tree.descendants(self.keeper())
+        return [pid for pid in below if pid not in supervisors or not tree.is_alive(pid)]
+
     def leaves(self) -> None:
         """End every job and the keeper."""
         self.backend.adopt(())

@@ -6,7 +6,6 @@ import pytest
 
 from local.here import Here, Wanted, is_gone, now
 from muster.backends.base import Continue, Limit, Signal, Stop, Suspend
-from muster.backends.local import tree
 from muster.model.event import JobCheckpointed, JobStarted, JobSuspended
 from muster.model.job import (
     Cancelled,
@@ -49,10 +48,10 @@ def python(text: str, **more: object) -> Launch:
     return Launch(argv=("python3", "-c", text), stdout="out", **more)  # type: ignore[arg-type]
 
 
-def stop(grace_ms: int, *, why: Cancelled | Preempted = CANCELLED, checkpoint: bool = False) -> Stop:
-    return Stop(
-        job=JobId(1), attempt=1, why=why, grace=Duration(grace_ms), checkpoint=checkpoint
-    )
+def stop(
+    grace_ms: int, *, why: Cancelled | Preempted = CANCELLED, checkpoint: bool = False
+) -> Stop:
+    return Stop(job=JobId(1), attempt=1, why=why, grace=Duration(grace_ms), checkpoint=checkpoint)
 
 
 def test_a_cancelled_job_ends_for_that_reason(here: Here) -> None:
@@ -282,9 +281,7 @@ def test_a_checkpoint_counts_when_it_is_finished(here: Here) -> None:
 
 def test_a_checkpoint_that_is_still_being_written_does_not_count(here: Here) -> None:
     line = "echo old > a.pt; while ! test -e go; do echo more >> b.pt; sleep 0.02; done"
-    launch = Launch(
-        argv=("sh", "-c", f"{line}; sleep 600"), checkpoint=Checkpointing(path="*.pt")
-    )
+    launch = Launch(argv=("sh", "-c", f"{line}; sleep 600"), checkpoint=Checkpointing(path="*.pt"))
 
     here.run(launch)
 
@@ -351,4 +348,4 @@ def test_nothing_of_an_ended_job_is_left_anywhere(here: Here) -> None:
     token = (here.home / "spool" / "token").read_text()
     parents = list(Path("/sys/fs/cgroup").glob(f"**/muster-{token[:12]}"))
     assert [group for parent in parents for group in parent.iterdir() if group.is_dir()] == []
-    here.until(lambda: tree.descendants(here.keeper()) == [])
+    here.until(lambda: here.remnants() == [])

@@ -228,7 +228,7 @@ def test_one_process_beside_the_first_task_has_no_rank(here: Here) -> None:
 
 
 def test_a_failing_task_ends_the_others(here: Here) -> None:
-    line = 'test $RANK = 2 && exit 9; echo $$ > pid-$RANK; exec sleep 600'
+    line = "test $RANK = 2 && exit 9; echo $$ > pid-$RANK; exec sleep 600"
 
     here.shell(line, Wanted(tasks=3))
 

@@ -8,7 +8,6 @@ import pytest
 
 from local.here import Here, Wanted, is_gone
 from muster.backends.base import Forget
-from muster.backends.local import tree
 from muster.backends.local.terminal import DATA, END, Frames, exit_code, frame, resize_frame
 from muster.model.errors import UnknownError
 from muster.model.event import JobStarted
@@ -45,7 +44,7 @@ def test_a_killed_supervisor_is_a_lost_node_and_leaves_nothing(here: Here) -> No
 
     assert here.ends().why == NodeFailed(node=NodeId("n1"))
     here.until(lambda: all(is_gone(pid) for pid in pids))
-    here.until(lambda: tree.descendants(here.keeper()) == [])
+    here.until(lambda: here.remnants() == [])
 
 
 def test_jobs_go_on_without_their_keeper_and_the_next_one_starts(here: Here) -> None:
@@ -127,7 +126,7 @@ def test_a_run_that_was_written_but_never_told_begins_after_a_restart(home: Path
     first.adopts()
     run = first.shell("echo ran >> ran")
     first.ends()
-    for name in ("begun.json", "started.json", "end.json", "orders.sock"):
+    for name in ("begun.json", "started.json", "end.json"):
         (first.folder() / name).unlink()
     first.backend.close()
 

@@ -95,6 +95,11 @@ class ProcessThinker:
                 waits={each.job: each for each in waits},
             )
 
+    @property
+    def pid(self) -> int | None:
+        """The process, if there is one."""
+        return None if self._process is None else self._process.pid
+
     def close(self) -> None:
         """End the process."""
         with self._lock:

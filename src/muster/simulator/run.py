@@ -93,6 +93,7 @@ class Simulation:
     def run(self, arrivals: Iterable[Arrival] = (), until: Instant | None = None) -> None:
         """Let everything happen, up to an instant or until nothing more will."""
         coming = _Coming(arrivals)
+        self.turn()
         while (at := self._next_at(coming)) is not None:
             if until is not None and at > until:
                 break

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from muster.model.errors import StoreError
 from muster.model.history import Attempt, AuditEntry
 from muster.model.launch import Launch
 from muster.model.snapshot import Finished
@@ -44,7 +45,7 @@ class TableStore:
         return self._database.read(loading)
 
     def append(self, batch: Batch) -> None:
-        self._database.write(lambda: appending(batch))
+        self._write(lambda: appending(batch))
 
     def since(self, version: int) -> tuple[Batch, ...]:
         return self._database.read(lambda: following(version))
@@ -74,12 +75,19 @@ class TableStore:
         forgotten = 0
         while forgotten < limit:
             piece = min(PIECE, limit - forgotten)
-            count = self._database.write(_forgetting(before, piece))
+            count = self._write(_forgetting(before, piece))
             forgotten += count
             if count < piece:
                 break
             time.sleep(BREATH_S)
         return forgotten
+
+    def _write(self, talk: Callable[[], Talk[T]]) -> T:
+        try:
+            return self._database.write(talk)
+        except (UnicodeError, OverflowError) as error:
+            text = f"this cannot be stored ({error}); nothing was written"
+            raise StoreError(text) from error
 
 
 def _forgetting(before: Instant, piece: int) -> Callable[[], Talk[int]]:

@@ -116,6 +116,8 @@ class Server:
                 return StoreDownError(self.where, str(error))
             case _ if isinstance(error, LOST):
                 return StoreDownError(self.where, str(error) or "no answer in time")
+            case asyncpg.PostgresError():
+                return StoreError(f"{self.where} did not take it ({error}); nothing was written")
             case _:
                 return None
 

@@ -51,7 +51,7 @@ class PostgresStore(TableStore):
         self._ears: list[Ear] = []
 
     def append(self, batch: Batch) -> None:
-        self._database.write(lambda: _appending_aloud(batch))
+        self._write(lambda: _appending_aloud(batch))
 
     def listen(self, wake: Callable[[], None]) -> None:
         ear = Ear(self._server, wake)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import apsw
 
-from muster.model.errors import StoreDownError, StoreFullError, StoreLockedError
+from muster.model.errors import StoreDownError, StoreError, StoreFullError, StoreLockedError
 from muster.stores.base import Batch
 from muster.stores.keeping import TableStore
 from muster.stores.migrating import migrating
@@ -194,6 +194,8 @@ def _errors_told(path: Path, link: Link | None = None) -> Generator[None]:
         apsw.ProtocolError,
     ) as error:
         raise StoreDownError(str(path), str(error)) from error
+    except apsw.Error as error:
+        raise StoreError(f"{path} did not take it ({error}); nothing was written") from error
 
 
 def _connected(path: Path, patience_ms: int) -> Link:

@@ -14,7 +14,7 @@ from contracts.backends.real import RealEngine
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Every backend there is, one after the other, with nothing running."""
     # The socket's name must be short, and other users must reach the folder.
-    home = Path(tempfile.mkdtemp(prefix="muster-"))
+    home = Path(tempfile.mkdtemp(prefix="muster-contract-"))
     home.chmod(0o755)
     engine = PretendEngine() if request.param == "simulated" else RealEngine(home)
     yield engine

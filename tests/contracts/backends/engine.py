@@ -119,7 +119,7 @@ class Engine(ABC):
     def end_of(self, run: Run) -> JobEnded:
         return self.sees(JobEnded, run)
 
-    def story_of(self, run: Run) -> list[type[JobNews]]:
+    def story_of(self, run: Run) -> list[type[Event]]:
         """What kinds of things were heard of the attempt, in order."""
         return [type(event) for event in self.heard if _is_about(event, run)]
 

@@ -31,6 +31,7 @@ class RealEngine(Engine):
         self._work = home / "work"
         self._work.mkdir()
         self._news = threading.Event()
+        self._is_open = False
         self._open()
         self.backend.adopt(())
 
@@ -80,7 +81,9 @@ class RealEngine(Engine):
         self.backend.adopt(tuple(run.allocation for run in adopting))
 
     def leaves(self) -> None:
-        self.backend.close()
+        if self._is_open:
+            self.backend.close()
+        self._is_open = False
 
     def ends(self) -> None:
         self.reopens()
@@ -91,6 +94,7 @@ class RealEngine(Engine):
         machine = find_machine(self._home, HARDWARE)
         self._local = LocalBackend(self._home, machine, self._news.set, _now)
         self.backend = self._local
+        self._is_open = True
 
     def _said(self, run: Run, what: str) -> str:
         path = self._work / f"{run.job.id}.{what}"

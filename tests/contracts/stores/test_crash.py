@@ -1,12 +1,12 @@
 """What is there after a process was killed: all that was acknowledged, and nothing in halves."""
 
-import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has none
 import pytest
 
 from contracts.stores.child import EVENTS_EACH
 from contracts.stores.children import child
 from contracts.stores.given import allocation, audit, job, submitted, write
 from contracts.stores.places import PostgresPlace, SqlitePlace
+from muster.model.errors import StoreError
 from muster.model.value import JobId
 from muster.stores.base import EventQuery, HistoryQuery, State
 from muster.stores.opening import WholeStore
@@ -45,7 +45,7 @@ def test_a_batch_that_fails_half_way_leaves_nothing(
     store = database.open()
     too_large_for_a_column = 2**70
 
-    with pytest.raises((OverflowError, asyncpg.DataError)):
+    with pytest.raises(StoreError, match="nothing was written"):
         write(
             store,
             next_job=JobId(9),
@@ -59,3 +59,15 @@ def test_a_batch_that_fails_half_way_leaves_nothing(
     assert store.audit(before=None, limit=9) == ()
     write(store, jobs=(job(1),), events=(submitted(1),))
     assert [stored.number for stored in store.events(EventQuery())] == [1]
+
+
+def test_text_that_is_no_text_is_refused_and_harms_nobody(
+    database: SqlitePlace | PostgresPlace,
+) -> None:
+    store = database.open()
+
+    with pytest.raises(StoreError, match="nothing was written"):
+        write(store, jobs=(job(1), job(2, name="half of a letter: \ud800")))
+
+    assert store.load() == State()
+    write(store, jobs=(job(1),))

@@ -1,6 +1,6 @@
 """Calling the command in tests: the real one, with canned answers and a fixed clock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -65,7 +65,7 @@ class Caller:
     server: CannedServer
     capsys: pytest.CaptureFixture[str]
     daemon: RememberingDaemon = field(default_factory=RememberingDaemon)
-    screen: Screen = Screen()
+    screen: Screen = field(default_factory=Screen)
     environ: Mapping[str, str] = field(default_factory=lambda: {"PATH": "/bin", "HOME": "/h"})
 
     def __call__(self, *argv: str) -> Outcome:
@@ -81,10 +81,3 @@ class Caller:
             environ=self.environ,
             workdir="/work",
         )
-
-
-def words(line: str) -> Sequence[str]:
-    """A shell line as words."""
-    import shlex  # noqa: PLC0415  only here
-
-    return shlex.split(line)

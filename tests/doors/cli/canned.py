@@ -112,7 +112,7 @@ class _Conversation(BaseHTTPRequestHandler):
         found = canned.answers.get((request.method, request.path), missing)
         self._send(found(request) if callable(found) else found)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = respond
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = respond  # noqa: N815  names that http.server calls
 
     def _send(self, answer: object) -> None:
         status, media = 200, "application/json"

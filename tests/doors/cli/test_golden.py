@@ -1,4 +1,4 @@
-"""Whole outputs. Each file in tests/golden/cli has a command, `--- expected`, and what it prints."""
+"""Whole outputs: each file in tests/golden/cli has a command, and what it prints."""
 
 import shlex
 from pathlib import Path

@@ -1,5 +1,6 @@
 import itertools
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -127,9 +128,7 @@ def test_a_strange_place_in_the_log_is_refused(client: Client) -> None:
     assert refused.value.status == 400
 
 
-def take_until(
-    events: "itertools.chain[EventDocument]", job: int, *kinds: str
-) -> list[EventDocument]:
+def take_until(events: Iterator[EventDocument], job: int, *kinds: str) -> list[EventDocument]:
     seen: list[EventDocument] = []
     for event in events:
         seen.append(event)

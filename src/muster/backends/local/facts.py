@@ -63,9 +63,7 @@ class Facts:
             return []
         self._checkpoint = written
         found = msgspec.json.decode(written, type=_Checkpointed)
-        return [
-            JobCheckpointed(at=found.at, job=self._job, attempt=self._attempt, path=found.path)
-        ]
+        return [JobCheckpointed(at=found.at, job=self._job, attempt=self._attempt, path=found.path)]
 
     def _suspends(self) -> list[Event]:
         written = self._read(spool.SUSPENDED)
@@ -80,9 +78,7 @@ class Facts:
     def _ends(self, written: bytes) -> Event:
         self.is_over = True
         end = msgspec.json.decode(written, type=_End)
-        return JobEnded(
-            at=end.at, job=self._job, attempt=self._attempt, why=end.why, used=end.used
-        )
+        return JobEnded(at=end.at, job=self._job, attempt=self._attempt, why=end.why, used=end.used)
 
     def _read(self, name: str) -> bytes:
         try:

@@ -1,7 +1,8 @@
-"""The keeper: a small process that forks supervisors, quickly, and takes in what they leave.
+"""The keeper: a small process that gives every attempt a supervisor, and takes in what they leave.
 
-It imports what a supervisor needs and little else, so that a fork is cheap. It outlives the
-controller; supervisors outlive it. Started as `python -m muster.backends.local.keeper HOME`.
+It imports what a supervisor needs and little else, so that a fork is cheap; and since a fork is
+still what costs most, a supervisor whose attempt is over is given the next one. The keeper
+outlives the controller; supervisors outlive it. `python -m muster.backends.local.keeper HOME`.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ BYE = b"bye"
 
 _LONGEST_MESSAGE = 256
 _IDLE_S = 60.0
+_MOST_IDLE = 16
 
 
 def main() -> None:
@@ -52,7 +54,9 @@ class Keeper:
     def __init__(self, grounds: cgroup.Grounds, lock: int) -> None:
         self._grounds = grounds
         self._lock = lock
-        self._supervisors: dict[int, str] = {}
+        self._busy: dict[int, tuple[int, str]] = {}
+        self._idle: list[int] = []
+        self._lines: dict[int, tuple[int, socket.socket]] = {}
         self._buriers: set[int] = set()
         self._peers: dict[int, socket.socket] = {}
         self._hears, self._tells = socket.socketpair()
@@ -79,7 +83,8 @@ class Keeper:
 
     def _turn(self) -> None:
         waiting = select.poll()
-        for number in (self._hears.fileno(), self._listener.fileno(), *self._peers):
+        ours = (self._hears.fileno(), self._listener.fileno())
+        for number in (*ours, *self._lines, *self._peers):
             waiting.register(number, select.POLLIN)
         for number, _ in waiting.poll(_IDLE_S * 1_000):
             if number == self._hears.fileno():
@@ -87,11 +92,13 @@ class Keeper:
             elif number == self._listener.fileno():
                 peer, _ = self._listener.accept()
                 self._peers[peer.fileno()] = peer
-            else:
+            elif number in self._lines:
+                self._hear_from_supervisor(number)
+            elif number in self._peers:
                 self._listen_to(number)
 
     def _is_idle(self) -> bool:
-        if self._supervisors or self._buriers or self._peers:
+        if self._busy or self._buriers or self._peers:
             self._idle_since = time.monotonic()
         return time.monotonic() - self._idle_since > _IDLE_S
 
@@ -104,8 +111,8 @@ class Keeper:
         if message.startswith(RUN):
             self._supervise(message.removeprefix(RUN).decode())
         elif message == REST:
-            self._is_stopped = not self._supervisors
-            self._answer(peer, BUSY if self._supervisors else BYE)
+            self._is_stopped = not self._busy
+            self._answer(peer, BUSY if self._busy else BYE)
         elif message == STOP:
             self._is_stopped = True
             self._answer(peer, BYE)
@@ -122,17 +129,54 @@ class Keeper:
             peer.send(word)
 
     def _supervise(self, key: str) -> None:
+        """Give the attempt to a supervisor that is free, or else to a new one."""
+        while self._idle:
+            number = self._idle.pop()
+            pid, line = self._lines[number]
+            with contextlib.suppress(OSError):
+                line.send(key.encode())
+                self._busy[pid] = (number, key)
+                return
+        self._fork(key)
+
+    def _fork(self, key: str) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         pid = os.fork()
         if pid == 0:
+            ours.close()
             self._become_child()
-            _run_and_exit(key, self._grounds)
-        self._supervisors[pid] = key
+            _supervise_and_exit(key, self._grounds, theirs)
+        theirs.close()
+        self._lines[ours.fileno()] = (pid, ours)
+        self._busy[pid] = (ours.fileno(), key)
+
+    def _hear_from_supervisor(self, number: int) -> None:
+        """It is free for another attempt; or it is gone, which is noticed when it is reaped."""
+        pid, line = self._lines[number]
+        try:
+            is_free = bool(line.recv(_LONGEST_MESSAGE))
+        except OSError:
+            is_free = False
+        if is_free:
+            self._busy.pop(pid, None)
+        if is_free and len(self._idle) < _MOST_IDLE:
+            self._idle.append(number)
+            return
+        self._hang_up(number)
+
+    def _hang_up(self, number: int) -> None:
+        """Without a line to us a supervisor ends with its attempt."""
+        _, line = self._lines.pop(number)
+        line.close()
+        if number in self._idle:
+            self._idle.remove(number)
 
     def _become_child(self) -> None:
         signal.set_wakeup_fd(-1)
         # Supervisors outlive the keeper and must not keep the next one out.
         os.close(self._lock)
-        for end in (self._hears, self._tells, self._listener, *self._peers.values()):
+        lines = [line for _, line in self._lines.values()]
+        for end in (self._hears, self._tells, self._listener, *lines, *self._peers.values()):
             end.close()
 
     def _reap(self) -> None:
@@ -141,17 +185,23 @@ class Keeper:
                 pass
         with contextlib.suppress(ChildProcessError):
             while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, _ = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
                 self._buriers.discard(pid)
-                key = self._supervisors.pop(pid, None)
-                if key is not None and status != 0:
-                    self._bury(key)
+                self._miss(pid)
+
+    def _miss(self, pid: int) -> None:
+        """A child is gone; if it was a supervisor with an attempt, that has to be cleared up."""
+        number, key = self._busy.pop(pid, (None, None))
+        if number in self._lines:
+            self._hang_up(number)
+        if key is not None:
+            self._bury(key)
 
     def _bury(self, key: str) -> None:
         """A supervisor died before its attempt was over; its children are ours now."""
-        known = self._supervisors.keys() | self._buriers
+        known = {pid for pid, _ in self._lines.values()} | self._buriers
         orphans = [pid for pid in tree.children(os.getpid()) if pid not in known]
         pid = os.fork()
         if pid == 0:
@@ -170,14 +220,19 @@ def _listener() -> socket.socket:
     return listener
 
 
-def _run_and_exit(key: str, grounds: cgroup.Grounds) -> None:
+def _supervise_and_exit(key: str, grounds: cgroup.Grounds, line: socket.socket) -> None:
+    """Supervise this attempt, and then whatever else we are given, until nobody gives us any."""
     code = 1
     try:
-        supervisor.supervise(key, grounds)
+        supervisor.prepare()
+        while key:
+            supervisor.supervise(key, grounds)
+            line.send(b"free")
+            key = line.recv(_LONGEST_MESSAGE).decode()
         code = 0
-    except FileNotFoundError:
-        # The attempt was forgotten before we came to it.
-        code = 0 if not os.path.isdir(f"../{key}") else 1
+    except (BrokenPipeError, ConnectionResetError):
+        # The keeper is gone, and our attempt is over.
+        code = 0
     finally:
         _leave(code)
 

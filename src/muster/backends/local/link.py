@@ -81,7 +81,9 @@ class KeeperLink:
         while not self._is_connected():
             if time.monotonic() > deadline:
                 log = self._home / "logs" / "keeper.log"
-                raise BackendDownError(self._cluster, f"the keeper of jobs did not start; see {log}")
+                raise BackendDownError(
+                    self._cluster, f"the keeper of jobs did not start; see {log}"
+                )
             time.sleep(0.005)
 
     def _is_connected(self) -> bool:

@@ -127,7 +127,9 @@ class Mps:
         """Whether a daemon is behind the pipe. A folder can outlive its daemon."""
         if self._binary is None or not (folder / "pipe").exists():
             return False
-        return self._control(folder, said="get_server_list").ok
+        told = self._control(folder, said="get_server_list")
+        # Words in place of numbers are a complaint, whatever the exit status.
+        return told.ok and told.numbers() == told.text.split()
 
     def _control(
         self, folder: Path, *options: str, said: str = "", devices: Devices = ()

@@ -157,10 +157,6 @@ class Nvml:
         uuid = self.ask_if_able(lambda: str(nvml.nvmlDeviceGetUUID(event.device)), "")
         return uuid, int(event.eventData)
 
-    @property
-    def tells_xids(self) -> bool:
-        return self._events is not None
-
     def profiles(self, handle: Any) -> tuple[Profile, ...]:
         """The kinds of GPU instances that a GPU offers now."""
         numbers = range(int(self.library.NVML_GPU_INSTANCE_PROFILE_COUNT))
@@ -260,7 +256,8 @@ class Nvml:
         nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
 
     def _advice(self, handle: Any) -> int:
-        field = self.library.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
+        # Older bindings have no name for it.
+        field = getattr(self.library, "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", 230)
         told = self.library.nvmlDeviceGetFieldValues(handle, [field])[0]
         return int(told.value.uiVal) if told.nvmlReturn == 0 else 0
 

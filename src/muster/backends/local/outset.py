@@ -183,4 +183,3 @@ def _free_port(wanted: int) -> int:
             probe.bind(("127.0.0.1", port))
             return port
     return wanted
-

@@ -90,4 +90,3 @@ def _marked(mark: str) -> set[int]:
 
 def _alive(pids: Iterable[int]) -> set[int]:
     return {pid for pid in pids if tree.is_alive(pid)}
-

@@ -5,6 +5,7 @@ happens. Whatever becomes of the controller, this goes on.
 """
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -26,15 +27,30 @@ _BREAK_OFF_MS = 5_000
 _KILL_AGAIN_MS = 50
 
 
+def prepare() -> None:
+    """Make this process one that can supervise attempts, one after the other."""
+    os.setsid()
+    kernel.adopt_orphans()
+    gc.enable()
+
+
 def supervise(key: str, grounds: Grounds) -> None:
     """Run the attempt whose folder is `key` in the folder we are in, unless somebody has."""
-    os.chdir(key)
-    os.setsid()
-    lock = spool.take()
-    if lock is None:
-        return
-    kernel.adopt_orphans()
-    Supervisor(spool.read(spool.LAUNCH), grounds).run()
+    spool_folder = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    try:
+        os.chdir(key)
+        lock = spool.take()
+        if lock is not None:
+            with contextlib.closing(Supervisor(spool.read(spool.LAUNCH), grounds)) as attempt:
+                attempt.run()
+            os.close(lock)
+    except FileNotFoundError:
+        # Forgotten before we came to it, or while we were at it.
+        if os.path.exists(os.path.join("/proc/self/fd", str(spool_folder), key)):
+            raise
+    finally:
+        os.fchdir(spool_folder)
+        os.close(spool_folder)
 
 
 class Supervisor:
@@ -57,6 +73,11 @@ class Supervisor:
         self._is_signalled = False
         self._used_ms = 0
         self._max_memory_kib = 0
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(-1)
+        self._hears.close()
+        self._tells.close()
 
     def run(self) -> None:
         # The keeper has handlers for what we listen to, and they are ours by the fork.
@@ -177,9 +198,7 @@ class Supervisor:
         if self._outset is not None and self._is_over(self._outset):
             return
         self._go_on()
-        told = Told(
-            why=order["why"], grace_ms=order["grace_ms"], checkpoint=order["checkpoint"]
-        )
+        told = Told(why=order["why"], grace_ms=order["grace_ms"], checkpoint=order["checkpoint"])
         self._course.stop(told, _clock_ms())
 
     def _suspend(self) -> None:
@@ -324,7 +343,9 @@ def _exited(code: int) -> Why:
 
 def _code(status: int) -> int:
     """As a shell would put it."""
-    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+    return (
+        128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+    )
 
 
 def _clock_ms() -> int:

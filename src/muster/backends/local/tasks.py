@@ -95,7 +95,9 @@ def _go_to(folder: str) -> None:
     try:
         os.chdir(folder)
     except OSError as error:
-        raise LaunchError(f"cannot enter the working directory {folder}: {error.strerror}") from None
+        raise LaunchError(
+            f"cannot enter the working directory {folder}: {error.strerror}"
+        ) from None
 
 
 def _connect(streams: Streams) -> None:

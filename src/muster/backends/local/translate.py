@@ -141,4 +141,3 @@ def _checkpoint(run: Run) -> spool.CheckpointingFile | None:
         return None
     names = _names(run.job, run.allocation.placements[0].node, 0)
     return {"path": filled(wanted.path, names), "signal": wanted.signal}
-

@@ -68,10 +68,13 @@ def facts(screen: Screen, pairs: Iterable[tuple[str, str]]) -> list[str]:
     """`Name:   value` lines, aligned; pairs without a value are left out."""
     shown = [(title, value) for title, value in pairs if value]
     width = max((len(title) for title, _ in shown), default=0) + 1
-    return [
-        f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}".replace(" \n", "\n")
-        for title, value in shown
-    ]
+    return [_fact(screen, title, value, width) for title, value in shown]
+
+
+def _fact(screen: Screen, title: str, value: str, width: int) -> str:
+    if value.startswith("\n"):
+        return screen.paint(f"{title}:", BOLD) + clean_lines(value)
+    return f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}"
 
 
 def say(text: str) -> None:

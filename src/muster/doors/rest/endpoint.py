@@ -135,6 +135,7 @@ async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.E
         _pump(flow, send),
         _gone(receive),
         ending.wait(),
+        flow.hopeless.wait(),
     )
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     tasks = [asyncio.create_task(each) for each in waits]
@@ -148,7 +149,8 @@ async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.E
     if isinstance(ends[0], Exception):
         # The status is sent long ago: hanging up in the middle is all that says it went wrong.
         raise ends[0]
-    await send({"type": "http.response.body", "body": b""})
+    if not flow.hopeless.is_set():
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def _pump(flow: Flow, send: Send) -> None:

@@ -10,6 +10,8 @@ from muster.stores.base import Stored
 MOST_WAITING = 10_000
 """So many events may wait for one listener; the log has them, so that one can come back later."""
 
+MOST_WRITTEN = 1_000
+
 Follow = Callable[[Callable[[tuple[Stored, ...]], None]], Callable[[], None]]
 
 
@@ -18,31 +20,31 @@ class TooSlowError(Exception):
 
 
 class Listener:
-    """Events for one client, in order, until it falls too far behind."""
+    """Events for one client, in order, until it falls too far behind: then it is `lost`."""
 
     def __init__(self) -> None:
         self._waiting: deque[Stored] = deque()
         self._more = asyncio.Event()
-        self._lost = False
+        self.lost = asyncio.Event()
 
     def tell(self, events: tuple[Stored, ...]) -> None:
         """Some more; called on the loop."""
         if len(self._waiting) + len(events) > MOST_WAITING:
-            self._lost = True
+            self.lost.set()
             self._waiting.clear()
-        if not self._lost:
+        if not self.lost.is_set():
             self._waiting.extend(events)
         self._more.set()
 
     async def take(self, patience_s: float) -> tuple[Stored, ...]:
         """What came since the last call; nothing if nothing comes for so long."""
-        if not self._waiting and not self._lost:
+        if not self._waiting and not self.lost.is_set():
             self._more.clear()
             try:
                 await asyncio.wait_for(self._more.wait(), patience_s)
             except TimeoutError:
                 return ()
-        if self._lost:
+        if self.lost.is_set():
             raise TooSlowError
         taken = tuple(self._waiting)
         self._waiting.clear()
@@ -60,6 +62,16 @@ class Hub:
         self._follow = follow
         self._listeners: set[Listener] = set()
         self._leave: Callable[[], None] | None = None
+        self._texts: dict[int, bytes] = {}
+
+    def written(self, stored: Stored, write: Callable[[Stored], bytes]) -> bytes:
+        """An event as it is sent; written once for all who are told at about the same time."""
+        text = self._texts.get(stored.number)
+        if text is None:
+            if len(self._texts) >= MOST_WRITTEN:
+                self._texts.clear()
+            text = self._texts[stored.number] = write(stored)
+        return text
 
     @contextmanager
     def listening(self) -> Generator[Listener]:

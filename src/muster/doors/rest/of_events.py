@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from functools import lru_cache
 
 import msgspec
 
@@ -53,36 +52,9 @@ async def _stream(asked: Asked) -> Flow:
     last = None if after is None else read("after", whole, after)
     # Asked once before anything is sent: whoever may not look is told so.
     await asyncio.to_thread(asked.looking.events, asked.caller, EventQuery(limit=1))
+    listening = asked.door.hub.listening()
+    listener = listening.__enter__()
     parts = _told(asked, wish, last)
-    # When the client sees the first part, everything that happens is already noted for it.
-    first = await anext(parts)
-    return Flow(
-        parts=parts,
-        media="text/event-stream",
-        first=first,
-        headers={"x-accel-buffering": "no"},
-    )
-
-
-async def _told(asked: Asked, wish: "_Wish", last: int | None) -> AsyncGenerator[bytes]:
-    """First from the log what was missed, then what happens; what is in both only once."""
-    with asked.door.hub.listening() as listener:
-        yield HEARTBEAT
-        sent = 0
-        if last is not None:
-            sent = last
-            while page := await asyncio.to_thread(_logged, asked, wish.job, sent):
-                sent = page[-1].number
-                yield await _encoded(page, wish)
-        try:
-            while True:
-                events = await listener.take(HEARTBEAT_S)
-                new = tuple(each for each in events if each.number > sent)
-                yield await _encoded(new, wish) or HEARTBEAT
-        except TooSlowError:
-            return
-
-
 def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
     query = EventQuery(after=after, job=job, limit=MOST_ON_A_PAGE)
     return asked.looking.events(asked.caller, query)
@@ -90,10 +62,9 @@ def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
 
 async def _encoded(events: tuple[Stored, ...], wish: "_Wish") -> bytes:
     wanted = [each for each in events if await wish.is_for(each)]
-    return b"".join(map(_written, wanted))
+    return b"".join(wish.hub.written(each, _written) for each in wanted)
 
 
-@lru_cache(maxsize=1_024)
 def _written(stored: Stored) -> bytes:
     document = event_document(stored)
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (
@@ -111,6 +82,7 @@ class _Wish:
         self.job = None if job is None else JobId(read("job", whole, job))
         self._user = asked.text("user")
         self._queue = asked.text("queue")
+        self.hub = asked.door.hub
         self._asked = asked
         self._known: dict[JobId, tuple[UserName, QueuePath]] = {}
 

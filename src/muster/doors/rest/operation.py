@@ -100,11 +100,15 @@ class Content:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """An answer that goes on; after `first` its parts are made while the client listens."""
+    """An answer that goes on; after `first` its parts are made while the client listens.
+
+    hopeless: set when the client falls so far behind that it must come back later.
+    """
 
     parts: AsyncGenerator[bytes]
     media: str
     first: bytes = b""
+    hopeless: asyncio.Event = field(default_factory=asyncio.Event)
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -1,0 +1,94 @@
+"""A Muster of its own for a benchmark: in a temporary home, ended and removed afterwards."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from muster.api.jobs import GroupDocument, SubmitDocument
+from muster.api.pages import JobFilter
+from muster.client.calls import Client
+
+MUSTER = str(Path(sys.executable).parent / "muster")
+PATIENCE_S = 600.0
+AT_ONCE = 20_000
+
+
+class Home:
+    """A Muster that runs, and how it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"unix:{folder}/muster.sock"
+        self.environ = os.environ | {"MUSTER_HOME": str(folder)}
+        self.client = Client(self.url)
+
+    def run(self, *words: str) -> None:
+        """One of Muster's commands; what it prints is not of interest unless it fails."""
+        command = (MUSTER, *words)
+        done = subprocess.run(
+            command, env=self.environ, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+    def live(self) -> int:
+        """So many jobs wait or run."""
+        return sum(self.client.status().jobs.values())
+
+    def cancel_all(self) -> None:
+        """End every job."""
+        while ids := [job.id for job in self.client.jobs(JobFilter(limit=AT_ONCE)).jobs]:
+            self.client.cancel(ids)
+            until(lambda: self.live() == 0 or self.live() > len(ids), 1.0)
+
+
+@contextlib.contextmanager
+def muster(*, nodes: int, gpus: str) -> Iterator[Home]:
+    """A Muster with pretend nodes, its store and all settings as they are by default."""
+    with tempfile.TemporaryDirectory(prefix="muster-") as folder:
+        home = Home(Path(folder))
+        home.run("up", "--nodes", str(nodes), "--gpus", gpus)
+        try:
+            yield home
+        finally:
+            home.cancel_all()
+            home.client.close()
+            home.run("down")
+
+
+def job(
+    script: str, *, gpus: int = 1, held: bool = False, array: str | None = None
+) -> SubmitDocument:
+    """A job with whole GPUs whose output nobody reads."""
+    return SubmitDocument(
+        name="bench",
+        groups=(GroupDocument(gpus=gpus),),
+        script=script,
+        stdout="/dev/null",
+        workdir="/tmp",  # noqa: S108 -- nothing is written there
+        time=3_600,
+        held=held,
+        array=array,
+    )
+
+
+def until(is_so: Callable[[], bool], every_s: float, patience_s: float = PATIENCE_S) -> bool:
+    """Look again and again until it is so; False when patience ends."""
+    deadline = time.monotonic() + patience_s
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(every_s)
+    return True
+
+
+def percentile(values: Sequence[float], per_cent: float) -> float:
+    """The smallest value that so many of a hundred do not exceed."""
+    ordered = sorted(values)
+    at = -(-len(ordered) * per_cent // 100)
+    return ordered[max(0, int(at) - 1)]

@@ -1,0 +1,67 @@
+"""Whether a real Slurm is installed here, and how it comes onto a Debian machine."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+PROGRAMS = (
+    "munged",
+    "mariadbd",
+    "mariadb",
+    "mariadb-install-db",
+    "slurmctld",
+    "slurmd",
+    "slurmdbd",
+    "slurmrestd",
+    "sbatch",
+    "squeue",
+)
+
+PACKAGES = (
+    "slurmctld",
+    "slurmd",
+    "slurmdbd",
+    "slurm-client",
+    "slurmrestd",
+    "munge",
+    "mariadb-server",
+    "slurm-wlm-basic-plugins",
+    # slurmdbd cannot reach its database without this one, and does not depend on it.
+    "slurm-wlm-mysql-plugin",
+)
+
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+class NoSlurmError(Exception):
+    """There is no Slurm to measure against, and the text says what to do."""
+
+
+def missing(which: Callable[[str], str | None] | None = None) -> tuple[str, ...]:
+    """The programs that a laboratory needs and this machine lacks."""
+    found = which or (lambda name: shutil.which(name, path=PATH))
+    return tuple(name for name in PROGRAMS if found(name) is None)
+
+
+def ensure_installed() -> None:
+    """Install what is missing where that is possible, saying so; NoSlurmError where it is not."""
+    lacking = missing()
+    if not lacking:
+        return
+    if os.geteuid() != 0 or not Path("/etc/debian_version").exists():
+        raise NoSlurmError(
+            f"{', '.join(lacking)} not found. On Debian, as root: "
+            f"apt-get install --no-install-recommends {' '.join(PACKAGES)}"
+        )
+    print(f"missing: {', '.join(lacking)}; installing {' '.join(PACKAGES)}", flush=True)
+    # RUNLEVEL=1 keeps the packages from starting daemons of their own.
+    quiet = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1", "PATH": PATH}
+    for command in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES],
+    ):
+        done = subprocess.run(command, env=os.environ | quiet, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise NoSlurmError(f"{' '.join(command)}: {done.stderr.decode(errors='replace')}")

@@ -1,0 +1,202 @@
+"""The Muster under test: its folders, how it is started, and which processes it is made of."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from muster.client.calls import Client
+
+DAEMON = "muster.app.daemon"
+PLANNER = "muster.controller.thinker_process"
+KEEPER = "muster.backends.local.keeper"
+
+SMALL_DISK_MIB = 96
+UP_PATIENCE_S = 90.0
+
+SITE = """
+queues:
+  default: {}
+classes:
+  normal: {priority: 100, grace: 1s}
+pools:
+  local: {cluster: local}
+default_queue: default
+"""
+
+
+class House:
+    """A state folder, on a small disk of its own where that may be mounted, and a working folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.work = folder / "work"
+        self.evidence = folder / "evidence"
+        for each in (self.home, self.work, self.evidence / "told", self.evidence / "locks"):
+            each.mkdir(parents=True)
+        self.has_small_disk = _is_mounted(self.home)
+        (folder / "site.yaml").write_text(SITE)
+
+    @property
+    def spool(self) -> Path:
+        return self.home / "spool"
+
+    @property
+    def token(self) -> str:
+        """What tells the processes of this Muster's jobs from all others."""
+        return (self.spool / "token").read_text()
+
+    def client(self) -> Client:
+        return Client(f"unix:{self.home / 'muster.sock'}")
+
+    def starting(self) -> "subprocess.Popen[str]":
+        """The command by which a user starts Muster, under way."""
+        asked = ["up", "--nodes", "2", "--gpus", "4xA100-40GB"]
+        site = ["--site", str(self.folder / "site.yaml")]
+        return self._command(*asked, *site)
+
+    def up(self) -> None:
+        """Start Muster as a user would; it must be up when the command returns."""
+        command = self.starting()
+        said, _ = command.communicate(timeout=UP_PATIENCE_S)
+        if command.returncode != 0:
+            raise CannotStartError(said)
+
+    def down(self) -> None:
+        self._command("down").communicate(timeout=UP_PATIENCE_S)
+
+    def close(self) -> None:
+        """End what may be left, and take the small disk away."""
+        self.down()
+        for pid in (*self.processes(DAEMON), *self.processes(KEEPER), *self.marked()):
+            _kill(pid)
+        wait_until(lambda: not self.processes(KEEPER), patience_s=10)
+        if self.has_small_disk:
+            subprocess.run(["umount", str(self.home)], check=False)  # noqa: S603, S607 our own disk
+
+    def daemon(self) -> int | None:
+        """The daemon, by the file that it keeps locked."""
+        try:
+            file = os.open(self.home / "daemon.lock", os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            # A shared lock would keep a daemon out that starts at this moment: only look.
+            return int(os.pread(file, 32, 0) or b"0") if _is_held(file) else None
+        finally:
+            os.close(file)
+
+    def planner(self) -> int | None:
+        return next(iter(self.processes(PLANNER)), None)
+
+    def keeper(self) -> int | None:
+        """Supervisors are forked from the keeper and look like it, but for where they are."""
+        return next((pid for pid in self.processes(KEEPER) if _cwd(pid) == self.spool), None)
+
+    def supervisors(self) -> list[int]:
+        return [pid for pid in self.processes(KEEPER) if _cwd(pid) not in (self.spool, None)]
+
+    def processes(self, module: str) -> list[int]:
+        """The processes of this Muster that run this module."""
+        ours = f"MUSTER_HOME={self.home}\0".encode()
+        home = f"\0{self.home}\0".encode()
+        return [
+            pid
+            for pid in pids()
+            if module.encode() in (words := _bytes(pid, "cmdline"))
+            and (home in words or ours in _bytes(pid, "environ"))
+        ]
+
+    def marked(self) -> list[int]:
+        """Every process of a job of this Muster."""
+        mark = f".{self.token}\0".encode()
+        return [pid for pid in pids() if mark in _bytes(pid, "environ")]
+
+    def attempts(self) -> list[str]:
+        """What lies in the spool."""
+        return sorted(path.name for path in self.spool.iterdir() if path.is_dir())
+
+    def groups(self) -> list[Path]:
+        """The control groups of attempts."""
+        found = Path("/sys/fs/cgroup").rglob(f"muster-{self.token[:12]}")
+        return [group for ground in found for group in ground.iterdir() if group.is_dir()]
+
+    def _command(self, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(  # noqa: S603 our own program
+            [sys.executable, "-m", "muster", *words],
+            env={**os.environ, "MUSTER_HOME": str(self.home)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+class CannotStartError(Exception):
+    """`muster up` failed; its words are the text."""
+
+
+def kill(pid: int | None) -> bool:
+    """End a process of the house at once; False where there is none."""
+    return pid is not None and _kill(pid)
+
+
+def pids() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdecimal())
+
+
+def state(pid: int) -> tuple[str, int] | None:
+    """The state of a process, by its letter, and its parent; None when it is gone."""
+    fields = _bytes(pid, "stat").rpartition(b")")[2].split()
+    return (fields[0].decode(), int(fields[1])) if fields else None
+
+
+def wait_until(is_so: Callable[[], bool], patience_s: float) -> bool:
+    """Look until it is so, or until the time is over."""
+    deadline = time.monotonic() + patience_s
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _is_mounted(home: Path) -> bool:
+    if os.getuid() != 0:
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = f"size={SMALL_DISK_MIB}m,mode=711".encode()
+    return libc.mount(b"tmpfs", bytes(home), b"tmpfs", 0, size) == 0
+
+
+def _is_held(file: int) -> bool:
+    """Does somebody hold the lock of this file? Asks the kernel, and takes nothing."""
+    inode = f":{os.fstat(file).st_ino} "
+    return any(inode in line and "FLOCK" in line for line in Path("/proc/locks").open())
+
+
+def _cwd(pid: int) -> Path | None:
+    try:
+        return Path(os.readlink(f"/proc/{pid}/cwd"))
+    except OSError:
+        return None
+
+
+def _bytes(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,149 @@
+"""One batch for all that queued up; durable before anybody is told; nobody pays for another."""
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from controller.desk import LAB, SITE, caller, node, spec
+from muster.controller.entry import Entry, Kinds
+from muster.controller.journal import Journal, Writer
+from muster.controller.record import Record
+from muster.controller.stage import Stage
+from muster.model.cluster import Cluster
+from muster.model.errors import RefusedError, StoreFullError
+from muster.model.event import ClusterSeen, NodeSeen, SiteChanged
+from muster.model.value import Instant, UserName
+from muster.stores.base import Batch
+from muster.stores.memory import MemoryStore
+
+
+class FullStore(MemoryStore):
+    """A store on a disk that is full until somebody makes room."""
+
+    is_full = False
+
+    def append(self, batch: Batch) -> None:
+        if self.is_full:
+            raise StoreFullError("the database")
+        super().append(batch)
+
+
+def journal_on(store: MemoryStore) -> Journal:
+    journal = Journal(store, Record(store.load(), {}, SITE), lambda: Instant(1_000))
+    if journal.record.version == 0:
+        journal.write(begin).result()
+    return journal
+
+
+def begin(stage: Stage) -> None:
+    stage.tell(SiteChanged(at=stage.now, site=SITE, by=UserName("root")))
+    stage.tell(ClusterSeen(at=stage.now, cluster=Cluster(name=LAB)))
+    stage.tell(NodeSeen(at=stage.now, node=node("n1", 4)))
+
+
+def entry(**told: Any) -> Entry:
+    return Entry(caller=caller("ada"), spec=spec(**told), kinds=Kinds())
+
+
+def test_commands_that_queue_up_share_one_transaction() -> None:
+    store = MemoryStore()
+    journal = journal_on(store)
+    before = journal.record.version
+    asked = [(entry().enter, Future[Any]()) for _ in range(5)]
+
+    journal.commit(asked)
+
+    assert journal.record.version == before + 1
+    assert [future.result().jobs for _, future in asked] == [(1,), (2,), (3,), (4,), (5,)]
+
+
+def test_a_refused_command_leaves_the_others_alone() -> None:
+    journal = journal_on(MemoryStore())
+    asked = [(entry(gpus=gpus).enter, Future[Any]()) for gpus in (1, 99, 2)]
+
+    journal.commit(asked)
+
+    assert sorted(journal.record.jobs) == [1, 2]
+    with pytest.raises(RefusedError):
+        asked[1][1].result()
+
+
+def test_what_cannot_be_written_did_not_happen() -> None:
+    store = FullStore()
+    journal = journal_on(store)
+    store.is_full = True
+
+    future = journal.write(entry().enter)
+
+    with pytest.raises(StoreFullError, match="make room"):
+        future.result()
+    assert journal.record.jobs == {}
+
+
+def test_when_there_is_room_again_writing_goes_on() -> None:
+    store = FullStore()
+    journal = journal_on(store)
+    store.is_full = True
+    journal.write(entry().enter)
+    store.is_full = False
+
+    receipt = journal.write(entry().enter).result()
+
+    assert receipt.jobs == (1,)
+    assert [job.id for job in store.load().jobs] == [1]
+
+
+def test_whoever_comes_second_looks_again_and_writes_then() -> None:
+    store = MemoryStore()
+    one, other = journal_on(store), journal_on(store)
+
+    first = one.write(entry().enter).result()
+    second = other.write(entry().enter).result()
+
+    assert (first.jobs, second.jobs) == ((1,), (2,))
+    assert sorted(other.record.jobs) == [1, 2]
+
+
+def test_who_follows_knows_the_same_jobs() -> None:
+    store = MemoryStore()
+    one, other = journal_on(store), journal_on(store)
+    one.write(entry().enter).result()
+
+    other.catch_up()
+
+    assert other.record.jobs == one.record.jobs
+    assert other.last_event == one.last_event
+
+
+def test_a_mistake_in_one_command_does_not_end_the_journal() -> None:
+    journal = journal_on(MemoryStore())
+
+    def mistaken(_: Stage) -> None:
+        raise ZeroDivisionError
+
+    failed = journal.write(mistaken)
+
+    with pytest.raises(ZeroDivisionError):
+        failed.result()
+    assert journal.write(entry().enter).result().jobs == (1,)
+
+
+def test_listeners_are_told_after_the_change_is_so() -> None:
+    journal = journal_on(MemoryStore())
+    seen: list[int] = []
+    journal.told.add(lambda batch, _: seen.append(len(journal.record.jobs) * batch.version))
+
+    journal.write(entry().enter).result()
+
+    assert seen == [journal.record.version]
+
+
+def test_a_writer_answers_everybody_before_it_closes() -> None:
+    journal = journal_on(MemoryStore())
+    writer = Writer(journal)
+
+    futures = [writer.write(entry().enter) for _ in range(50)]
+    writer.close()
+
+    assert sorted(future.result().jobs[0] for future in futures) == list(range(1, 51))

@@ -1,0 +1,220 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from doors.cli.calling import Caller
+from doors.cli.canned import CannedServer, Raw, Refusal
+from muster.api.jobs import SubmittedDocument
+from muster.api.site import Problem
+
+SCRIPT = "#!/bin/sh\n#MUSTER --gpus 2 --env A=1 --env B=1\n#MUSTER --queue acme/nlp\necho hello\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "train.sh"
+    path.write_text(SCRIPT, encoding="utf-8")
+    return str(path)
+
+
+def sent(server: CannedServer) -> Any:
+    return server.asked("POST", "/v1/jobs")[-1].body
+
+
+def test_a_command_is_handed_in_with_its_folder_and_environment(
+    muster: Caller, server: CannedServer
+) -> None:
+    outcome = muster("submit", "--gpus", "2", "--", "python", "train.py", "--lr", "1")
+
+    assert (outcome.code, outcome.out) == (0, "job 30 submitted to default\n")
+    body = sent(server)
+    assert body["command"] == ["python", "train.py", "--lr", "1"]
+    assert body["script"] is None
+    assert body["name"] == "python"
+    assert body["workdir"] == "/work"
+    assert body["env"] == {"PATH": "/bin", "HOME": "/h"}
+    assert body["groups"][0]["gpus"] == 2
+
+
+def test_a_script_is_sent_as_text_with_its_options_and_arguments(
+    muster: Caller, server: CannedServer, script: str
+) -> None:
+    outcome = muster("submit", script, "--epochs", "10")
+
+    assert outcome.out == "job 30 submitted to acme/nlp\n"
+    body = sent(server)
+    assert body["script"] == SCRIPT
+    assert body["command"] == ["--epochs", "10"]
+    assert body["groups"][0]["gpus"] == 2
+    assert body["queue"] == "acme/nlp"
+
+
+def test_the_command_line_wins_over_the_script(
+    muster: Caller, server: CannedServer, script: str
+) -> None:
+    muster("submit", "--gpus", "1", "--env", "B=2", "--env-only", "", script)
+
+    body = sent(server)
+    assert body["groups"][0]["gpus"] == 1
+    assert body["env"] == {"A": "1", "B": "2"}
+
+
+def test_a_script_may_come_from_the_input(
+    muster: Caller, server: CannedServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "input"
+    path.write_text(SCRIPT, encoding="utf-8")
+    with path.open(encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+
+        muster("submit", "-", "arg")
+
+    assert sent(server)["script"] == SCRIPT
+    assert sent(server)["name"] == "stdin"
+    assert sent(server)["command"] == ["arg"]
+
+
+def test_every_option_reaches_the_document(muster: Caller, server: CannedServer) -> None:
+    options = (
+        "--gpus 2 --gpu-model A100-40GB,H100-80GB --gpu-memory 40G --slice mig:1g.5gb --cpus 2.5 "
+        "--memory 16G --tasks 4 --min-tasks 2 --time 2h --queue acme --class urgent --priority 3 "
+        "--pool p1 --pool p2 --cluster c --spot allowed --require rack=r1 --tolerate busy "
+        "--node n1,n2 --exclude n3 --max-per-node 1 --exclusive --together rack? --array 0-9%4 "
+        "--after afterok:17,afterany:18 --begin 2026-12-01T08:00 --deadline now+2h --hold "
+        "--attempts 3 --no-requeue --not-preemptible --preempt-mode suspend --restart-cost 5m "
+        "--name n --label a=b --image i --env X=1 --env-only PATH --workdir sub --output o "
+        "--error e --input i --append --first-task-only --warn USR1@60 --checkpoint c "
+        "--checkpoint-signal USR2"
+    ).split()
+
+    outcome = muster("submit", *options, "--", "true")
+
+    assert outcome.code == 0, outcome.err
+    body = sent(server)
+    group = body.pop("groups")[0]
+    assert group == {
+        "name": "main",
+        "tasks": 4,
+        "min_tasks": 2,
+        "cpus": 2.5,
+        "memory": "16G",
+        "gpus": 2,
+        "gpu_models": ["A100-40GB", "H100-80GB"],
+        "gpu_memory": "40G",
+        "slice": "mig:1g.5gb",
+        "together": "rack?",
+        "require": {"rack": "r1"},
+        "nodes": ["n1", "n2"],
+        "not_nodes": ["n3"],
+        "tolerate": ["busy"],
+        "exclusive": True,
+        "max_per_node": 1,
+    }
+    del body["umask"]
+    assert body == {
+        "name": "n",
+        "queue": "acme",
+        "job_class": "urgent",
+        "command": ["true"],
+        "script": None,
+        "image": "i",
+        "env": {"PATH": "/bin", "X": "1"},
+        "workdir": "/work/sub",
+        "every_task": False,
+        "stdin": "i",
+        "stdout": "o",
+        "stderr": "e",
+        "append": True,
+        "time": "2h",
+        "begin": "2026-12-01T08:00:00+01:00",
+        "deadline": "now+2h",
+        "after": ["afterok:17", "afterany:18"],
+        "array": "0-9%4",
+        "pools": ["p1", "p2"],
+        "clusters": ["c"],
+        "spot": "allowed",
+        "priority": 3,
+        "preemptible": False,
+        "preempt_mode": "suspend",
+        "attempts": 3,
+        "requeue": False,
+        "restart_cost": "5m",
+        "labels": {"a": "b"},
+        "held": True,
+        "warn": "USR1@60",
+        "checkpoint": "c",
+        "checkpoint_signal": "USR2",
+        "terminal": None,
+    }
+
+
+def test_a_slice_without_a_number_means_one(muster: Caller, server: CannedServer) -> None:
+    muster("submit", "--slice", "mps:25%", "--", "true")
+
+    assert sent(server)["groups"][0]["gpus"] == 1
+
+
+def test_quiet_prints_only_the_id(muster: Caller) -> None:
+    assert muster("submit", "--quiet", "--", "true").out == "30\n"
+    assert muster("submit", "--parsable", "--", "true").out == "30\n"
+
+
+def test_an_array_is_announced_as_such_and_cautions_go_to_stderr(
+    muster: Caller, server: CannedServer
+) -> None:
+    made = SubmittedDocument(id=30, ids=(30, 31, 32), cautions=("acme/nlp is full",))
+    server.answer("POST", "/v1/jobs", made)
+
+    outcome = muster("submit", "--queue", "acme/nlp", "--array", "0-2", "--", "true")
+
+    assert outcome.out == "array 30 of 3 jobs submitted to acme/nlp\n"
+    assert outcome.err == "caution: acme/nlp is full\n"
+
+
+def test_the_words_after_the_options_must_be_a_script_or_follow_two_dashes(
+    muster: Caller, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain.txt"
+    plain.write_text("hello\n", encoding="utf-8")
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\x7fELF\xff\xfe")
+
+    for argv, told in (
+        ((), "Nothing to run"),
+        (("hostname",), "muster submit -- hostname"),
+        ((str(plain),), "does not begin with `#!`"),
+        ((str(binary),), "is no text file"),
+    ):
+        outcome = muster("submit", *argv)
+        assert outcome.code == 2
+        assert told in outcome.err
+
+
+def test_a_mistake_in_a_script_names_its_line(muster: Caller, tmp_path: Path) -> None:
+    path = tmp_path / "bad.sh"
+    path.write_text("#!/bin/sh\n\n#MUSTER --gpuz 2\n", encoding="utf-8")
+
+    outcome = muster("submit", str(path))
+
+    assert outcome.code == 2
+    assert f"{path}:3: No such option" in outcome.err
+
+
+def test_a_refusal_says_what_to_do_and_exits_with_one(muster: Caller, server: CannedServer) -> None:
+    text = "queue acme allows 4 GPUs; this job asks for 8. Ask for fewer."
+    server.answer("POST", "/v1/jobs", Refusal(status=422, problem=Problem(kind="q", text=text)))
+
+    outcome = muster("submit", "--gpus", "8", "--", "true")
+
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", f"muster: {text}\n")
+
+
+def test_waiting_gives_the_exit_code_of_the_job(muster: Caller, server: CannedServer) -> None:
+    server.answer("POST", "/v1/jobs", SubmittedDocument(id=12, ids=(12,)))
+    server.answer("GET", "/v1/events/stream", Raw(content=b": still here\n\n"))
+
+    outcome = muster("submit", "--wait", "--queue", "default", "--", "false")
+
+    assert outcome.code == 3
+    assert outcome.err == "job 12 failed: exit code 3\n"
