@@ -3,7 +3,9 @@
 UV_VERSION := 0.13.7
 # Benchmarks are the files that can be run; the others in bench are shared by them.
 BENCHES = $(sort $(subst _,-,$(patsubst bench/%.py,%,$(shell grep -l '__main__' bench/*.py 2>/dev/null))))
-CODE := src tests bench
+CODE := src tests bench examples
+ROUNDS ?= 300
+SEED ?= 1
 FAST_TESTS = $(wildcard tests/unit tests/stories tests/shape)
 
 # The first Python that is new enough and can make virtual environments; choose another with PYTHON=...
@@ -27,11 +29,17 @@ UV := .tools/uv-$(UV_VERSION)/bin/uv
 SYNCED := .venv/synced-with-$(notdir $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help test check test-long lint format bench changelog lock clean
+.PHONY: help up down test check test-long chaos lint format bench changelog lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
+
+up: $(SYNCED) ## start Muster on this machine: make up, make up ARGS="--nodes 2 --gpus 4xA100-40GB"
+	@.venv/bin/muster up $(ARGS)
+
+down: $(SYNCED) ## stop it; running jobs run on
+	@.venv/bin/muster down
 
 test: lint ## everything CI runs: the static checks and every test
 	@.venv/bin/pytest
@@ -41,6 +49,9 @@ check: lint ## the fast loop: the static checks, and unit, story and shape tests
 
 test-long: $(SYNCED) ## the property tests with many more examples, in a new order each time
 	@HYPOTHESIS_PROFILE=long .venv/bin/pytest tests/properties
+
+chaos: $(SYNCED) ## kill everything at random moments and see that nothing is lost: ROUNDS=300 SEED=1
+	@PYTHONPATH=tests .venv/bin/python -m chaos --rounds $(ROUNDS) --seed $(SEED)
 
 lint: $(SYNCED) ## format, lint, type and import checks, changing nothing
 	@.venv/bin/ruff format --check --quiet $(CODE) || { echo "run: make format"; exit 1; }

@@ -99,6 +99,9 @@ def seconds(loop: Loop, *, clients: int, count: int) -> float:
         process.start()
     for process in processes:
         process.join(PATIENCE_S)
+        if process.exitcode != 0:
+            # The others may wait for it to begin.
+            together.abort()
     if any(process.exitcode != 0 for process in processes):
         raise RuntimeError(f"a client of {type(loop).__name__} failed")
     laps: list[tuple[float, float]] = [told.get() for _ in processes]

@@ -14,9 +14,17 @@ Row = Mapping[str, Cell]
 
 
 def report(
-    name: str, figures: Mapping[str, Cell], table: Sequence[Row], *, results: Path = RESULTS
+    name: str,
+    figures: Mapping[str, Cell],
+    table: Sequence[Row],
+    *,
+    results: Path = RESULTS,
+    list_as: str = "table",
 ) -> Path:
-    """Print the table and the figures; keep both, with the machine and the date, as a JSON file."""
+    """Print the table and the figures; keep both, with the machine and the date, as a JSON file.
+
+    list_as: what the file calls the table.
+    """
     found = machine()
     print(f"{name}: {found['cpu']}, {found['cores']} cores, {found['python']}")
     print(f"\n{aligned(table)}")
@@ -27,7 +35,7 @@ def report(
         "date": datetime.now(UTC).date().isoformat(),
         "machine": found,
         **figures,
-        "table": [dict(row) for row in table],
+        list_as: [dict(row) for row in table],
     }
     results.mkdir(parents=True, exist_ok=True)
     path = results / f"{name}.json"

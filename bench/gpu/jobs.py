@@ -43,14 +43,15 @@ class Jobs:
             why = self._ended(job)
         finally:
             self._backend.do(Forget(job=job, attempt=1))
-        printed = [
-            (self._home / f"{job}-{task}.out").read_text(encoding="utf-8")
-            for task in range(len(placements))
-        ]
+        printed = [self._printed(f"{job}-{task}.out") for task in range(len(placements))]
         if why != Exited(code=0):
             message = f"the job ended with {why}: {printed}"
             raise RuntimeError(message)
         return printed
+
+    def _printed(self, name: str) -> str:
+        file = self._home / name
+        return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def close(self) -> None:
         self._backend.stop_keeper(even_if_busy=True)

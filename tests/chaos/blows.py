@@ -2,13 +2,12 @@
 
 import errno
 import os
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-
-import apsw
 
 from chaos.house import House, kill, wait_until
 from chaos.load import Load
@@ -97,9 +96,9 @@ def _full(stage: Stage) -> None:
 
 def _locked(stage: Stage) -> None:
     """Another program holds the database for longer than Muster has patience."""
-    other = apsw.Connection(str(stage.house.home / "muster.db"))
+    path = stage.house.home / "muster.db"
+    other = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
     try:
-        other.set_busy_timeout(int(PATIENCE_S * 1_000))
         other.execute("BEGIN IMMEDIATE")
         _wait_for_trouble(stage, 503, "is locked by another program")
         time.sleep(stage.chance.uniform(0, 1.5))

@@ -30,7 +30,7 @@ default_queue: default
 
 
 class House:
-    """A state folder, on a small disk of its own where that may be mounted, and a working folder."""
+    """A state folder, on a small disk of its own where one may be mounted, and what jobs need."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -76,30 +76,28 @@ class House:
         for pid in (*self.processes(DAEMON), *self.processes(KEEPER), *self.marked()):
             _kill(pid)
         wait_until(lambda: not self.processes(KEEPER), patience_s=10)
-        if self.has_small_disk:
-            subprocess.run(["umount", str(self.home)], check=False)  # noqa: S603, S607 our own disk
+        if not self.has_small_disk:
+            return
+        # What is on the disk goes with it, and may be needed to find out what went wrong.
+        for command in (["cp", "-a", self.home, self.folder / "left"], ["umount", self.home]):
+            subprocess.run(command, check=False)  # noqa: S603 our own disk
 
     def daemon(self) -> int | None:
-        """The daemon, by the file that it keeps locked."""
-        try:
-            file = os.open(self.home / "daemon.lock", os.O_RDONLY)
-        except FileNotFoundError:
-            return None
-        try:
-            # A shared lock would keep a daemon out that starts at this moment: only look.
-            return int(os.pread(file, 32, 0) or b"0") if _is_held(file) else None
-        finally:
-            os.close(file)
+        return _holder(self.home / "daemon.lock")
 
     def planner(self) -> int | None:
         return next(iter(self.processes(PLANNER)), None)
 
     def keeper(self) -> int | None:
-        """Supervisors are forked from the keeper and look like it, but for where they are."""
-        return next((pid for pid in self.processes(KEEPER) if _cwd(pid) == self.spool), None)
+        return _holder(self.spool / "keeper.lock")
 
     def supervisors(self) -> list[int]:
-        return [pid for pid in self.processes(KEEPER) if _cwd(pid) not in (self.spool, None)]
+        """They are forked from the keeper and look like it; some wait for an attempt."""
+        return [pid for pid in self.processes(KEEPER) if pid != self.keeper()]
+
+    def busy_supervisors(self) -> list[int]:
+        """Those that are in the folder of an attempt, as long as it is there and after that."""
+        return [pid for pid in self.supervisors() if _cwd(pid) not in (self.spool, None)]
 
     def processes(self, module: str) -> list[int]:
         """The processes of this Muster that run this module."""
@@ -182,10 +180,19 @@ def _is_mounted(home: Path) -> bool:
     return libc.mount(b"tmpfs", bytes(home), b"tmpfs", 0, size) == 0
 
 
-def _is_held(file: int) -> bool:
-    """Does somebody hold the lock of this file? Asks the kernel, and takes nothing."""
-    inode = f":{os.fstat(file).st_ino} "
-    return any(inode in line and "FLOCK" in line for line in Path("/proc/locks").open())
+def _holder(path: Path) -> int | None:
+    """Who holds the lock of this file. Asks the kernel: to try it would keep others out."""
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        return None
+    device = about.st_dev
+    file = f"{os.major(device):02x}:{os.minor(device):02x}:{about.st_ino}"
+    for line in Path("/proc/locks").read_text().splitlines():
+        fields = line.split()
+        if fields[1] == "FLOCK" and fields[5] == file and int(fields[4]) > 0:
+            return int(fields[4])
+    return None
 
 
 def _cwd(pid: int) -> Path | None:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,7 +86,7 @@ class Load:
                 self._let_go()
                 if turn == self._act or not self._is_much():
                     turn()
-            self._stopping.wait(self._chance.uniform(0.02, 0.4))
+            self._stopping.wait(self._chance.uniform(0.01, 0.2))
 
     def _is_much(self) -> bool:
         """Enough jobs wait and run: more would only wait."""
@@ -138,7 +138,7 @@ class Load:
             self._to_let_go.remove(each)
 
     @contextmanager
-    def _troubles_told(self) -> Iterator[None]:
+    def _troubles_told(self) -> Generator[None]:
         try:
             yield
         except (UnreachableError, LostAnswerError):

@@ -11,6 +11,7 @@ from chaos.house import CannotStartError, House
 from chaos.load import Answers, Load
 from chaos.verdict import Verdict, verdict
 from muster.client.calls import Client
+from muster.client.errors import ClientError
 
 END_PATIENCE_S = 60.0
 """So long jobs may take to end by themselves; then they are cancelled, and get as long again."""
@@ -67,7 +68,7 @@ def play(rounds: int, seed: int, folder: Path) -> Played:
 def _mishap(number: int, kind: str, stage: Stage) -> list[str]:
     try:
         strike(kind, stage)
-    except (NotRecoveredError, CannotStartError) as error:
+    except (NotRecoveredError, CannotStartError, ClientError) as error:
         return [f"round {number} ({kind}): {error}"]
     return []
 

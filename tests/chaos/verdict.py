@@ -1,11 +1,10 @@
 """What must be true in the end. Whatever is not is named, with the job it happened to."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import apsw
 
 from chaos.evidence import Told, told_by_all
 from chaos.house import DAEMON, KEEPER, PLANNER, House, pids, state, wait_until
@@ -137,11 +136,15 @@ def _untrue(job: int, attempt: AttemptDocument, told: Told) -> Iterator[str]:
 
 
 def _judge_machine(found: Verdict, house: House, told: Mapping[int, Told]) -> None:
-    wait_until(lambda: not (house.attempts() or house.marked()), QUIET_PATIENCE_S)
+    wait_until(
+        lambda: not (house.attempts() or house.marked() or house.busy_supervisors()),
+        QUIET_PATIENCE_S,
+    )
     found.leaked += [f"{key} lies in the spool" for key in house.attempts()]
     found.leaked += [f"process {pid} of a job runs" for pid in house.marked()]
     found.leaked += [f"control group {group} is there" for group in house.groups()]
-    for module in (DAEMON, PLANNER, KEEPER):
+    found.leaked += [f"supervisor {pid} has no attempt" for pid in house.busy_supervisors()]
+    for module in (DAEMON, PLANNER):
         running = house.processes(module)
         if len(running) > 1:
             found.leaked.append(f"{len(running)} processes run {module}: {running}")
@@ -154,7 +157,7 @@ def _judge_machine(found: Verdict, house: House, told: Mapping[int, Told]) -> No
 
 
 def _damage(database: Path) -> list[str]:
-    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = sqlite3.connect(database)
     try:
         rows = connection.execute("PRAGMA integrity_check").fetchall()
     finally:

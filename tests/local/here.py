@@ -1,6 +1,7 @@
 """This machine with a backend on it, for tests that start real processes."""
 
 import os
+import pwd
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
     Value,
+    replace,
 )
 
 PATIENCE_S = 10.0
@@ -77,6 +79,8 @@ class Plain:
     def free(self, job: JobId, attempt: int) -> None: ...
 
     def cut(self, action: Cut) -> None: ...
+
+    def resume(self, node: NodeId) -> None: ...
 
     def poll(self, now: Instant) -> bool:
         del now
@@ -160,8 +164,7 @@ class Here:
         """The process that keeps this home; there must be one."""
         wanted = str(self.home).encode()
         found = [pid for pid in tree.everybody() if wanted in _words(pid) and _is_keeper(pid)]
-        oldest = min(found, key=lambda pid: (tree.born(pid) or 0, pid))
-        return oldest
+        return min(found, key=lambda pid: (tree.born(pid) or 0, pid))
 
     def remnants(self) -> list[int]:
         """Processes below the keeper that are no supervisors, and those that nobody reaped."""
@@ -216,8 +219,6 @@ def run_of(launch: Launch, wanted: Wanted) -> Run:
 
 
 def own_name() -> str:
-    import pwd
-
     return pwd.getpwuid(os.getuid()).pw_name
 
 
@@ -241,8 +242,6 @@ def _allocation(wanted: Wanted) -> Allocation:
 
 
 def _with_workdir(launch: Launch, workdir: str) -> Launch:
-    from muster.model.value import replace
-
     return replace(launch, workdir=workdir)
 
 

@@ -114,7 +114,7 @@ def test_a_second_stop_can_only_make_it_sooner(here: Here) -> None:
 
 def test_a_job_that_ended_by_itself_keeps_its_own_end(here: Here) -> None:
     here.shell("exit 4")
-    here.until(lambda: (here.folder() / "end.json").exists())
+    here.until((here.folder() / "end.json").exists)
 
     here.backend.do(stop(1_000))
 

@@ -96,7 +96,7 @@ def test_an_end_that_nobody_saw_is_told_by_the_next_backend(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell("exit 5")
-    first.until(lambda: (first.folder() / "end.json").exists())
+    first.until((first.folder() / "end.json").exists)
     first.backend.close()
 
     second = Here(home)
@@ -172,7 +172,7 @@ def test_the_keeper_stays_while_it_is_needed(here: Here) -> None:
     assert not here.backend.stop_keeper()
     (here.work / "go").touch()
     here.ends()
-    here.until(lambda: here.backend.stop_keeper())
+    here.until(here.backend.stop_keeper)
 
 
 class Viewer:

@@ -87,6 +87,12 @@ class Cut(Value):
     instances: tuple[MigInstance, ...] | None
 
 
+class Mend(Value, gc=False):
+    """An administrator says that the node is well: what was found wrong with it counts no more."""
+
+    node: NodeId
+
+
 class Forget(Value, gc=False):
     """The attempt's end is recorded: nothing about it need be kept, nothing of it may still run."""
 
@@ -94,7 +100,7 @@ class Forget(Value, gc=False):
     attempt: int
 
 
-Action = Run | Stop | Suspend | Continue | Signal | Limit | Cut | Forget
+Action = Run | Stop | Suspend | Continue | Signal | Limit | Cut | Mend | Forget
 
 
 class OutputAsked(Value):

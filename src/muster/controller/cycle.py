@@ -8,16 +8,24 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
-from muster.backends.base import Action, Backend, Cut, Run, Signal
+from muster.backends.base import Action, Backend, Cut, Mend, Run, Signal
 from muster.controller.acts import Begin, Order, orders_after, orders_again
 from muster.controller.commit import events_of
 from muster.controller.journal import Write
 from muster.controller.record import Record
 from muster.controller.stage import Change, Stage
 from muster.controller.thinking import Thinker, Thought
-from muster.model.cluster import Node
+from muster.model.cluster import Node, NodeState
 from muster.model.errors import BackendDownError, MusterError
-from muster.model.event import DeviceCut, Event, JobEnded, NodeSeen, SignalAsked
+from muster.model.event import (
+    DeviceCut,
+    Event,
+    JobEnded,
+    NodeChanged,
+    NodeGone,
+    NodeSeen,
+    SignalAsked,
+)
 from muster.model.gpu import Mig
 from muster.model.job import HOLDING, JobState, NodeFailed
 from muster.model.placement import Allocation
@@ -50,17 +58,20 @@ class Hands:
 
     def note(self, batch: Batch, changes: tuple[Change, ...]) -> bool:
         """Remember what follows from a commit; is there anything?"""
-        following = [*self._cuts(batch), *self._orders(changes), *self._signals(batch)]
+        following = [*self._of_nodes(batch), *self._orders(changes), *self._signals(batch)]
         with self._lock:
             self._owed += following
         return bool(following)
 
-    def take_over(self) -> None:
+    def take_over(self, now: Instant) -> None:
         """Lead from here on: find out what runs, and say again what may not have been heard."""
         record = self._parts.record
-        allocations = tuple(record.allocations.values())
         for name, backend in self._parts.backends.items():
-            backend.adopt(tuple(each for each in allocations if each.cluster == name))
+            held = record.allocations.values()
+            backend.adopt(tuple(each for each in held if each.cluster == name))
+            events = backend.observe(now)
+            self._parts.write(lambda stage, told=events, at=name: _meet(at, told, stage)).result()
+        allocations = tuple(record.allocations.values())
         again: list[tuple[ClusterName, Order]] = [*_unstarted_cuts(allocations, record.nodes)]
         for allocation in allocations:
             job = record.jobs[allocation.job]
@@ -91,11 +102,18 @@ class Hands:
         if self.observe(now):
             self.act()
 
-    def _cuts(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
+    def _of_nodes(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
         for event in batch.events:
-            if isinstance(event, DeviceCut):
-                cut = Cut(node=event.node, device=event.device, instances=event.instances)
-                yield self._parts.record.nodes[event.node].cluster, cut
+            node = self._parts.record.nodes.get(_node_of(event) or NodeId(""))
+            if node is None:
+                continue
+            match event:
+                case DeviceCut(device=device, instances=instances):
+                    yield node.cluster, Cut(node=node.id, device=device, instances=instances)
+                case NodeChanged(state=NodeState.UP):
+                    yield node.cluster, Mend(node=node.id)
+                case _:
+                    continue
 
     def _orders(self, changes: tuple[Change, ...]) -> Iterator[tuple[ClusterName, Order]]:
         classes = self._parts.record.site.classes
@@ -182,6 +200,24 @@ def _unstarted_cuts(
         for device in nodes[name].devices:
             if device.id == device_id:
                 yield cluster, Cut(node=name, device=device_id, instances=device.mig)
+
+
+def _meet(cluster: ClusterName, events: tuple[Event, ...], stage: Stage) -> None:
+    """Hear of a cluster for the first time; nodes that it does not name are no more."""
+    seen = {event.node.id for event in events if isinstance(event, NodeSeen)}
+    known = [node.id for node in stage.record.nodes.values() if node.cluster == cluster]
+    _tell(events, stage)
+    gone = {name for name in known if name not in seen}
+    for job_id, allocation in stage.record.allocations.items():
+        lost = sorted(gone & {placed.node for placed in allocation.placements})
+        if lost:
+            why = NodeFailed(node=lost[0])
+            stage.tell(JobEnded(at=stage.now, job=job_id, attempt=allocation.attempt, why=why))
+    stage.tell_all(NodeGone(at=stage.now, node=name) for name in sorted(gone))
+
+
+def _node_of(event: Event) -> NodeId | None:
+    return event.node if isinstance(event, DeviceCut | NodeChanged) else None
 
 
 def _observed(backends: Iterable[Backend], now: Instant) -> Iterator[Event]:

@@ -15,9 +15,10 @@ from typing import Any, Protocol, TypeVar
 from muster.controller.record import Record, awaited_by
 from muster.controller.stage import Change, Stage
 from muster.model.errors import MusterError, StaleSnapshotError, StoreError
+from muster.model.history import Ended
 from muster.model.job import Job
 from muster.model.value import Instant
-from muster.stores.base import Batch, History, Store
+from muster.stores.base import Batch, History, State, Store
 
 T = TypeVar("T")
 Command = Callable[[Stage], T]
@@ -90,7 +91,12 @@ class Journal:
 
     def catch_up(self) -> None:
         """Learn what other processes wrote."""
-        for batch in self.store.since(self.record.version):
+        try:
+            missed = self.store.since(self.record.version)
+        except StaleSnapshotError:
+            # Too far behind to be told step by step.
+            missed = (_everything(self.record, self.store.load()),)
+        for batch in missed:
             self._take(batch, _changes(self.record, batch))
 
     def _commit(self, commands: list[Command[Any]]) -> list[object]:
@@ -194,6 +200,31 @@ def _answer(asked: list[Asked], answers: Sequence[object]) -> None:
             future.set_exception(answer)
         else:
             future.set_result(answer)
+
+
+def _everything(record: Record, state: State) -> Batch:
+    """What leads from the record to the state, as if it were one batch.
+
+    How jobs ended that are gone meanwhile is in the history; here they are over, and no more.
+    """
+    live = {job.id for job in state.jobs}
+    held = {each.job for each in state.allocations}
+    nodes = {node.id for node in state.nodes}
+    gone = [job for job in record.jobs.values() if job.id not in live]
+    return Batch(
+        version=state.version,
+        next_job=state.next_job,
+        jobs=state.jobs,
+        ended=tuple(Ended(job=job, started_at=None, ended_at=job.submitted_at) for job in gone),
+        allocations=state.allocations,
+        freed=tuple(job for job in record.allocations if job not in held),
+        clusters=state.clusters,
+        nodes=state.nodes,
+        gone=tuple(name for name in record.nodes if name not in nodes),
+        site=state.site,
+        used=state.used,
+        tokens=state.tokens,
+    )
 
 
 def _changes(record: Record, batch: Batch) -> tuple[Change, ...]:

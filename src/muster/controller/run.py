@@ -128,7 +128,7 @@ class Controller:
     def _take_over(self) -> None:
         self.parts.write(lambda _: None).result()
         self._attention.look_around(self._clock())
-        self._hands.take_over()
+        self._hands.take_over(self._clock())
         self._to_plan.set()
 
     def _planning(self) -> None:

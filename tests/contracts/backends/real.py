@@ -89,6 +89,13 @@ class RealEngine(Engine):
         self.reopens()
         self._local.stop_keeper(even_if_busy=True)
         self.leaves()
+        self._until_nobody_is_left()
+
+    def _until_nobody_is_left(self) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while left := [pid for pid in tree.everybody() if str(self._home) in _words(pid)]:
+            assert time.monotonic() < deadline, f"still running: {left}"
+            self._news.wait(0.02)
 
     def _open(self) -> None:
         machine = find_machine(self._home, HARDWARE)
@@ -103,6 +110,14 @@ class RealEngine(Engine):
 
 def _now() -> Instant:
     return Instant(time.time_ns() // 1_000_000)
+
+
+def _words(pid: int) -> str:
+    """How a process was called; nothing when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _script(doing: Doing, job: JobId) -> str:

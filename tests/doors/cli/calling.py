@@ -1,9 +1,13 @@
 """Calling the command in tests: the real one, with canned answers and a fixed clock."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -81,3 +85,30 @@ class Caller:
             environ=self.environ,
             workdir="/work",
         )
+
+
+PROGRAM = """\
+import sys
+from doors.cli.calling import RememberingDaemon
+from muster.doors.cli.main import main
+sys.exit(main(sys.argv[1:], daemon=RememberingDaemon()))
+"""
+
+
+def muster_process(
+    *argv: str,
+    server: CannedServer | None = None,
+    home: Path | None = None,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+) -> subprocess.Popen[str]:
+    """The command in a process of its own."""
+    place = {"MUSTER_URL": f"unix:{server.socket}"} if server else {"MUSTER_HOME": str(home)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
+    tests = str(Path(__file__).parents[2])
+    return subprocess.Popen(  # noqa: S603  our own code
+        [sys.executable, "-c", PROGRAM, *argv],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=kept | place | {"PYTHONPATH": tests},
+    )

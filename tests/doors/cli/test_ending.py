@@ -1,20 +1,13 @@
 """Exit codes, errors, pipes and interrupts."""
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from doors.cli.calling import Caller
+from doors.cli.calling import Caller, muster_process
 from doors.cli.canned import CannedServer, Refusal
 from muster.api.site import Problem
-
-PROGRAM = (
-    "import sys\nfrom muster.doors.cli.main import main\nsys.exit(main(sys.argv[1:], daemon=None))"
-)
 
 
 @pytest.mark.parametrize(
@@ -97,18 +90,3 @@ def test_the_version_is_printed_without_a_server(tmp_path: Path) -> None:
     out, _ = run.communicate(timeout=20)
 
     assert (run.returncode, out) == (0, "muster 0.1.0\n")
-
-
-def muster_process(
-    *argv: str, server: CannedServer | None = None, home: Path | None = None
-) -> subprocess.Popen[str]:
-    """The command in a process of its own."""
-    place = {"MUSTER_URL": f"unix:{server.socket}"} if server else {"MUSTER_HOME": str(home)}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
-    return subprocess.Popen(  # noqa: S603  our own code
-        [sys.executable, "-c", PROGRAM, *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=kept | place,
-    )

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from doors.cli.calling import Caller
+from doors.cli.calling import Caller, muster_process
 from doors.cli.canned import CannedServer, Raw, Refusal
 from doors.cli.things import RUNNING, STATUS
 from muster.api.jobs import JobPage
@@ -114,14 +114,17 @@ def test_history_says_when_there_is_more(muster: Caller, server: CannedServer) -
     assert "--limit 20" in outcome.err
 
 
-def test_logs_are_printed_byte_for_byte(
-    muster: Caller, server: CannedServer, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_logs_are_printed_byte_for_byte(server: CannedServer, tmp_path: Path) -> None:
     server.answer("GET", "/v1/jobs/17/log", Raw(content=b"\xff\x00hello\r\n"))
+    argv = ("logs", "17", "--task", "3", "--stderr", "--tail", "100")
 
-    muster("logs", "17", "--task", "3", "--stderr", "--tail", "100")
+    with (tmp_path / "out").open("w+b") as out:
+        run = muster_process(*argv, server=server, stdout=out)
+        run.communicate(timeout=20)
+        out.seek(0)
+        written = out.read()
 
-    assert capfdbinary.readouterr().out == b"\xff\x00hello\r\n"
+    assert written == b"\xff\x00hello\r\n"
     query = server.asked("GET", "/v1/jobs/17/log")[0].query
     assert query == {"stream": ["stderr"], "task": ["3"], "offset": ["-100"]}
 

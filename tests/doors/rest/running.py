@@ -6,10 +6,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muster.api.jobs import GroupDocument, JobDocument, SubmitDocument
 from muster.client import Client, ClientError
@@ -37,7 +37,7 @@ class Daemon:
 
     def start(self) -> None:
         with (self.home / "logs" / "muster.log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 -- our own program
                 [sys.executable, "-m", "muster.app.daemon", str(self.home)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -67,7 +67,7 @@ class Daemon:
 
 
 @contextmanager
-def running(listen: Listen | None = None) -> Iterator[Daemon]:
+def running(listen: Listen | None = None) -> Generator[Daemon]:
     # Not below pytest's own folder, which other users may not enter.
     home = Path(tempfile.mkdtemp(prefix="muster-rest-"))
     home.chmod(0o755)
@@ -93,7 +93,7 @@ def until(look: Callable[[], T], is_so: Callable[[T], bool]) -> T:
     return seen
 
 
-def shell(text: str, gpus: int = 0, **fields: object) -> SubmitDocument:
+def shell(text: str, gpus: int = 0, **fields: Any) -> SubmitDocument:
     """A job that runs a line of shell."""
     document = SubmitDocument(command=("sh", "-c", text), groups=(GroupDocument(gpus=gpus),))
     return replace(document, **({"workdir": "/", "stdout": "/dev/null"} | fields))
@@ -113,7 +113,7 @@ def as_uid(uid: int, act: Callable[[], str]) -> str:
             os.setgid(uid)
             os.setuid(uid)
             answer = act()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 -- it is the answer
             answer = f"{type(error).__name__}: {error}"
         os.write(tell, answer.encode())
         os._exit(0)

@@ -4,10 +4,11 @@ import contextlib
 import os
 import secrets
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from muster.backends.base import (
     Action,
@@ -15,6 +16,7 @@ from muster.backends.base import (
     Cut,
     Forget,
     Limit,
+    Mend,
     Output,
     OutputAsked,
     Run,
@@ -32,6 +34,7 @@ from muster.backends.local.pokes import Pokes
 from muster.model.cluster import Cluster, Node
 from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
+from muster.model.job import EndReason, NodeFailed
 from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.value import Duration, Instant, JobId, NodeId
 
@@ -55,6 +58,7 @@ class MachineLike(Protocol):
     def cpus(self, allocation: Allocation) -> tuple[int, ...]: ...
     def free(self, job: JobId, attempt: int) -> None: ...
     def cut(self, action: Cut) -> None: ...
+    def resume(self, node: NodeId) -> None: ...
     def poll(self, now: Instant) -> bool: ...
     def close(self) -> None: ...
 
@@ -76,7 +80,6 @@ class LocalBackend:
         self._cluster: Cluster | None = None
         self._scanned_at = Instant(0)
         self._orders = 0
-        self._lock = threading.Lock()
 
     @property
     def cluster(self) -> Cluster:
@@ -90,11 +93,7 @@ class LocalBackend:
                 self._remove(key)
         remains.kill_strays(self._token, kept)
         for key, allocation in kept.items():
-            if (self._spool / key).is_dir():
-                self._facts[key] = Facts(self._spool / key)
-                self._placements[key] = allocation.placements
-                self._ensure_supervised(key)
-                self._pokes.add(key)
+            self._take_over(key, allocation)
 
     def do(self, action: Action) -> None:
         match action:
@@ -104,6 +103,8 @@ class LocalBackend:
                 self._order(action)
             case Cut():
                 self._machine.cut(action)
+            case Mend(node=node):
+                self._machine.resume(node)
             case Forget(job=job, attempt=attempt):
                 self._forget(spool.key_of(job, attempt))
 
@@ -143,15 +144,24 @@ class LocalBackend:
         self._keeper.close()
         self._machine.close()
 
+    def _take_over(self, key: str, allocation: Allocation) -> None:
+        self._placements[key] = allocation.placements
+        if (self._spool / key).is_dir():
+            self._facts[key] = Facts(self._spool / key)
+            self._ensure_supervised(key)
+            self._pokes.add(key)
+        elif allocation.started_at is not None:
+            # It ran, and nothing is left to say how it ended.
+            self._end_unbegun(key, NodeFailed(node=allocation.placements[0].node))
+
     def _run(self, run: Run) -> None:
         key = spool.key_of(run.job.id, run.allocation.attempt)
         folder = self._spool / key
         with contextlib.suppress(FileExistsError):
             # The user must reach the script that lies in it, and nothing else.
             folder.mkdir(mode=0o711)
-        if key not in self._facts:
-            self._facts[key] = Facts(folder)
-            self._placements[key] = run.allocation.placements
+        self._facts.setdefault(key, Facts(folder))
+        self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
             spool.write(folder / spool.LAUNCH, translate.launch_file(run, self._site(run, key)))
         self._ensure_supervised(key)
@@ -183,7 +193,7 @@ class LocalBackend:
         folder = self._spool / key
         if not (folder / spool.LAUNCH).exists():
             if isinstance(order, Stop):
-                self._end_unbegun(key, order)
+                self._end_unbegun(key, order.why)
             return
         if (folder / spool.END).exists():
             self._pokes.add(key)
@@ -193,12 +203,12 @@ class LocalBackend:
         spool.write(folder / name, translate.order_file(order))
         spool.rouse(folder)
 
-    def _end_unbegun(self, key: str, stop: Stop) -> None:
-        """Nothing was ever begun, and after this nothing will be."""
+    def _end_unbegun(self, key: str, why: EndReason) -> None:
+        """Nothing of it is here, and after this nothing will be."""
         folder = self._spool / key
         folder.mkdir(mode=0o711, exist_ok=True)
-        why = translate.order_file(stop)["why"]
-        spool.write(folder / spool.END, {"at": self._clock(), "why": why, "used": None})
+        end = {"at": self._clock(), "why": msgspec.to_builtins(why), "used": None}
+        spool.write(folder / spool.END, end)
         self._facts.setdefault(key, Facts(folder))
         self._pokes.add(key)
 
@@ -211,6 +221,7 @@ class LocalBackend:
         folder = self._spool / key
         if not (folder / spool.END).exists() and folder.is_dir():
             remains.kill_supervisor(folder)
+            remains.bury(folder, self._grounds)
             remains.clear(key, remains.marker(key, self._token), self._grounds)
         spool.remove(folder)
 

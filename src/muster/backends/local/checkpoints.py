@@ -64,23 +64,22 @@ class Lookout:
         return newest
 
     def _candidates(self) -> list[Seen]:
-        paths = glob.glob(self._path) if glob.has_magic(self._path) else [self._path]
-        found = [seen for path in paths for seen in self._inside(path)]
+        if glob.has_magic(self._path):
+            found = self._those_of(glob.glob(self._path))
+        else:
+            found = self._inside(self._path)
         return [seen for seen in found if seen.mtime_ms >= self._since_ms]
 
     def _inside(self, path: str) -> list[Seen]:
         """A file is a checkpoint; a folder is one if it has a manifest, else it holds some."""
-        if not os.path.isdir(path):
-            return _listed(self._file(path))
-        whole = self._folder(path)
+        whole = self._folder(path) if os.path.isdir(path) else self._file(path)
         if whole is not None:
             return [whole]
-        found: list[Seen] = []
-        for name in _names(path):
-            beneath = os.path.join(path, name)
-            one = self._folder(beneath) if os.path.isdir(beneath) else self._file(beneath)
-            found.extend(_listed(one))
-        return found
+        return self._those_of([os.path.join(path, name) for name in _names(path)])
+
+    def _those_of(self, paths: list[str]) -> list[Seen]:
+        each = (self._folder(path) if os.path.isdir(path) else self._file(path) for path in paths)
+        return [seen for seen in each if seen is not None]
 
     def _file(self, path: str) -> Seen | None:
         part = self._part(path)
@@ -104,10 +103,6 @@ class Lookout:
             return None
         is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == self._uid
         return (path, found.st_size, found.st_mtime_ns) if is_ours and found.st_size else None
-
-
-def _listed(seen: Seen | None) -> list[Seen]:
-    return [] if seen is None else [seen]
 
 
 def _is_final(name: str) -> bool:

@@ -61,7 +61,7 @@ class Keeper:
         self._peers: dict[int, socket.socket] = {}
         self._hears, self._tells = socket.socketpair()
         for end in (self._hears, self._tells):
-            end.setblocking(False)
+            end.settimeout(0)
         self._listener = _listener()
         self._is_stopped = False
         self._idle_since = time.monotonic()

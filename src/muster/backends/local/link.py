@@ -132,5 +132,14 @@ def _start_keeper(home: Path) -> None:
 
 def _plain_environment() -> dict[str, str]:
     """Supervisors are forked from the keeper: nothing of ours should reach jobs through it."""
-    kept = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ", "HOME")
-    return {name: os.environ[name] for name in kept if name in os.environ}
+    kept = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST")
+    return {
+        name: text
+        for name, text in os.environ.items()
+        if name in kept or name.startswith("CONTAINERS_") or _is_tool_option(name)
+    }
+
+
+def _is_tool_option(name: str) -> bool:
+    """What the administrator adds to each use of a container tool."""
+    return name.startswith("MUSTER_") and name.endswith("_OPTIONS")

@@ -5,12 +5,24 @@ import os
 import signal
 import socket
 import subprocess
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from muster.backends.local import spool, tasks, tree
 from muster.backends.local.cgroup import Grounds, Group, Limits
-from muster.backends.local.person import LaunchError, Person, person, start_folder, surroundings
+from muster.backends.local.person import (
+    LaunchError,
+    NoToolError,
+    Person,
+    person,
+    start_folder,
+    surroundings,
+)
 from muster.backends.local.terminal import Relay
+
+if TYPE_CHECKING:
+    from muster.backends.local.inside import Containers, Images
 
 _PORTS_TRIED = 100
 
@@ -24,19 +36,27 @@ class Outset:
     uid: int
     group: Group | None
     relay: Relay | None
-    stop_argv: tuple[str, ...] = ()
+    images: "Images | None" = None
+    containers: "Containers | None" = None
     problems: list[str] = field(default_factory=list[str])
     _is_frozen: bool = False
 
     def everyone(self) -> list[int]:
-        return tree.descendants(os.getpid())
+        """Whom to tell something; a container's tool passes it on to whoever is inside."""
+        return self.pids if self.containers is not None else tree.descendants(os.getpid())
 
     def stand_still(self) -> None:
+        if self.containers is not None:
+            _carry_out(self.containers.pause)
+            return
         self._is_frozen = self.group is not None and self.group.freeze()
         if not self._is_frozen:
             tree.send(self.everyone(), signal.SIGSTOP)
 
     def go_on(self) -> None:
+        if self.containers is not None:
+            _carry_out(self.containers.unpause)
+            return
         if self._is_frozen and self.group is not None:
             self.group.thaw()
             self._is_frozen = False
@@ -45,9 +65,10 @@ class Outset:
 
     def kill(self) -> None:
         """One round; what is just being forked may need another."""
+        self._remove_containers()
         if self.group is not None:
             self.group.kill()
-        tree.send(self.everyone(), signal.SIGKILL)
+        tree.send(tree.descendants(os.getpid()), signal.SIGKILL)
 
     def memory_kills(self) -> int:
         return 0 if self.group is None else self.group.memory_kills()
@@ -62,11 +83,14 @@ class Outset:
         """Nothing runs any more: take away what only the running needed."""
         if self.relay is not None:
             self.relay.end(code)
-        if self.stop_argv:
-            # The container may well be gone already.
-            subprocess.run(self.stop_argv, check=False, capture_output=True)  # noqa: S603 -- our own
+        self._remove_containers()
         if self.group is not None:
             self.group.remove()
+
+    def _remove_containers(self) -> None:
+        if self.containers is not None:
+            _carry_out(self.containers.remove)
+            self.containers = None
 
 
 def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
@@ -88,6 +112,7 @@ def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
         pids=[], folder=folder, uid=user.uid, group=group, relay=relay, problems=problems
     )
     try:
+        _prepare_image(running, launch, user)
         _start_all(running, way, launch)
     except LaunchError:
         _undo(running)
@@ -141,7 +166,12 @@ def _start_all(running: Outset, way: tasks.Way, launch: spool.LaunchFile) -> Non
         terminal = running.relay.task_end if running.relay is not None and rank == 0 else None
         streams = _streams(task, launch, used, terminal)
         env = everywhere | task["env"]
-        running.pids.append(tasks.begin(way, env, streams))
+        if running.images is None:
+            running.pids.append(tasks.begin(way, env, streams))
+            continue
+        inner = running.images.wrapped(way.argv, rank, env)
+        outer = replace(way, argv=inner.argv, as_root=inner.as_root)
+        running.pids.append(tasks.begin(outer, inner.env, streams))
 
 
 def _streams(
@@ -149,7 +179,7 @@ def _streams(
 ) -> tasks.Streams:
     """Tasks that write to one file all add to it; the first one to open it makes it empty."""
     names = {name for name in (task["stdout"], task["stderr"]) if name is not None}
-    fresh = frozenset() if launch["append"] else frozenset(names - used)
+    fresh = frozenset[str]() if launch["append"] else frozenset(names - used)
     used |= names
     return tasks.Streams(
         stdin=task["stdin"],
@@ -158,6 +188,32 @@ def _streams(
         fresh=fresh,
         terminal=terminal,
     )
+
+
+def _prepare_image(running: Outset, launch: spool.LaunchFile, user: Person) -> None:
+    if launch["image"] is None:
+        return
+    from muster.backends.local.inside import Images  # noqa: PLC0415 -- few jobs need it
+
+    try:
+        running.images = Images(launch, user, running.folder)
+    except NoToolError:
+        if not launch["images_on_host"]:
+            raise
+        running.problems.append("the command runs without its image, as the administrator allows")
+        return
+    running.containers = running.images.containers()
+    if running.containers is not None:
+        # For whoever has to clear up after us.
+        spool.write(spool.CONTAINERS, {"remove": running.containers.remove})
+
+
+def _carry_out(commands: Sequence[Sequence[str]]) -> None:
+    """Tell the container tool; what is gone already needs nothing done to it."""
+    for argv in commands:
+        subprocess.run(  # noqa: S603 -- made by us
+            argv, check=False, capture_output=True, stdin=subprocess.DEVNULL
+        )
 
 
 def _undo(running: Outset) -> None:

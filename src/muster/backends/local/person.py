@@ -1,12 +1,18 @@
 """Whose processes they are: the job's user on this machine."""
 
+import contextlib
 import os
 import pwd
+from collections.abc import Generator
 from dataclasses import dataclass
 
 
 class LaunchError(Exception):
     """The attempt cannot begin; the text is for the job's user."""
+
+
+class NoToolError(LaunchError):
+    """The image cannot be run, because nothing here runs images."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,24 @@ def become(user: Person) -> None:
     os.initgroups(user.name, user.gid)
     os.setgid(user.gid)
     os.setuid(user.uid)
+
+
+@contextlib.contextmanager
+def acting_as(user: Person) -> Generator[None]:
+    """Have the user's rights for a while; only for a process that has one thread."""
+    if not user.changes:
+        yield
+        return
+    groups, gid, uid = os.getgroups(), os.getegid(), os.geteuid()
+    os.initgroups(user.name, user.gid)
+    os.setegid(user.gid)
+    os.seteuid(user.uid)
+    try:
+        yield
+    finally:
+        os.seteuid(uid)
+        os.setegid(gid)
+        os.setgroups(groups)
 
 
 def start_folder(workdir: str | None, user: Person) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +30,7 @@ def bury(folder: Path, grounds: Grounds, orphans: Iterable[int] = ()) -> bool:
         if (folder / spool.END).exists():
             return True
         launch: spool.LaunchFile = spool.read(folder / spool.LAUNCH)
+        _remove_containers(folder)
         clear(folder.name, launch["marker"], grounds, orphans)
         why = {"type": "node_failed", "node": launch["node"]}
         end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
@@ -72,6 +74,14 @@ def kill_strays(token: str, kept: Iterable[str]) -> None:
         environ = tree.environ(pid)
         if environ and not any(each in environ for each in keeps):
             tree.send([*tree.descendants(pid), pid], signal.SIGKILL)
+
+
+def _remove_containers(folder: Path) -> None:
+    containers: dict[str, list[list[str]]] | None = spool.read(folder / spool.CONTAINERS)
+    for argv in (containers or {}).get("remove", ()):
+        subprocess.run(  # noqa: S603 -- written by a supervisor
+            argv, check=False, capture_output=True, stdin=subprocess.DEVNULL
+        )
 
 
 def _is_supervised(folder: Path) -> bool:

@@ -26,6 +26,7 @@ END = "end.json"
 ORDER = "order-"
 TERMINAL_SOCKET = "terminal.sock"
 SCRIPT = "script"
+CONTAINERS = "containers.json"
 ORDERS_SIGNAL = signal.SIGUSR1
 
 TOKEN = "token"  # noqa: S105 -- the name of a file
@@ -38,12 +39,13 @@ _PATIENCE_TO_START_S = 10.0
 
 
 class TaskFile(TypedDict):
-    """One process to start: what differs between the tasks of an attempt."""
+    """One process to start. gpus: the real ones, which a container must be given."""
 
     env: dict[str, str]
     stdin: str | None
     stdout: str
     stderr: str | None
+    gpus: list[str]
 
 
 class WarnFile(TypedDict):

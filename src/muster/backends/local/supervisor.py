@@ -60,8 +60,8 @@ class Supervisor:
         self._launch = launch
         self._grounds = grounds
         self._hears, self._tells = socket.socketpair()
-        self._hears.setblocking(False)
-        self._tells.setblocking(False)
+        self._hears.settimeout(0)
+        self._tells.settimeout(0)
         self._began_ms = _now_ms()
         self._course = _course(launch, _clock_ms())
         self._outset: Outset | None = None

@@ -1,5 +1,6 @@
 """Starting one process of a job: from the fork to the exec, as the job's user."""
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -9,14 +10,17 @@ from dataclasses import dataclass
 
 from muster.backends.local import kernel
 from muster.backends.local.cgroup import Group
-from muster.backends.local.person import LaunchError, Person, become
+from muster.backends.local.person import LaunchError, Person, acting_as, become
 
 _MOST_TEXT = 4_096
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How every process of an attempt begins."""
+    """How a process of an attempt begins.
+
+    as_root: only its files are opened with the user's rights; a container tool keeps our own.
+    """
 
     argv: tuple[str, ...]
     user: Person
@@ -24,6 +28,7 @@ class Way:
     folder: str
     umask: int | None
     cpus: tuple[int, ...]
+    as_root: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +66,15 @@ def _turn_into(way: Way, env: Mapping[str, str], streams: Streams, tells: int) -
         _forget_handlers()
         os.setsid()
         _enter(way)
-        become(way.user)
+        if not way.as_root:
+            become(way.user)
         # Changing the user takes this back, so it comes after.
         kernel.die_with_parent()
         if way.umask is not None:
             os.umask(way.umask)
-        _go_to(way.folder)
-        _connect(streams)
+        with acting_as(way.user) if way.as_root else contextlib.nullcontext():
+            _go_to(way.folder)
+            _connect(streams)
         _execute(way.argv, env)
     except LaunchError as error:
         os.write(tells, str(error).encode()[:_MOST_TEXT])
@@ -131,7 +138,7 @@ def _opened(path: str, flags: int) -> int:
 
 def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> None:
     try:
-        os.execvpe(argv[0], argv, env)
+        os.execvpe(argv[0], argv, env)  # noqa: S606 -- the user's own command
     except FileNotFoundError:
         raise LaunchError(f"cannot run {argv[0]}: there is no such command") from None
     except OSError as error:

@@ -83,7 +83,7 @@ class Relay:
         self._listener.bind(socket_path)
         os.chmod(socket_path, 0o600)
         self._listener.listen()
-        self._listener.setblocking(False)
+        self._listener.settimeout(0)
         self._viewers: dict[int, _Viewer] = {}
         self._shown = b""
         self._typed = b""
@@ -130,7 +130,7 @@ class Relay:
     def _admit(self) -> None:
         with contextlib.suppress(BlockingIOError):
             viewer, _ = self._listener.accept()
-            viewer.setblocking(False)
+            viewer.settimeout(0)
             self._viewers[viewer.fileno()] = _Viewer(viewer)
             if self._shown:
                 self._send(viewer.fileno(), frame(DATA, self._shown))

@@ -9,7 +9,7 @@ from muster.backends.local.patterns import Names, default_stdout, filled
 from muster.model.job import Job
 from muster.model.launch import Launch
 from muster.model.placement import Placement
-from muster.model.value import Duration, Value, replace
+from muster.model.value import Duration, NodeId, Value, replace
 
 Order = Stop | Suspend | Continue | Signal | Limit
 
@@ -107,7 +107,15 @@ def _task(run: Run, rank: int, env: dict[str, str]) -> spool.TaskFile:
         "stdin": None if launch.stdin is None else filled(launch.stdin, names),
         "stdout": filled(_stdout(run.job, launch), names),
         "stderr": None if launch.stderr is None else filled(launch.stderr, names),
+        "gpus": _real_gpus(run, node, env),
     }
+
+
+def _real_gpus(run: Run, node: NodeId, env: dict[str, str]) -> list[str]:
+    """What a container must be given: pretend devices are only in the environment."""
+    known = run.nodes.get(node)
+    visible = env["CUDA_VISIBLE_DEVICES"]
+    return [] if not visible or (known is not None and known.pretend) else visible.split(",")
 
 
 def _stdout(job: Job, launch: Launch) -> str:

@@ -4,13 +4,14 @@ import signal
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 import click
 
 from muster.api.jobs import JobDocument, SubmitDocument
+from muster.client.errors import ApiError
 from muster.doors.cli.endings import FINAL, end_text, exit_code
 from muster.doors.cli.jobs import one_job
 from muster.doors.cli.logs import copy
@@ -48,7 +49,7 @@ def run(context: click.Context, **_: Any) -> int:
     At a terminal the job gets a terminal too: keys, Ctrl-C and the size of the window go to it.
     Ctrl-P Ctrl-Q leaves it running; `muster attach` comes back. Elsewhere what it writes is
     printed as it comes, Ctrl-C interrupts it, and a second Ctrl-C cancels it. Ctrl-C while it
-    still waits cancels it.
+    still waits cancels it. What it writes is kept in its output file as well.
     """
     call: Call = context.obj
     words: tuple[str, ...] = context.params["words"]
@@ -130,10 +131,13 @@ def _seated(call: Call, job: JobDocument) -> int:
     if job.state in FINAL:
         return _ended(call, job)
     # Only here: it needs modules that no other command does.
+    from muster.doors.cli.terminal import REFUSED as NO_TERMINAL  # noqa: PLC0415
     from muster.doors.cli.terminal import Left, sit_at  # noqa: PLC0415
 
     with call.client.attach(job.id) as connection:
         left = sit_at(connection, sys.stdin.fileno(), sys.stdout.fileno())
+    if connection.close_code == NO_TERMINAL:
+        return _without_terminal(call, job, connection.close_reason or "there is no terminal")
     match left:
         case Left.DETACHED:
             note(f"job {job.id} runs on; come back with: muster attach {job.id}")
@@ -143,6 +147,17 @@ def _seated(call: Call, job: JobDocument) -> int:
             return REFUSED
         case Left.OVER:
             return _ended(call, call.client.wait(job.id))
+
+
+def _without_terminal(call: Call, job: JobDocument, why: str) -> int:
+    """It may have been over before anybody could sit down: then what it wrote is all there is."""
+    found = call.client.job(job.id)
+    if found.state not in FINAL:
+        complain(call, why)
+        return REFUSED
+    with suppress(ApiError), closing(call.client.log(job.id)) as parts:
+        copy(parts)
+    return _ended(call, found)
 
 
 def _streamed(call: Call, job: JobDocument) -> int:

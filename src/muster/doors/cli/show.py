@@ -82,11 +82,15 @@ def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
 def _asked(job: JobDocument) -> str:
     parts = [
         f"{job.task_count} tasks" if job.task_count > 1 else "",
-        f"{number(job.gpus)} GPUs" if job.gpus else "",
-        f"{number(job.cpus)} CPUs" if job.cpus else "",
-        memory(job.memory_mib) if job.memory_mib else "",
+        _several(job.gpus, "GPU"),
+        _several(job.cpus, "CPU"),
+        f"{memory(job.memory_mib)} of memory" if job.memory_mib else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _several(amount: float, noun: str) -> str:
+    return f"{number(amount)} {noun if amount == 1 else noun + 's'}" if amount else ""
 
 
 def _used(job: JobDocument) -> str:

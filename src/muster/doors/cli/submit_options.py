@@ -26,10 +26,10 @@ def _many(*names: str, help: str, **more: Any) -> Any:
 NEEDS: tuple[Any, ...] = (
     click.option("--gpus", type=int, default=0, help="GPUs for each task."),
     _many("--gpu-model", "gpu_models", help="A GPU model that will do, such as A100-40GB."),
-    click.option("--gpu-memory", default="0", help="The least memory of each GPU, such as 40G."),
+    click.option("--gpu-memory", help="The least memory of each GPU, such as 40G."),
     click.option("--slice", help="A part of a GPU: mig:1g.5gb, mps:25%, mps:25%:8G, time:4."),
     click.option("-c", "--cpus", type=float, default=1, help="CPUs for each task."),
-    click.option("--memory", default="0", help="Memory for each task, such as 16G."),
+    click.option("--memory", help="Memory for each task, such as 16G."),
     click.option("-n", "--tasks", type=int, default=1, help="How many tasks run together."),
     click.option("--min-tasks", type=int, help="Start with as few tasks as this."),
     click.option("-t", "--time", help="Time limit: 90m, 2h, 1-12:00:00."),
@@ -70,7 +70,7 @@ WHEN: tuple[Any, ...] = (
         type=click.Choice(["requeue", "checkpoint", "suspend", "cancel"]),
         help="What becomes of it when it must make room.",
     ),
-    click.option("--restart-cost", default="0", help="Time that is lost when it starts again."),
+    click.option("--restart-cost", help="Time that is lost when it starts again."),
 )
 
 WHAT: tuple[Any, ...] = (

@@ -7,7 +7,7 @@ import termios
 import threading
 import tty
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CTRL_P, CTRL_Q = 0x10, 0x11
 MOST_AT_ONCE = 65_536
+OVER, REFUSED = 1_000, 1_008
+"""What the server closes with when the job is over, and when there is no terminal to sit at."""
 
 
 class Left(Enum):
@@ -80,13 +82,13 @@ class _Seat:
         """What the job writes, as it comes; runs in a thread of its own."""
         from websockets.exceptions import ConnectionClosedError  # noqa: PLC0415  loaded by then
 
-        left = Left.OVER
-        try:
+        left = Left.LOST
+        with suppress(ConnectionClosedError, OSError):
             for message in self.connection:
                 if isinstance(message, bytes):
                     write_all(self._screen, message)
-        except (ConnectionClosedError, OSError):
-            left = Left.LOST
+            # A server that is going away ends the stream properly too, but not the job.
+            left = Left.OVER if self.connection.close_code == OVER else Left.LOST
         self.left = self.left or left
         os.write(self._wake, b".")
 

@@ -73,10 +73,11 @@ def _show(call: Call, asked: RehearsalAsked) -> None:
 def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[str]:
     yield clean_lines(found.text)
     starts = f"about {moment.told(found.expected_start)}" if found.expected_start else ""
+    because = "" if found.explanation == found.text else found.explanation or ""
     yield from facts(
         screen,
         [
-            ("Because", found.explanation or ""),
+            ("Because", because),
             ("Starts", starts),
             ("Would start now", jobs_text(found.starts)),
             ("Would have to wait", jobs_text(found.waits)),

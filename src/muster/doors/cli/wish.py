@@ -16,7 +16,7 @@ SECRETS = frozenset({"MUSTER_TOKEN"})
 
 PASSED_ON = (
     "name queue job_class stdin stdout stderr append array time spot priority held "
-    "attempts restart_cost preempt_mode warn checkpoint checkpoint_signal image"
+    "attempts preempt_mode warn checkpoint checkpoint_signal image"
 ).split()
 
 
@@ -41,6 +41,7 @@ def wish(options: Mapping[str, Any], work: Work, around: Surroundings) -> Submit
         workdir=os.path.normpath(os.path.join(around.workdir, options["workdir"] or ".")),
         every_task=not options["first_task_only"],
         umask=_umask(),
+        restart_cost=options["restart_cost"] or 0,
         begin=zoned(options["begin"], around.now()),
         deadline=zoned(options["deadline"], around.now()),
         after=_words(options["after"]),
@@ -88,10 +89,10 @@ def _group(options: Mapping[str, Any]) -> GroupDocument:
         tasks=options["tasks"],
         min_tasks=options["min_tasks"],
         cpus=options["cpus"],
-        memory=options["memory"],
+        memory=options["memory"] or 0,
         gpus=options["gpus"] or int(sliced),
         gpu_models=_words(options["gpu_models"]),
-        gpu_memory=options["gpu_memory"],
+        gpu_memory=options["gpu_memory"] or 0,
         slice=options["slice"],
         together=options["together"],
         require=pairs(options["require"], "--require"),

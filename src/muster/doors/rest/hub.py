@@ -20,31 +20,31 @@ class TooSlowError(Exception):
 
 
 class Listener:
-    """Events for one client, in order, until it falls too far behind: then it is `lost`."""
+    """Events for one client, in order, until it falls too far behind: then `lost` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, lost: asyncio.Event) -> None:
         self._waiting: deque[Stored] = deque()
         self._more = asyncio.Event()
-        self.lost = asyncio.Event()
+        self._lost = lost
 
     def tell(self, events: tuple[Stored, ...]) -> None:
         """Some more; called on the loop."""
         if len(self._waiting) + len(events) > MOST_WAITING:
-            self.lost.set()
+            self._lost.set()
             self._waiting.clear()
-        if not self.lost.is_set():
+        if not self._lost.is_set():
             self._waiting.extend(events)
         self._more.set()
 
     async def take(self, patience_s: float) -> tuple[Stored, ...]:
         """What came since the last call; nothing if nothing comes for so long."""
-        if not self._waiting and not self.lost.is_set():
+        if not self._waiting and not self._lost.is_set():
             self._more.clear()
             try:
                 await asyncio.wait_for(self._more.wait(), patience_s)
             except TimeoutError:
                 return ()
-        if self.lost.is_set():
+        if self._lost.is_set():
             raise TooSlowError
         taken = tuple(self._waiting)
         self._waiting.clear()
@@ -74,9 +74,9 @@ class Hub:
         return text
 
     @contextmanager
-    def listening(self) -> Generator[Listener]:
-        """Everything that happens from now on."""
-        listener = Listener()
+    def listening(self, lost: asyncio.Event) -> Generator[Listener]:
+        """Everything that happens from now on; `lost` is set when it is too much."""
+        listener = Listener(lost)
         self._listeners.add(listener)
         if self._leave is None:
             loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from muster.api.jobs import JobDocument, JobPage
 from muster.controller.asked import JobQuery, JobView
-from muster.doors.rest.bad import BadRequestError, read
+from muster.doors.rest.bad import read
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.parse import chosen
 from muster.doors.rest.show_jobs import job_document, with_attempts
@@ -98,10 +98,7 @@ async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:
         limit=min(query.limit, MOST_OF_HISTORY),
         after=after,
     )
-    try:
-        return await asyncio.to_thread(_history_page, asked, history)
-    except ValueError as bad:
-        raise BadRequestError("after", "is no `next` of an earlier page") from bad
+    return await asyncio.to_thread(_history_page, asked, history)
 
 
 def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:

@@ -52,9 +52,34 @@ async def _stream(asked: Asked) -> Flow:
     last = None if after is None else read("after", whole, after)
     # Asked once before anything is sent: whoever may not look is told so.
     await asyncio.to_thread(asked.looking.events, asked.caller, EventQuery(limit=1))
-    listening = asked.door.hub.listening()
-    listener = listening.__enter__()
-    parts = _told(asked, wish, last)
+    lost = asyncio.Event()
+    parts = _told(asked, wish, last, lost)
+    # When the client sees the first part, everything that happens is already noted for it.
+    first = await anext(parts)
+    headers = {"x-accel-buffering": "no"}
+    return Flow(parts=parts, media="text/event-stream", first=first, hopeless=lost, headers=headers)
+
+
+async def _told(
+    asked: Asked, wish: "_Wish", last: int | None, lost: asyncio.Event
+) -> AsyncGenerator[bytes]:
+    """First from the log what was missed, then what happens; what is in both only once."""
+    with asked.door.hub.listening(lost) as listener:
+        yield HEARTBEAT
+        sent = last or 0
+        if last is not None:
+            while page := await asyncio.to_thread(_logged, asked, wish.job, sent):
+                sent = page[-1].number
+                yield await _encoded(page, wish)
+        try:
+            while True:
+                events = await listener.take(HEARTBEAT_S)
+                new = tuple(each for each in events if each.number > sent)
+                yield await _encoded(new, wish) or HEARTBEAT
+        except TooSlowError:
+            return
+
+
 def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
     query = EventQuery(after=after, job=job, limit=MOST_ON_A_PAGE)
     return asked.looking.events(asked.caller, query)

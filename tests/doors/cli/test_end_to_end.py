@@ -1,0 +1,325 @@
+"""The real command against a real daemon: `muster up`, real jobs, `muster down`."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PATIENCE_S = 60
+CTRL_C, CTRL_P_CTRL_Q = b"\x03", b"\x10\x11"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A machine with Muster on it, and a folder to work in."""
+
+    home: Path
+    folder: Path
+
+    def muster(self, *argv: str) -> Ran:
+        run = subprocess.run(  # noqa: S603  our own program
+            [sys.executable, "-m", "muster", *argv],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+            env=self.environ,
+            cwd=self.folder,
+        )
+        return Ran(code=run.returncode, out=run.stdout, err=run.stderr)
+
+    def submits(self, *argv: str) -> str:
+        made = self.muster("submit", "--quiet", *argv)
+        assert made.code == 0, made.err
+        return made.out.strip()
+
+    def job(self, job: str) -> dict[str, object]:
+        return json.loads(self.muster("show", job, "-o", "json").out)
+
+    def waits_until(self, job: str, state: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := self.job(job)["state"]) != state:
+            assert time.monotonic() < deadline, f"job {job} is still {found}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if "MUSTER" not in name}
+        return kept | {"MUSTER_HOME": str(self.home), "TERM": "xterm", "PS1": "$ "}
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    # Short, because the path of a socket may not be long.
+    root = Path(tempfile.mkdtemp(prefix="muster-"))
+    machine = Machine(home=root / "home", folder=root / "work")
+    machine.folder.mkdir()
+    up = machine.muster("up", "--nodes", "2", "--gpus", "4xA100-40GB")
+    assert up.code == 0, up.err
+    try:
+        yield machine
+    finally:
+        machine.muster("cancel", *_live(machine))
+        deadline = time.monotonic() + PATIENCE_S
+        while _live(machine) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        down = machine.muster("down")
+        shutil.rmtree(root)
+        assert down.code == 0, down.err
+
+
+def _live(machine: Machine) -> list[str]:
+    return machine.muster("ps", "-o", "name").out.split()
+
+
+def test_the_machine_is_presented_as_it_was_asked_for(machine: Machine) -> None:
+    nodes = json.loads(machine.muster("nodes", "-o", "json").out)
+
+    assert [node["id"] for node in nodes] == ["pretend1", "pretend2"]
+    assert [node["gpus"] for node in nodes] == [4, 4]
+    assert "(pretend)" in machine.muster("nodes").out
+    assert "(pretend)" in machine.muster("status").out
+
+
+def test_a_job_runs_and_its_log_and_history_can_be_read(machine: Machine) -> None:
+    job = machine.submits("--gpus", "2", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; pwd")
+
+    waited = machine.muster("wait", job)
+
+    assert (waited.code, waited.err) == (0, f"job {job} completed\n")
+    devices, folder = machine.muster("logs", job).out.split()
+    assert len(devices.split(",")) == 2
+    assert folder == str(machine.folder)
+    history = json.loads(machine.muster("history", "-o", "json").out)
+    assert [each["state"] for each in history if each["id"] == int(job)] == ["completed"]
+
+
+def test_a_script_with_directives_runs_with_its_arguments(machine: Machine) -> None:
+    script = machine.folder / "hello.sh"
+    script.write_text('#!/bin/sh\n#MUSTER --gpus 1 --name greeting\necho "hello $1"\nexit 5\n')
+
+    ran = machine.muster("submit", "--wait", str(script), "world")
+
+    assert ran.code == 5
+    job = ran.out.split()[1]
+    assert machine.muster("logs", job).out == "hello world\n"
+    assert machine.job(job)["name"] == "greeting"
+
+
+def test_what_waits_is_explained_and_can_be_cancelled(machine: Machine) -> None:
+    holders = [machine.submits("--gpus", "4", "--", "sleep", "600") for _ in range(2)]
+    for holder in holders:
+        machine.waits_until(holder, "running")
+    waiting = machine.submits("--gpus", "4", "--", "true")
+
+    explained = machine.muster("explain", waiting)
+    why = machine.muster("why", waiting)
+    rehearsed = machine.muster("whatif", "submit", "--gpus", "4")
+    cancelled = machine.muster("cancel", *holders)
+
+    assert f"job {waiting} is pending: " in explained.out
+    assert "In its way: job" in explained.out
+    assert why.out.count("\n") == 1
+    assert "none of 2 usable nodes" in rehearsed.out
+    assert cancelled.code == 0
+    assert machine.muster("wait", waiting).code == 0
+
+
+def test_jobs_are_held_released_and_updated(machine: Machine) -> None:
+    job = machine.submits("--hold", "--", "true")
+
+    updated = machine.muster("update", job, "--name", "other", "--time", "1h")
+    released = machine.muster("release", job)
+
+    assert updated.out == f"job {job} updated\n"
+    assert released.out == f"job {job} released\n"
+    assert machine.muster("wait", job).code == 0
+    assert machine.job(job)["name"] == "other"
+
+
+def test_a_running_job_is_suspended_and_resumed(machine: Machine) -> None:
+    job = machine.submits("--", "sleep", "600")
+    machine.waits_until(job, "running")
+
+    machine.muster("suspend", job)
+    machine.waits_until(job, "suspended")
+    machine.muster("resume", job)
+    machine.waits_until(job, "running")
+
+    assert machine.muster("cancel", "--signal", "KILL", job).code == 0
+    assert machine.muster("wait", job).code == 137
+
+
+def test_a_node_is_drained_and_takes_work_again(machine: Machine) -> None:
+    drained = machine.muster("drain", "pretend2", "--reason", "new power supply")
+    shown = machine.muster("nodes").out
+    resumed = machine.muster("resume", "pretend2")
+
+    assert drained.out == "node pretend2 drains\n"
+    assert "draining" in shown
+    assert "new power supply" in shown
+    assert resumed.out == "node pretend2 takes work again\n"
+
+
+def test_the_log_is_followed_while_it_grows(machine: Machine) -> None:
+    job = machine.submits("--", "sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.2; done")
+
+    assert machine.muster("logs", "-f", job).out == "1\n2\n3\n"
+
+
+def test_what_does_not_exist_exits_with_four(machine: Machine) -> None:
+    assert machine.muster("show", "999999").code == 4
+
+
+def test_the_configuration_is_printed_applied_and_rehearsed(machine: Machine) -> None:
+    path = machine.folder / "cluster.yaml"
+    path.write_text(machine.muster("site").out)
+
+    same = machine.muster("apply", "-f", str(path))
+    quota = machine.muster("quota", "set", "default", "--guaranteed", "2", "--limit", "8")
+
+    assert (same.code, same.err) == (0, "Nothing changes.\n")
+    assert quota.code == 0
+    assert "guaranteed" in quota.out
+    assert "quota" in machine.muster("audit").out
+
+
+def test_run_without_a_terminal_streams_and_returns_the_code(machine: Machine) -> None:
+    ran = machine.muster("run", "--gpus", "1", "sh", "-c", "echo out; exit 4")
+
+    assert (ran.code, ran.out) == (4, "out\n")
+
+
+@dataclass
+class Seat:
+    """Somebody at a terminal, with a command in it."""
+
+    pid: int
+    descriptor: int
+    seen: bytes = b""
+
+    @classmethod
+    def at(cls, machine: Machine, *argv: str) -> "Seat":
+        pid, descriptor = pty.fork()
+        if pid == 0:
+            os.chdir(machine.folder)
+            program = [sys.executable, "-m", "muster", *argv]
+            os.execve(sys.executable, program, machine.environ)  # noqa: S606  our own program
+        return cls(pid, descriptor)
+
+    def types(self, keys: bytes) -> None:
+        os.write(self.descriptor, keys)
+
+    def sees(self, text: bytes) -> None:
+        """Waits until it is on the screen, and looks on from there."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.seen:
+            ready, _, _ = select.select([self.descriptor], [], [], deadline - time.monotonic())
+            assert ready, f"{text!r} is not in {self.seen!r}"
+            self.seen += os.read(self.descriptor, 65_536)
+        self.seen = self.seen.partition(text)[2]
+
+    def ends(self) -> int:
+        """Reads what is left, and gives the exit code."""
+        try:
+            while os.read(self.descriptor, 65_536):
+                pass
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_run_at_a_terminal_gives_the_job_a_terminal(machine: Machine) -> None:
+    seat = Seat.at(machine, "run", "--gpus", "1", "sh")
+
+    seat.sees(b"$ ")
+    seat.types(b"stty size; echo $((40 + 2))\r")
+    seat.sees(b"24 80")
+    seat.sees(b"42")
+    seat.types(b"exit 7\r")
+
+    assert seat.ends() == 7
+
+
+def test_ctrl_c_at_a_terminal_interrupts_what_runs_there(machine: Machine) -> None:
+    seat = Seat.at(machine, "run", "sh")
+
+    seat.sees(b"$ ")
+    seat.types(b"trap 'echo caught' INT\r")
+    seat.sees(b"$ ")
+    seat.types(b"echo rea''dy; sleep 600; echo aft''er\r")
+    seat.sees(b"ready")
+    seat.types(CTRL_C)
+    seat.sees(b"$ ")
+    seat.types(b"exit 3\r")
+
+    assert seat.ends() == 3
+
+
+def test_a_job_is_left_and_sat_down_at_again(machine: Machine) -> None:
+    first = Seat.at(machine, "run", "--name", "desk", "sh")
+    first.sees(b"$ ")
+    first.types(b"X=kept\r")
+    first.sees(b"$ ")
+    first.types(CTRL_P_CTRL_Q)
+    assert first.ends() == 0
+    job = machine.muster("ps", "--name", "desk", "-o", "name").out.strip()
+
+    second = Seat.at(machine, "attach", job)
+    second.sees(b"$ ")
+    second.types(b"echo it is $X; exit 2\r")
+    second.sees(b"it is kept")
+
+    assert second.ends() == 2
+
+
+def test_top_draws_and_quits(machine: Machine) -> None:
+    seat = Seat.at(machine, "top")
+
+    seat.sees(b"GPUs [")
+    seat.types(b"n")
+    seat.sees(b"pretend1")
+    seat.types(b"u")
+    seat.sees(b"GUARANTEED")
+    seat.types(b"q")
+
+    assert seat.ends() == 0
+
+
+def test_the_doctor_finds_nothing_that_fails(machine: Machine) -> None:
+    found = machine.muster("doctor")
+
+    assert found.code == 0, found.out
+    assert "both are" in found.out
+
+
+def test_jobs_outlive_the_daemon(machine: Machine) -> None:
+    job = machine.submits("--", "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; echo done")
+    machine.waits_until(job, "running")
+
+    assert machine.muster("down").code == 0
+    assert machine.muster("ps").code == 3
+    assert machine.muster("up").code == 0
+    (machine.folder / "go").touch()
+
+    assert machine.muster("wait", job).code == 0
+    assert machine.muster("logs", job).out == "done\n"
