@@ -99,8 +99,7 @@ class MusterSystem:
         seconds(MusterLoop(url=self._home.url, held=False), clients=4, count=count)
         assert self._home.live() == count + NODES
         # Every job has its reason only after a plan that knows it.
-        last = JobFilter(ids=(self._last_id(),))
-        assert until(lambda: self._client.jobs(last).jobs[0].reason is not None, LOOK_S)
+        assert until(lambda: self._reason_of(self._last_id()) not in {None, "new"}, LOOK_S)
 
     def list_by_command(self, out: Path) -> None:
         with out.open("wb") as file:
@@ -122,6 +121,10 @@ class MusterSystem:
 
     def _last_id(self) -> int:
         return max(each.id for each in self._client.all_jobs(JobFilter(limit=AT_ONCE)))
+
+    def _reason_of(self, job: int) -> str | None:
+        reason = self._client.job(job).reason
+        return None if reason is None else reason.kind
 
 
 class SlurmSystem:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from muster.api.jobs import GroupDocument, SubmitDocument
@@ -24,7 +24,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = f"unix:{folder}/muster.sock"
-        self.environ = os.environ | {"MUSTER_HOME": str(folder)}
+        self.environ = environ_of(folder)
         self.client = Client(self.url)
 
     def run(self, *words: str) -> None:
@@ -59,6 +59,12 @@ def muster(*, nodes: int, gpus: str) -> Iterator[Home]:
             home.cancel_all()
             home.client.close()
             home.run("down")
+
+
+def environ_of(folder: Path) -> Mapping[str, str]:
+    """As for an installed Muster: its bytecode is there, and Python behaves as it usually does."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return plain | {"MUSTER_HOME": str(folder), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
 
 
 def job(

@@ -15,6 +15,10 @@ class BadSettingsError(MusterError):
     """The settings cannot be read, or do not go together."""
 
 
+class StateFolderError(MusterError):
+    """The administrator: the state folder cannot be written; nothing was changed."""
+
+
 class Listen(Value):
     """Where to answer besides the unix socket; TLS files unless it is this machine alone."""
 
@@ -29,6 +33,8 @@ class Settings(Value):
 
     gpus, nodes: pretend hardware in place of this machine's (`4xA100-40GB`).
     doors_only: answer, but never lead: a controller elsewhere uses the same store.
+    standby_for: the state folder of another Muster on this machine, with the same store: whoever
+    leads runs the jobs from there.
     """
 
     store: str | None = None
@@ -36,6 +42,7 @@ class Settings(Value):
     gpus: str | None = None
     listen: Listen | None = None
     doors_only: bool = False
+    standby_for: str | None = None
 
 
 def usual_home() -> Path:
@@ -68,9 +75,23 @@ def read_settings(home: Path) -> Settings:
 
 def keep_settings(home: Path, settings: Settings) -> None:
     """Write them whole, or leave the old ones."""
-    new = home / f".{SETTINGS_NAME}"
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
-    new.replace(home / SETTINGS_NAME)
+    keep_file(home / SETTINGS_NAME, msgspec.json.format(msgspec.json.encode(settings)))
+
+
+def keep_file(path: Path, content: bytes) -> None:
+    """Write a file of the state folder whole, or leave the old one."""
+    new = path.with_name(f".{path.name}")
+    try:
+        new.write_bytes(content)
+        new.replace(path)
+    except OSError as error:
+        text = f"cannot write {path} ({error.strerror}); make room there, or see who may write"
+        raise StateFolderError(text) from error
+
+
+def jobs_home(home: Path, settings: Settings) -> Path:
+    """The folder with the spool and what else is kept about this machine's jobs."""
+    return home if settings.standby_for is None else Path(settings.standby_for)
 
 
 def store_url(home: Path, settings: Settings) -> str:

@@ -17,7 +17,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the folder even if all is well")
     asked = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="muster-chaos-"))
-    played = play(asked.rounds, asked.seed, folder)
+    # Where one can watch, without being in the way of who reads the report.
+    played = play(asked.rounds, asked.seed, folder, lambda line: sys.stderr.write(f"{line}\n"))
     if played.passed and not asked.keep:
         shutil.rmtree(folder)
     else:

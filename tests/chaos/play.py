@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -34,7 +35,9 @@ class Played:
         return not (self.verdict.broken or self.mishaps)
 
 
-def play(rounds: int, seed: int, folder: Path) -> Played:
+def play(
+    rounds: int, seed: int, folder: Path, told: Callable[[str], object] = lambda _: None
+) -> Played:
     """So many rounds in this folder, by this chance; the house is closed afterwards."""
     chance = Random(seed)  # noqa: S311 seeded on purpose
     began = time.monotonic()
@@ -47,6 +50,7 @@ def play(rounds: int, seed: int, folder: Path) -> Played:
         load.start()
         for number, kind in enumerate(kinds(house, chance, rounds), 1):
             played[kind] += 1
+            told(f"round {number} of {rounds}: {kind}")
             mishaps += _mishap(number, kind, Stage(house=house, load=load, chance=chance))
         load.stop()
         _end_everything(house)

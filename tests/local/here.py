@@ -1,7 +1,9 @@
 """This machine with a backend on it, for tests that start real processes."""
 
+import json
 import os
 import pwd
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -147,6 +149,13 @@ class Here:
             self._news.clear()
             self.heard.extend(self.backend.observe(now()))
 
+    def until_gone(self, condition: Callable[[], bool]) -> None:
+        """Wait for what happens when the backend is closed already."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, "waited in vain"
+            self._news.wait(0.02)
+
     def text(self, name: str) -> str:
         """What is in a file of the working folder, empty as long as there is none."""
         path = self.work / name
@@ -165,6 +174,13 @@ class Here:
         wanted = str(self.home).encode()
         found = [pid for pid in tree.everybody() if wanted in _words(pid) and _is_keeper(pid)]
         return min(found, key=lambda pid: (tree.born(pid) or 0, pid))
+
+    def supervisor(self) -> int:
+        pid: int = json.loads((self.folder() / "begun.json").read_text())["pid"]
+        return pid
+
+    def kill_supervisor(self) -> None:
+        os.kill(self.supervisor(), signal.SIGKILL)
 
     def remnants(self) -> list[int]:
         """Processes below the keeper that are no supervisors, and those that nobody reaped."""

@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import socket
@@ -18,11 +17,6 @@ from muster.model.value import JobId, NodeId
 WAITS = "echo $$ > pid; while ! test -e go; do sleep 0.02; done; echo over >> over"
 
 
-def supervisor_of(here: Here) -> int:
-    pid: int = json.loads((here.folder() / "begun.json").read_text())["pid"]
-    return pid
-
-
 def test_a_run_that_is_sent_twice_runs_once(here: Here) -> None:
     run = here.shell("echo ran >> ran")
 
@@ -38,9 +32,9 @@ def test_a_run_that_is_sent_twice_runs_once(here: Here) -> None:
 def test_a_killed_supervisor_is_a_lost_node_and_leaves_nothing(here: Here) -> None:
     here.shell("(setsid sh -c 'echo $$ > daemon; exec sleep 600' &); echo $$ > pid; sleep 600")
     here.sees(JobStarted)
-    pids = [here.pid_in("pid"), here.pid_in("daemon"), supervisor_of(here)]
+    pids = [here.pid_in("pid"), here.pid_in("daemon"), here.supervisor()]
 
-    os.kill(supervisor_of(here), signal.SIGKILL)
+    here.kill_supervisor()
 
     assert here.ends().why == NodeFailed(node=NodeId("n1"))
     here.until(lambda: all(is_gone(pid) for pid in pids))
@@ -69,7 +63,7 @@ def test_a_supervisor_that_dies_without_a_keeper_is_noticed(here: Here) -> None:
     os.kill(keeper, signal.SIGKILL)
     here.until(lambda: is_gone(keeper))
 
-    os.kill(supervisor_of(here), signal.SIGKILL)
+    here.kill_supervisor()
 
     assert here.ends().why == NodeFailed(node=NodeId("n1"))
     here.until(lambda: is_gone(pid))
@@ -241,3 +235,16 @@ def test_a_job_without_a_terminal_cannot_be_attached_to(here: Here) -> None:
 
     with pytest.raises(UnknownError):
         here.backend.attach(JobId(1), 1)
+
+
+def test_who_leaves_for_good_leaves_no_groups(home: Path) -> None:
+    here = Here(home)
+    here.adopts()
+    here.shell("true", Wanted(memory_mib=64))
+    here.ends()
+    token = (home / "spool" / "token").read_text()
+
+    here.until(here.backend.stop_keeper)
+    here.backend.close()
+
+    here.until_gone(lambda: not list(Path("/sys/fs/cgroup").glob(f"**/muster-{token[:12]}")))

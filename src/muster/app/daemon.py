@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import click
@@ -19,10 +20,12 @@ from muster.doors.cli.daemon import DownOptions, ListenOptions, ServeOptions, Up
 from muster.doors.config.parse import site_from
 from muster.model.errors import MusterError
 from muster.model.site import Site
+from muster.model.value import replace
 from muster.settings import (
     BadSettingsError,
     Listen,
     Settings,
+    keep_file,
     keep_settings,
     made_home,
     read_settings,
@@ -33,11 +36,11 @@ if TYPE_CHECKING:
     from muster.doors.rest.serve import Tcp
 
 START_PATIENCE_S = 60.0
+LEAD_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
 LOCK_NAME = "daemon.lock"
 LOG_NAME = "muster.log"
 SITE_NAME = "first-site.yaml"
-ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 class AlreadyRunningError(MusterError):
@@ -48,13 +51,15 @@ def up(options: UpOptions) -> int:
     """Start the daemon, or become it, and say what to do next."""
     home = made_home(options.home or usual_home()).resolve()
     settings = _settled(read_settings(home), options)
+    if options.standby_for is not None:
+        settings = _beside(options.standby_for.resolve(), home, settings)
     if _pid(home) is not None:
         click.echo(f"Muster runs already (home {home}). Stop it with: muster down", err=True)
         return 0
     if options.site is not None:
         text = options.site.read_text(encoding="utf-8")
         site_from(text)
-        (home / SITE_NAME).write_text(text, encoding="utf-8")
+        keep_file(home / SITE_NAME, text.encode())
     keep_settings(home, settings)
     if options.foreground:
         return run(home)
@@ -97,7 +102,7 @@ def run(home: Path) -> int:
     from muster.doors.rest.app import rest_app  # noqa: PLC0415
     from muster.doors.rest.serve import serve as answer  # noqa: PLC0415
 
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    ended = _told_to_end()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     lock = _locked(home)
     settings = read_settings(home)
@@ -111,7 +116,7 @@ def run(home: Path) -> int:
             rest_app(muster.service, clock), path=home / SOCKET_NAME, tcp=_tcp(settings.listen)
         )
         try:
-            _wait_for_the_end()
+            ended.wait()
         finally:
             serving.close()
     finally:
@@ -120,9 +125,16 @@ def run(home: Path) -> int:
     return 0
 
 
-def _wait_for_the_end() -> None:
-    """Threads do the work; this one waits to be told to stop."""
-    signal.sigwait(ENDING)
+def _told_to_end() -> Event:
+    """Is set by SIGTERM and SIGINT. They are not blocked: jobs would inherit that."""
+    ended = Event()
+
+    def end(_number: int, _frame: object) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    return ended
 
 
 def _tcp(listen: Listen | None) -> "Tcp | None":
@@ -141,6 +153,24 @@ def _settled(kept: Settings, options: UpOptions) -> Settings:
         nodes=options.nodes or kept.nodes,
         gpus=gpus,
         listen=_listen(options.listen) or kept.listen,
+        standby_for=kept.standby_for,
+    )
+
+
+def _beside(other: Path, home: Path, settings: Settings) -> Settings:
+    """The settings of a second Muster for the jobs of another one on this machine."""
+    theirs = read_settings(other)
+    if theirs.store is None or other == home:
+        raise BadSettingsError(
+            f"--standby-for {other}: a standby shares a store with another Muster; "
+            "start that one with --store postgresql://..."
+        )
+    return replace(
+        settings,
+        store=theirs.store,
+        nodes=theirs.nodes,
+        gpus=theirs.gpus,
+        standby_for=theirs.standby_for or str(other),
     )
 
 
@@ -162,6 +192,7 @@ def _listen(options: ListenOptions) -> Listen | None:
 def _started(home: Path) -> int:
     log = home / "logs" / LOG_NAME
     with log.open("ab") as out:
+        written = out.tell()
         process = subprocess.Popen(  # noqa: S603 our own program
             [sys.executable, "-m", "muster.app.daemon", str(home)],
             stdin=subprocess.DEVNULL,
@@ -171,24 +202,34 @@ def _started(home: Path) -> int:
             cwd="/",
         )
     deadline = time.monotonic() + START_PATIENCE_S
+    answers_since: float | None = None
     while time.monotonic() < deadline:
         if process.poll() is not None:
             click.echo(f"Muster could not start; the end of {log} says why:", err=True)
-            click.echo(_tail(log), err=True)
+            click.echo(_tail(log, written), err=True)
             return 1
-        if _answers(home):
+        leads = _leads(home)
+        if leads:
             return _welcome(home)
+        if leads is not None and _is_standby(answers_since := answers_since or time.monotonic()):
+            click.echo(f"Muster stands by: another one leads. State in {home}")
+            return 0
         time.sleep(LOOK_AGAIN_S)
     click.echo(f"Muster does not answer yet; see {log}", err=True)
     return 1
 
 
-def _answers(home: Path) -> bool:
+def _leads(home: Path) -> bool | None:
+    """Does it lead? None as long as it does not answer."""
     try:
         with Client(f"unix:{home / 'muster.sock'}", door="cli") as client:
             return client.status().leading
     except (UnreachableError, ClientError):
-        return False
+        return None
+
+
+def _is_standby(answers_since: float) -> bool:
+    return time.monotonic() - answers_since > LEAD_PATIENCE_S
 
 
 def _welcome(home: Path) -> int:
@@ -236,9 +277,20 @@ def _first_site(home: Path) -> Site | None:
     return site_from(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
-def _tail(log: Path) -> str:
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+def _tail(log: Path, written: int) -> str:
+    """The last of what was added since so much was written."""
+    added = log.read_bytes()[written:].decode(errors="replace")
+    return "\n".join(added.splitlines()[-15:])
+
+
+def _main(home: Path) -> int:
+    try:
+        return run(home)
+    except MusterError as error:
+        # What somebody can do something about needs no traceback.
+        logging.getLogger("muster").error("%s", error)
+        return 1
 
 
 if __name__ == "__main__":
-    sys.exit(run(Path(sys.argv[1])))
+    sys.exit(_main(Path(sys.argv[1])))

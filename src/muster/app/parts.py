@@ -1,11 +1,14 @@
 """The parts of one running Muster, from the store to the service that doors call."""
 
+import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from muster.backends.base import Backend
-from muster.backends.local.backend import LocalBackend
-from muster.backends.local.machine import Machine, find_machine
+from muster.backends.local.backend import LocalBackend, place_of
+from muster.backends.local.fleet import CLUSTER
+from muster.backends.local.machine import find_machine
 from muster.backends.local.pretend import Pretend, parse_pretend
 from muster.controller.cycle import Parts
 from muster.controller.journal import Journal, Writer
@@ -19,7 +22,8 @@ from muster.doors.config.default import DEFAULT_SITE
 from muster.model.event import SiteChanged
 from muster.model.site import Site
 from muster.model.value import ClusterName, Instant, UserName
-from muster.settings import Settings, store_url
+from muster.settings import BadSettingsError, Settings, jobs_home, store_url
+from muster.stores.base import Leadership
 from muster.stores.opening import WholeStore, open_store
 
 SOCKET_NAME = "muster.sock"
@@ -36,14 +40,12 @@ class Muster:
 
     def __init__(self, home: Path, settings: Settings, site: Site | None = None) -> None:
         self.home = home
+        self._settings = settings
         self.store = open_store(store_url(home, settings))
         self.journal = Journal(self.store, _record(self.store, site or DEFAULT_SITE), clock)
         self.writer = Writer(self.journal)
         self.thinker = ProcessThinker()
-        self.machine: Machine | None = None
         self.backends: dict[ClusterName, Backend] = {}
-        if not settings.doors_only:
-            self._add_local(settings)
         parts = Parts(
             store=self.store,
             history=self.store,
@@ -52,11 +54,13 @@ class Muster:
             thinker=self.thinker,
             backends=self.backends,
         )
-        leadership = Follower() if settings.doors_only else self.store
-        self.controller = Controller(parts, self.journal, clock, leadership)
+        lead = Follower() if settings.doors_only else Lead(self.store, self.backends, self._local)
+        self.controller = Controller(parts, self.journal, clock, lead)
         looking = Looking(self.journal, self.controller, self.backends, clock)
         self.service = Service(self.writer.write, looking)
         self.store.listen(self.writer.catch_up)
+        # Whoever leads at once learns at once what is wrong with the machine.
+        lead.lead()
 
     def start(self) -> None:
         """Write the first rules if there are none, and begin to lead or to stand by."""
@@ -68,19 +72,54 @@ class Muster:
         self.controller.stop()
         self.writer.close()
         self.thinker.close()
-        for backend in self.backends.values():
-            backend.close()
-        if self.machine is not None:
-            self.machine.close()
         self.store.close()
 
-    def _add_local(self, settings: Settings) -> None:
-        self.machine = find_machine(self.home, _pretend(settings))
-        backend = LocalBackend(self.home, self.machine, self._wake, clock)
-        self.backends[backend.cluster.name] = backend
+    def _local(self) -> Backend:
+        home, wake = jobs_home(self.home, self._settings), self.controller.wake
+        _demand_no_other(home, self.journal.record)
+        return LocalBackend(home, find_machine(home, _pretend(self._settings), wake), wake, clock)
 
-    def _wake(self) -> None:
-        self.controller.wake()
+
+class Lead:
+    """Leads with what is here, found when the lead is taken and let go with it.
+
+    A standby must not touch what the leader uses.
+    """
+
+    def __init__(
+        self,
+        leadership: Leadership,
+        backends: dict[ClusterName, Backend],
+        find: Callable[[], Backend],
+    ) -> None:
+        self._leadership = leadership
+        self._backends = backends
+        self._find = find
+
+    def lead(self) -> bool:
+        if not self._leadership.lead():
+            self._let_go()
+            return False
+        try:
+            self._take_up()
+        except BaseException:
+            self._leadership.step_down()
+            raise
+        return True
+
+    def step_down(self) -> None:
+        self._let_go()
+        self._leadership.step_down()
+
+    def _take_up(self) -> None:
+        if not self._backends:
+            backend = self._find()
+            self._backends[backend.cluster.name] = backend
+
+    def _let_go(self) -> None:
+        while self._backends:
+            _, backend = self._backends.popitem()
+            backend.close()
 
 
 class Follower:
@@ -98,6 +137,20 @@ def _record(store: WholeStore, site: Site) -> Record:
     live = {job.id for job in state.jobs}
     named = {each for job in state.jobs for each in awaited_by(job)} - live
     return Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
+
+
+def _demand_no_other(home: Path, record: Record) -> None:
+    """Jobs that run from another folder of this machine would run twice if we led without it."""
+    known = record.clusters.get(CLUSTER)
+    runs = any(each.cluster == CLUSTER for each in record.allocations.values())
+    if known is None or not runs or known.place in {"", place_of(home)}:
+        return
+    machine, _, other = known.place.partition(":")
+    if machine == platform.node() and Path(other).exists():
+        raise BadSettingsError(
+            f"jobs of this store run from {other}; to take them over, start this one with "
+            f"--standby-for {other}"
+        )
 
 
 def _pretend(settings: Settings) -> Pretend | None:

@@ -12,6 +12,7 @@ from muster.backends.base import (
     Cut,
     Forget,
     Limit,
+    Mend,
     Output,
     OutputAsked,
     Run,
@@ -127,7 +128,7 @@ class SimulatedBackend:
                 self._cut(action)
             case Forget():
                 self._forget(action)
-            case Signal():
+            case Signal() | Mend():
                 return
 
     def observe(self, now: Instant) -> tuple[Event, ...]:

@@ -106,9 +106,12 @@ def terminal(speech: Speech, path: str) -> "ClientConnection":
     address = speech.address
     host = "localhost" if address.socket is not None else f"{address.host}:{address.port}"
     headers = {"authorization": f"Bearer {address.secret}"} if address.secret else {}
+    connection = connected(address)
+    connection.settimeout(None)
+    # The socket is secured already, where it must be; hence no `wss`.
     return connect(
         f"ws://{host}{path}",
-        sock=connected(address),
+        sock=connection,
         additional_headers=headers,
         compression=None,
         proxy=None,

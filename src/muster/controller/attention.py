@@ -13,7 +13,7 @@ from muster.model.event import (
     JobResized,
     JobStarted,
 )
-from muster.model.job import Job, JobState
+from muster.model.job import Dependency, DependencyKind, Job, JobState
 from muster.model.site import Site
 from muster.model.value import Duration, Instant
 from muster.stores.base import Batch
@@ -37,6 +37,7 @@ class Attention:
         """Is this a reason to plan now? What falls due later is remembered."""
         for change in changes:
             self._remember(change.after, now)
+        self._remember_delays(batch, now)
         if self._record.site is not self._site:
             self._site = self._record.site
             for each in self._site.reservations:
@@ -65,22 +66,43 @@ class Attention:
     def _remember(self, job: Job, now: Instant) -> None:
         if job.state is not JobState.PENDING:
             return
-        for at in _due_for(job):
+        for at in (*_due_for(job), *self._delays_of(job)):
             if at > now:
                 heapq.heappush(self._due, at)
 
+    def _remember_delays(self, batch: Batch, now: Instant) -> None:
+        """Others may wait for some time after a start or an end."""
+        started = {event.job for event in batch.events if isinstance(event, JobStarted)}
+        met = {job for job in started if self._record.is_awaited(job)}
+        met |= {each.job.id for each in batch.ended if each.job.id in self._record.finished}
+        if not met:
+            return
+        for job in tuple(self._record.jobs.values()):
+            if any(each.job in met and each.delay for each in job.spec.after):
+                self._remember(job, now)
+
+    def _delays_of(self, job: Job) -> Iterator[Instant]:
+        """When what the job depends on will be long enough ago, as far as that is known."""
+        for each in job.spec.after:
+            since = self._since(each) if each.delay else None
+            if since is not None:
+                yield Instant(since + each.delay)
+
+    def _since(self, dependency: Dependency) -> Instant | None:
+        other = dependency.job
+        if other is None:
+            return None
+        is_start = dependency.kind is DependencyKind.AFTER
+        finished = self._record.finished.get(other)
+        if finished is not None:
+            return (finished.started_at if is_start else None) or finished.ended_at
+        allocation = self._record.allocations.get(other)
+        return allocation.started_at if is_start and allocation is not None else None
+
     def _matters(self, event: Event) -> bool:
         if isinstance(event, JobStarted) and self._record.is_awaited(event.job):
-            self._remember_delays(event)
             return True
         return not isinstance(event, Quiet)
-
-    def _remember_delays(self, event: JobStarted) -> None:
-        """Others may wait for some time after this start."""
-        for job in tuple(self._record.jobs.values()):
-            for each in job.spec.after:
-                if each.job == event.job and each.delay:
-                    heapq.heappush(self._due, Instant(event.at + each.delay))
 
 
 def _due_for(job: Job) -> Iterator[Instant]:

@@ -2,7 +2,8 @@
 
 A decision stands only if its job and the nodes it names are still the same values as in the
 snapshot; whatever else changed meanwhile can only have made more room, because nobody but this
-hands room out. What does not stand is decided again in the next plan.
+hands room out. If somebody did, another process led for a moment, and nothing of the plan stands.
+What does not stand is decided again in the next plan.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,8 @@ Where = tuple[NodeId, DeviceId]
 
 def events_of(thought: Thought, snapshot: Snapshot, stage: Stage) -> Iterator[Event]:
     """Facts that follow from the plan, in the order in which they must be told."""
+    if stage.record.given_out_at > snapshot.version:
+        return
     still = Still(snapshot, stage)
     starts = _standing_starts(thought, still)
     yield from _cuts(thought, {each.job for each in starts}, stage)

@@ -16,7 +16,7 @@ from muster.controller.record import Record
 from muster.controller.stage import Change, Stage
 from muster.controller.thinking import Thinker, Thought
 from muster.model.cluster import Node, NodeState
-from muster.model.errors import BackendDownError, MusterError
+from muster.model.errors import BackendDownError, MusterError, StaleSnapshotError, StoreError
 from muster.model.event import (
     DeviceCut,
     Event,
@@ -55,6 +55,7 @@ class Hands:
         self._parts = parts
         self._lock = Lock()
         self._owed: list[tuple[ClusterName, Order]] = []
+        self._heard: tuple[Event, ...] = ()
 
     def note(self, batch: Batch, changes: tuple[Change, ...]) -> bool:
         """Remember what follows from a commit; is there anything?"""
@@ -66,6 +67,9 @@ class Hands:
     def take_over(self, now: Instant) -> None:
         """Lead from here on: find out what runs, and say again what may not have been heard."""
         record = self._parts.record
+        self._heard = ()
+        with self._lock:
+            self._owed = []
         for name, backend in self._parts.backends.items():
             held = record.allocations.values()
             backend.adopt(tuple(each for each in held if each.cluster == name))
@@ -78,7 +82,8 @@ class Hands:
             orders = orders_again(job, allocation, record.site.classes)
             again.extend((allocation.cluster, order) for order in orders)
         with self._lock:
-            self._owed = again
+            # What was committed meanwhile is owed as well; said twice it happens once.
+            self._owed = again + self._owed
 
     def act(self) -> None:
         """Say everything that is owed; what a backend cannot hear now stays owed."""
@@ -90,10 +95,16 @@ class Hands:
 
     def observe(self, now: Instant) -> bool:
         """Commit what backends tell; did they tell anything?"""
-        events = tuple(_observed(self._parts.backends.values(), now))
+        events = (*self._heard, *_observed(self._parts.backends.values(), now))
         if not events:
             return False
-        self._parts.write(lambda stage: _tell(events, stage)).result()
+        self._heard = ()
+        try:
+            self._parts.write(lambda stage: _tell(events, stage)).result()
+        except (StoreError, StaleSnapshotError):
+            # Backends tell it once: it is written with what they tell next.
+            self._heard = events
+            raise
         return True
 
     def tend(self, now: Instant) -> None:
@@ -143,7 +154,7 @@ class Hands:
             action = _run(order, self._parts) if isinstance(order, Begin) else order
             if action is not None:
                 backend.do(action)
-        except MusterError as error:
+        except (MusterError, OSError) as error:
             log.warning("cannot tell %s to %s: %s", cluster, type(order).__name__, error)
             return False
         return True
@@ -167,9 +178,10 @@ def cycle(parts: Parts, hands: Hands, now: Instant) -> Thought:
 
 
 def _run(order: Begin, parts: Parts) -> Run | None:
-    """The whole order; None when the job is over before it was begun."""
+    """The whole order; None when the attempt is over before it was begun."""
     job, allocation = order.job, order.allocation
-    if parts.record.allocations.get(job.id) is None:
+    held = parts.record.allocations.get(job.id)
+    if held is None or held.attempt != allocation.attempt:
         return None
     launch = parts.store.launch(job.spec.array.array if job.spec.array else job.id)
     names = {placed.node for placed in allocation.placements}

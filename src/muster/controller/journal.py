@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from muster.controller.record import Record, awaited_by
 from muster.controller.stage import Change, Stage
 from muster.model.errors import MusterError, StaleSnapshotError, StoreError
+from muster.model.event import JobClaimed, JobPlaced, JobResized, JobResumed
 from muster.model.history import Ended
 from muster.model.job import Job
 from muster.model.value import Instant
@@ -97,6 +98,8 @@ class Journal:
             # Too far behind to be told step by step.
             missed = (_everything(self.record, self.store.load()),)
         for batch in missed:
+            if _gives_out(batch):
+                self.record.given_out_at = batch.version
             self._take(batch, _changes(self.record, batch))
 
     def _commit(self, commands: list[Command[Any]]) -> list[object]:
@@ -159,9 +162,18 @@ class Writer:
         while errand is not Errand.CLOSE:
             asked, errand = self._next_group()
             if asked:
-                self._journal.commit(asked)
+                self._commit(asked)
             if errand is Errand.CATCH_UP:
                 self._catch_up()
+
+    def _commit(self, asked: list[Asked]) -> None:
+        try:
+            self._journal.commit(asked)
+        except Exception as error:
+            # Nobody may wait for ever, and whoever comes next is served.
+            log.exception("a group was not written")
+            unanswered = [each for each in asked if not each[1].done()]
+            _answer(unanswered, [error] * len(unanswered))
 
     def _next_group(self) -> tuple[list[Asked], "Errand | None"]:
         """What is queued, up to the next errand."""
@@ -196,10 +208,19 @@ def _outcome(command: Command[Any], stage: Stage) -> object:
 
 def _answer(asked: list[Asked], answers: Sequence[object]) -> None:
     for (_, future), answer in zip(asked, answers, strict=True):
+        if not future.set_running_or_notify_cancel():
+            # Whoever asked has gone away; what they asked for is done all the same.
+            continue
         if isinstance(answer, BaseException):
             future.set_exception(answer)
         else:
             future.set_result(answer)
+
+
+def _gives_out(batch: Batch) -> bool:
+    """May room have been taken by this? Where nobody says what happened, anything may have."""
+    taking = JobPlaced | JobResumed | JobResized | JobClaimed
+    return not batch.events or any(isinstance(event, taking) for event in batch.events)
 
 
 def _everything(record: Record, state: State) -> Batch:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from socket import socket
 
 from muster.backends.base import Backend, Output, OutputAsked
@@ -15,6 +16,7 @@ from muster.controller.asked import (
     LogQuery,
     Rehearsal,
 )
+from muster.controller.choosing import chosen
 from muster.controller.journal import Clock, Journal, KeepingStore
 from muster.controller.keys import token_of
 from muster.controller.rehearse import Rehearsing
@@ -28,7 +30,6 @@ from muster.model.job import WAITING, Job, JobSpec
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.plan import Plan
-from muster.model.queue import is_within
 from muster.model.site import Grant, Role, Site, Token
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.value import ClusterName, Instant, JobId, NodeId
@@ -103,13 +104,10 @@ class Looking:
     def jobs(self, caller: Caller, query: JobQuery) -> JobsPage:
         """Live jobs in the order of their ids, a page of them."""
         self._demand_viewer(caller)
-        chosen: list[JobView] = []
-        for job in self._candidates(query):
-            if _matches(job, query) and self._is_on(job, query):
-                if len(chosen) == query.limit:
-                    return JobsPage(jobs=tuple(chosen), next=chosen[-1].job.id)
-                chosen.append(self.view(job))
-        return JobsPage(jobs=tuple(chosen))
+        found = chosen(self._candidates(query), query, self._record.allocations)
+        page = tuple([self.view(job) for job in islice(found, query.limit)])
+        is_last = next(found, None) is None
+        return JobsPage(jobs=page, next=None if is_last else page[-1].job.id)
 
     def job(self, caller: Caller, job_id: JobId) -> JobDetail:
         """One job, live or over, with what it ran and its attempts."""
@@ -145,6 +143,8 @@ class Looking:
             job = record.jobs.get(job_id)
             return job is None or job.state not in WAITING or job_id in standing.waits
 
+        if not self._controller.is_leading:
+            self._controller.look()
         standing.wait_until(is_known, PLAN_PATIENCE_S)
         job = record.jobs.get(job_id)
         if job is None:
@@ -205,10 +205,9 @@ class Looking:
         """A part of what a job wrote."""
         detail = self._own(caller, asked.job)
         attempt, nodes, cluster = _where(detail, asked.attempt)
-        backend = self._backends.get(cluster) if cluster is not None else None
-        if backend is None:
+        if cluster is None:
             raise UnknownError(f"job {asked.job} has not run yet, so there is nothing to read")
-        return backend.output(
+        return self._backend(cluster).output(
             OutputAsked(
                 job=detail.view.job,
                 launch=detail.launch or Launch(),
@@ -227,7 +226,7 @@ class Looking:
         allocation = detail.view.allocation
         if allocation is None:
             raise UnknownError(f"job {job_id} does not run; see: muster show {job_id}")
-        return self._backends[allocation.cluster].attach(job_id, allocation.attempt)
+        return self._backend(allocation.cluster).attach(job_id, allocation.attempt)
 
     def health(self) -> Health:
         """How things are."""
@@ -239,6 +238,12 @@ class Looking:
             planned_at=standing.planned_at,
             problems=() if standing.problem is None else (standing.problem,),
         )
+
+    def _backend(self, cluster: ClusterName) -> Backend:
+        backend = self._backends.get(cluster)
+        if backend is None:
+            raise UnknownError(f"cluster {cluster} is not at hand here; ask the Muster that leads")
+        return backend
 
     def _own(self, caller: Caller, job_id: JobId) -> JobDetail:
         detail = self.job(caller, job_id)
@@ -266,14 +271,6 @@ class Looking:
             return every
         return every[bisect_right(every, query.after, key=_id_of) :]
 
-    def _is_on(self, job: Job, query: JobQuery) -> bool:
-        if not query.nodes:
-            return True
-        allocation = self._record.allocations.get(job.id)
-        return allocation is not None and any(
-            placed.node in query.nodes for placed in allocation.placements
-        )
-
     def _is_pretend(self, allocation: Allocation | None) -> bool:
         if allocation is None:
             return False
@@ -298,17 +295,6 @@ def _same(site: Site) -> Site:
 
 def _id_of(job: Job) -> JobId:
     return job.id
-
-
-def _matches(job: Job, query: JobQuery) -> bool:
-    spec = job.spec
-    return (
-        (not query.states or job.state in query.states)
-        and (not query.users or spec.user in query.users)
-        and (not query.queues or any(is_within(spec.queue, each) for each in query.queues))
-        and (query.name is None or spec.name == query.name)
-        and (not query.arrays or (spec.array is not None and spec.array.array in query.arrays))
-    )
 
 
 def _view_of(ended: Ended) -> JobView:

@@ -5,15 +5,17 @@ import time
 from collections.abc import Callable
 from threading import Condition, Event, Thread
 
+from muster.controller.asked import Caller
 from muster.controller.attention import HEARTBEAT_MS, Attention
 from muster.controller.cycle import Hands, Parts, decide
 from muster.controller.journal import Clock, Journal
+from muster.controller.notes import note
 from muster.controller.stage import Change
 from muster.controller.thinking import Thought
 from muster.model.errors import BadPlanError, MusterError
 from muster.model.job import WAITING
 from muster.model.plan import Wait
-from muster.model.value import Duration, Instant, JobId
+from muster.model.value import Duration, Instant, JobId, UserName
 from muster.stores.base import Batch, Leadership
 
 log = logging.getLogger("muster.controller")
@@ -26,6 +28,8 @@ LEAD_LOOK_S = 1.0
 
 LONGEST_PAUSE_S = 0.5
 """After a long plan others get their turn at the processor for so long at most."""
+
+ITSELF = Caller(user=UserName("muster"), door="controller")
 
 FORGET_EVERY_MS = Duration(600_000)
 FORGET_AT_ONCE = 500
@@ -66,6 +70,7 @@ class Controller:
         self.parts = parts
         self.standing = Standing()
         self.is_leading = False
+        self._is_listening = False
         self._clock = clock
         self._leadership = leadership
         self._hands = Hands(parts)
@@ -96,8 +101,14 @@ class Controller:
         """A backend has something to tell."""
         self._to_tend.set()
 
+    def look(self) -> None:
+        """Think without deciding: so a process that does not lead can say why jobs wait."""
+        now, record = self._clock(), self.parts.record
+        thought = self.parts.thinker.think(record.snapshot(now), record.site.policy)
+        self.standing.settle(thought, now, 0)
+
     def _note(self, batch: Batch, changes: tuple[Change, ...]) -> None:
-        if not self.is_leading:
+        if not self._is_listening:
             return
         if self._hands.note(batch, changes):
             self._to_tend.set()
@@ -106,27 +117,35 @@ class Controller:
 
     def _tending(self) -> None:
         while not self._stopping.is_set():
-            if not self._lead():
+            self._guarded(self._lead)
+            if not self.is_leading:
                 self._stopping.wait(LEAD_LOOK_S)
                 continue
             self._to_tend.clear()
-            self._guarded(lambda: self._hands.tend(self._clock()))
-            self._to_tend.wait(SLOW_LOOK_S)
+            if self._guarded(lambda: self._hands.tend(self._clock())):
+                self._to_tend.wait(SLOW_LOOK_S)
 
-    def _lead(self) -> bool:
+    def _lead(self) -> None:
         """Lead if nobody else does; taking over begins with finding out what runs."""
-        is_leading = self._leadership.lead()
-        if is_leading and not self.is_leading:
-            log.info("leading")
+        may_lead = self._leadership.lead()
+        if may_lead and not self.is_leading:
+            # What is committed from here on is heard; nothing is planned before we know what runs.
+            self._is_listening = True
+            try:
+                self._take_over()
+            except BaseException:
+                # Somebody else may be able to.
+                self._leadership.step_down()
+                raise
             self.is_leading = True
-            self._guarded(self._take_over)
-        elif self.is_leading and not is_leading:
+            log.info("leading")
+        elif self._is_listening and not may_lead:
             log.warning("another process leads now")
-            self.is_leading = False
-        return self.is_leading
+            self.is_leading = self._is_listening = False
 
     def _take_over(self) -> None:
-        self.parts.write(lambda _: None).result()
+        # A store takes this only from who knows all that was written, so that we do afterwards.
+        self.parts.write(lambda stage: note(stage, ITSELF, "lead", "site")).result()
         self._attention.look_around(self._clock())
         self._hands.take_over(self._clock())
         self._to_plan.set()
@@ -179,13 +198,15 @@ class Controller:
         while self.parts.history.forget(before, limit=FORGET_AT_ONCE):
             self._stopping.wait(0.01)
 
-    def _guarded(self, act: Callable[[], object]) -> None:
+    def _guarded(self, act: Callable[[], object]) -> bool:
         """Whatever goes wrong is told and tried again: the loop itself never ends by it."""
         try:
             act()
         except MusterError as error:
             log.warning("%s", error)
-            self._stopping.wait(LEAD_LOOK_S)
         except Exception:
             log.exception("a mistake in the controller")
-            self._stopping.wait(LEAD_LOOK_S)
+        else:
+            return True
+        self._stopping.wait(LEAD_LOOK_S)
+        return False

@@ -246,8 +246,12 @@ def main() -> None:
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     mind = Mind()
     while (frame := _read(questions)) is not None:
-        for answer in mind.answers(decode_question(frame)):
-            _write(answers, encode(answer))
+        try:
+            for answer in mind.answers(decode_question(frame)):
+                _write(answers, encode(answer))
+        except BrokenPipeError:
+            # The controller died while we thought: nobody reads what is still to be written.
+            os._exit(0)
 
 
 if __name__ == "__main__":

@@ -37,13 +37,17 @@ class Abilities(Value, gc=False):
 
 
 class Cluster(Value):
-    """Nodes under one backend. Lower `order` is tried first; unreachable, it starts nothing."""
+    """Nodes under one backend. Lower `order` is tried first; unreachable, it starts nothing.
+
+    place: where its attempts are kept, for backends that keep them.
+    """
 
     name: ClusterName
     backend: BackendKind = BackendKind.SIMULATED
     abilities: Abilities = Abilities()
     order: int = 0
     reachable: bool = True
+    place: str = ""
 
 
 class Pool(Value):

@@ -199,7 +199,7 @@ def test_the_configuration_is_printed_applied_and_rehearsed(machine: Machine) ->
     assert (same.code, same.err) == (0, "Nothing changes.\n")
     assert quota.code == 0
     assert "guaranteed" in quota.out
-    assert "quota" in machine.muster("audit").out
+    assert "apply" in machine.muster("audit").out
 
 
 def test_run_without_a_terminal_streams_and_returns_the_code(machine: Machine) -> None:
@@ -273,6 +273,27 @@ def test_ctrl_c_at_a_terminal_interrupts_what_runs_there(machine: Machine) -> No
     seat.types(b"exit 3\r")
 
     assert seat.ends() == 3
+
+
+def test_ctrl_c_at_a_terminal_ends_a_job_that_does_not_mind_it(machine: Machine) -> None:
+    seat = Seat.at(machine, "run", "sh", "-c", "echo ready; exec sleep 600")
+
+    seat.sees(b"ready")
+    seat.types(CTRL_C)
+
+    assert seat.ends() == 130
+
+
+def test_a_cancelled_job_that_does_not_mind_ends_at_once(machine: Machine) -> None:
+    job = machine.submits("--", "sleep", "600")
+    machine.waits_until(job, "running")
+    began = time.monotonic()
+
+    machine.muster("cancel", job)
+    machine.muster("wait", job)
+
+    # Its grace is half a minute, which only a job that will not end gets to see.
+    assert time.monotonic() - began < 15
 
 
 def test_a_job_is_left_and_sat_down_at_again(machine: Machine) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from doors.rest.running import Daemon, as_uid, running, shell
+from doors.rest.running import Daemon, as_uid, running, shell, started
+from muster.api.jobs import JobDocument
 from muster.api.site import TokenAsked
 from muster.client import ApiError, Client, UnreachableError
+from muster.client.speech import Speech
 from muster.settings import Listen
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
@@ -102,6 +104,22 @@ def test_what_takes_an_administrator_is_forbidden_to_others(
 
 
 @needs_root
+def test_one_job_of_somebody_else_is_forbidden(daemon: Daemon, client: Client) -> None:
+    job = client.submit(shell("true", held=True)).id
+
+    def cancel_it() -> str:
+        with Speech(daemon.client().address) as own:
+            own.send("DELETE", f"/v1/jobs/{job}", None, JobDocument)
+        return "it was allowed"
+
+    told = as_uid(NOBODY, cancel_it)
+
+    assert told.startswith(f"ApiError: job {job}")
+    assert client.job(job).state == "held"
+    client.cancel([job])
+
+
+@needs_root
 def test_a_log_is_read_by_its_owner_only(daemon: Daemon, client: Client) -> None:
     job = client.submit(shell("echo private")).id
     client.wait(job)
@@ -123,10 +141,16 @@ def test_over_tls_a_token_says_who_it_is(secured: tuple[Daemon, str], certificat
     with Client(url, token=made.secret, ca=str(certificate)) as remote:
         job = remote.submit(shell("exit 4")).id
         over = remote.wait(job)
+        seated = remote.submit(shell("read line; exit 5", terminal=(24, 80))).id
+        started(remote, seated)
+        with remote.attach(seated) as terminal:
+            terminal.send(b"\n")
+            list(terminal)
         with pytest.raises(ApiError) as refused:
             remote.audit()
 
     assert over.exit_code == 4
+    assert terminal.close_reason == "exit 5"
     assert refused.value.status == 403
 
 

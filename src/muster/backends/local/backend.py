@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
 from muster.model.job import EndReason, NodeFailed
 from muster.model.placement import Allocation, DeviceShare, Placement
-from muster.model.value import Duration, Instant, JobId, NodeId
+from muster.model.value import Duration, Instant, JobId, NodeId, replace
 
 Clock = Callable[[], Instant]
 
@@ -68,6 +69,7 @@ class LocalBackend:
 
     def __init__(self, home: Path, machine: MachineLike, wake: Wake, clock: Clock) -> None:
         self._spool = _made_spool(home.resolve())
+        self._place = place_of(home)
         self._token = _token(self._spool)
         self._grounds = cgroup.grounds(f"muster-{self._token[:12]}")
         self._machine = machine
@@ -83,10 +85,11 @@ class LocalBackend:
 
     @property
     def cluster(self) -> Cluster:
-        return self._machine.cluster()
+        return replace(self._machine.cluster(), place=self._place)
 
     def adopt(self, allocations: tuple[Allocation, ...]) -> None:
         kept = {spool.key_of(each.job, each.attempt): each for each in allocations}
+        self._begin_anew()
         self._machine.adopt(allocations)
         for key in self._keys():
             if key not in kept:
@@ -141,8 +144,17 @@ class LocalBackend:
 
     def close(self) -> None:
         self._pokes.close()
+        if not self._keeper.is_known():
+            cgroup.give_up(self._grounds)
         self._keeper.close()
         self._machine.close()
+
+    def _begin_anew(self) -> None:
+        """Whoever adopts is told everything, also if they heard it before and could not keep it."""
+        self._facts.clear()
+        self._placements.clear()
+        self._nodes.clear()
+        self._cluster = None
 
     def _take_over(self, key: str, allocation: Allocation) -> None:
         self._placements[key] = allocation.placements
@@ -237,7 +249,7 @@ class LocalBackend:
         if self._cluster is not None and not self._machine.poll(now):
             return []
         events: list[Event] = []
-        cluster = self._machine.cluster()
+        cluster = self.cluster
         if cluster != self._cluster:
             self._cluster = cluster
             events.append(ClusterSeen(at=now, cluster=cluster))
@@ -253,8 +265,10 @@ class LocalBackend:
         """Every attempt that goes on: whoever died without a word is found here."""
         ahead = [key for key, facts in self._facts.items() if not facts.is_over]
         for key in ahead:
-            self._ensure_supervised(key)
-            remains.bury(self._spool / key, self._grounds)
+            # Without room on the disk nothing can be written; the next scan tries again.
+            with contextlib.suppress(OSError):
+                self._ensure_supervised(key)
+                remains.bury(self._spool / key, self._grounds)
         return set(ahead)
 
     def _news(self, key: str) -> list[Event]:
@@ -268,6 +282,11 @@ class LocalBackend:
 
     def _keys(self) -> list[str]:
         return sorted(name for name in os.listdir(self._spool) if spool.parts_of(name))
+
+
+def place_of(home: Path) -> str:
+    """What tells this folder from every other, on this machine and elsewhere."""
+    return f"{platform.node()}:{home.resolve()}"
 
 
 def _made_spool(home: Path) -> Path:

@@ -7,8 +7,8 @@ mounted; limits come from it where it has the controllers, else from version 1's
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
 
 _CONTROLLERS = ("memory", "cpu", "cpuset")
 _V2 = "v2"
@@ -21,10 +21,12 @@ _PATIENCE_S = 10.0
 class Grounds:
     """The folders in which attempts may have groups, by hierarchy; `unified` lists what v2 limits.
 
+    own: the groups that we are in ourselves, where we may go back to them.
     problems: what cannot be kept here, in words.
     """
 
     folders: Mapping[str, str]
+    own: Mapping[str, str] = field(default_factory=dict[str, str])
     unified: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
 
@@ -55,7 +57,19 @@ def grounds(name: str, *, mounts: str | None = None, own: str | None = None) -> 
             folders[controller] = folder
     if "cpuset" in folders:
         _copy_cpuset(folders["cpuset"])
-    return Grounds(folders=folders, unified=unified, problems=_problems(folders, unified))
+    return Grounds(
+        folders=folders,
+        unified=unified,
+        own=_own_groups(folders, mounted, paths),
+        problems=_problems(folders, unified),
+    )
+
+
+def give_up(grounds: Grounds) -> None:
+    """Take the folders away in which no attempt has a group any more."""
+    for folder in grounds.folders.values():
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 class Group:
@@ -79,8 +93,19 @@ class Group:
         for folder in self._folders.values():
             _write(f"{folder}/cgroup.procs", "0")
 
-    def limits_memory(self) -> bool:
-        return self._of("memory") is not None
+    def can_be_left(self) -> bool:
+        """May a process that joined go back to where it was?"""
+        return all(hierarchy in self._grounds.own for hierarchy in self._folders)
+
+    @contextlib.contextmanager
+    def joined(self) -> Generator[None]:
+        """Be in the group for a moment: whatever is started meanwhile stays in it."""
+        self.join()
+        try:
+            yield
+        finally:
+            for hierarchy in self._folders:
+                _write(f"{self._grounds.own[hierarchy]}/cgroup.procs", "0")
 
     def pins(self) -> bool:
         return self._of("cpuset") is not None
@@ -211,6 +236,20 @@ def _paths(own: str) -> dict[str, str]:
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
         found.update(dict.fromkeys(controllers.split(","), path))
+    return found
+
+
+def _own_groups(
+    folders: Mapping[str, str], mounted: Mapping[str, str], paths: Mapping[str, str]
+) -> dict[str, str]:
+    """Our own groups, as far as we could move into them now."""
+    found: dict[str, str] = {}
+    for hierarchy in folders:
+        name = "" if hierarchy == _V2 else hierarchy
+        group = mounted[name] + paths.get(name, "/").rstrip("/")
+        with contextlib.suppress(OSError):
+            _write(f"{group}/cgroup.procs", "0")
+            found[hierarchy] = group
     return found
 
 

@@ -73,10 +73,7 @@ def _of_array(job: Job) -> dict[str, str]:
 
 
 def _of_checkpoint(run: Run) -> dict[str, str]:
-    where = run.launch.checkpoint
-    path = {} if where is None else {"MUSTER_CHECKPOINT_PATH": where.path}
-    newest = {} if run.checkpoint is None else {"MUSTER_CHECKPOINT": run.checkpoint}
-    return path | newest
+    return {} if run.checkpoint is None else {"MUSTER_CHECKPOINT": run.checkpoint}
 
 
 def _of_limit(job: Job) -> dict[str, str]:

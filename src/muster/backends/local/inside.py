@@ -53,7 +53,7 @@ class Images:
         around = container.Around(
             name=self._name(rank),
             workdir=self._folder,
-            home=self._user.home if os.path.isdir(self._user.home) else None,
+            home=self._user.home if self._reaches_home() else None,
             env=() if self._as_root else carried.names,
             env_file=file if self._as_root else None,
             gpus=tuple(self._launch["tasks"][rank]["gpus"]),
@@ -87,6 +87,10 @@ class Images:
                 container.unpause_argv(self._tool, name, self._options) for name in names
             ),
         )
+
+    def _reaches_home(self) -> bool:
+        with acting_as(self._user):
+            return os.path.isdir(os.path.join(self._user.home, "."))
 
     def _name(self, rank: int) -> str:
         return f"muster-{self._launch['marker'].replace('.', '-')}-{rank}"

@@ -27,6 +27,7 @@ BYE = b"bye"
 
 _LONGEST_MESSAGE = 256
 _IDLE_S = 60.0
+_PATIENCE_S = 3.0
 _MOST_IDLE = 16
 
 
@@ -39,13 +40,27 @@ def main() -> None:
     os.setsid()
     os.chdir(home / "spool")
     lock = os.open(spool.KEEPER_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _is_taken(lock):
         return
     kernel.adopt_orphans()
     token = Path(spool.TOKEN).read_text(encoding="ascii")
-    Keeper(cgroup.grounds(f"muster-{token[:12]}"), lock).run()
+    grounds = cgroup.grounds(f"muster-{token[:12]}")
+    Keeper(grounds, lock).run()
+    cgroup.give_up(grounds)
+
+
+def _is_taken(lock: int) -> bool:
+    """Whether we are the keeper now; one that is just leaving is waited for."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 class Keeper:
@@ -196,8 +211,13 @@ class Keeper:
         number, key = self._busy.pop(pid, (None, None))
         if number in self._lines:
             self._hang_up(number)
-        if key is not None:
+        if key is None:
+            return
+        if os.path.exists(f"{key}/{spool.BEGUN}"):
             self._bury(key)
+        elif os.path.exists(key):
+            # It died before it came to the attempt, which may as well begin now.
+            self._supervise(key)
 
     def _bury(self, key: str) -> None:
         """A supervisor died before its attempt was over; its children are ours now."""

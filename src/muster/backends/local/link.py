@@ -46,6 +46,10 @@ class KeeperLink:
                 self._drop()
             return is_ended
 
+    def is_known(self) -> bool:
+        """Have we spoken to a keeper that has not left?"""
+        return self._connection is not None
+
     def close(self) -> None:
         with self._lock:
             self._drop()

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -161,6 +162,8 @@ def _group(launch: spool.LaunchFile, grounds: Grounds) -> tuple[Group | None, li
 def _start_all(running: Outset, way: tasks.Way, launch: spool.LaunchFile) -> None:
     everywhere = surroundings(way.user) | launch["env"]
     everywhere["MASTER_PORT"] = str(_free_port(launch["master_port"]))
+    if launch["limit_ms"] is not None:
+        everywhere["MUSTER_ENDS_AT"] = str(int(time.time()) + launch["limit_ms"] // 1_000)
     used: set[str] = set()
     for rank, task in enumerate(launch["tasks"]):
         terminal = running.relay.task_end if running.relay is not None and rank == 0 else None

@@ -5,6 +5,7 @@ it is worth looking. Only the standard library is used here: every supervisor ca
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -155,8 +156,11 @@ def write(path: Path | str, content: Mapping[str, Any]) -> None:
 def write_text(path: Path | str, text: str) -> None:
     unfinished = f"{path}~"
     opened = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    content = text.encode()
     try:
-        os.write(opened, text.encode())
+        if os.write(opened, content) < len(content):
+            # The disk became full in the middle: half a file must not get its name.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), unfinished)
     finally:
         os.close(opened)
     os.rename(unfinished, path)

@@ -5,6 +5,7 @@ happens. Whatever becomes of the controller, this goes on.
 """
 
 import contextlib
+import errno
 import gc
 import os
 import select
@@ -25,6 +26,8 @@ _LOOK_MS = 1_000
 _HURRIED_LOOK_MS = 200
 _BREAK_OFF_MS = 5_000
 _KILL_AGAIN_MS = 50
+_TELL_AGAIN_MS = 200
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def prepare() -> None:
@@ -73,6 +76,7 @@ class Supervisor:
         self._is_signalled = False
         self._used_ms = 0
         self._max_memory_kib = 0
+        self._untold: dict[str, dict[str, Any]] = {}
 
     def close(self) -> None:
         signal.set_wakeup_fd(-1)
@@ -116,6 +120,7 @@ class Supervisor:
             self._reap()
             self._obey()
             self._look()
+            self._tell_all()
             self._reap()
             if self._is_over(running):
                 return
@@ -140,6 +145,8 @@ class Supervisor:
         times = [self._course.next_ms(), self._next_look_ms()]
         if self._killed_at_ms is not None:
             times.append(_clock_ms() + _KILL_AGAIN_MS)
+        if self._untold:
+            times.append(_clock_ms() + _TELL_AGAIN_MS)
         known = [at for at in times if at is not None]
         return max(0, min(known) - _clock_ms()) if known else None
 
@@ -213,6 +220,7 @@ class Supervisor:
             return
         with contextlib.suppress(FileNotFoundError):
             os.unlink(spool.SUSPENDED)
+        self._untold.pop(spool.SUSPENDED, None)
         self._outset.go_on()
         self._course.go_on(_clock_ms())
 
@@ -295,6 +303,9 @@ class Supervisor:
             self._look_last()
             self._outset.close(_code(self._statuses[self._outset.pids[0]]))
         self._tell(spool.END, {"at": _now_ms(), "why": why, "used": used})
+        while self._untold:
+            time.sleep(_TELL_AGAIN_MS / 1_000)
+            self._tell_all()
 
     def _clear(self, running: Outset) -> None:
         """Kill until nobody is left: the last of the tree may just be forking."""
@@ -317,8 +328,20 @@ class Supervisor:
             self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
 
     def _tell(self, name: str, content: dict[str, Any]) -> None:
-        spool.write(name, content)
-        spool.poke(f"../{spool.POKE_SOCKET}", self._launch["key"])
+        self._untold[name] = content
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        """Write down what happened; what there is no room for now is written when there is."""
+        for name, content in tuple(self._untold.items()):
+            try:
+                spool.write(name, content)
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                return
+            del self._untold[name]
+            spool.poke(f"../{spool.POKE_SOCKET}", self._launch["key"])
 
 
 def _course(launch: spool.LaunchFile, now_ms: int) -> Course:

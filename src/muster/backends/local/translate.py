@@ -53,7 +53,7 @@ def launch_file(run: Run, site: Site) -> spool.LaunchFile:
         "script": launch.script,
         "image": launch.image,
         "images_on_host": run.images_on_host,
-        "env": {**launch.env, **environment.of_attempt(run), "MUSTER_ATTEMPT_KEY": site.mark},
+        "env": _env(run, site),
         "tasks": [_task(run, rank, env) for rank, env in enumerate(own)],
         "workdir": launch.workdir,
         "append": launch.append,
@@ -96,6 +96,14 @@ def output_name(asked: OutputAsked) -> str:
     names = _names(asked.job, asked.nodes[0] if asked.nodes else "", asked.task)
     wanted = asked.launch.stderr if asked.stderr else None
     return filled(wanted or _stdout(asked.job, asked.launch), names)
+
+
+def _env(run: Run, site: Site) -> dict[str, str]:
+    """What the job asked for, under what it may not say of itself."""
+    checkpoint = _checkpoint(run)
+    where = {} if checkpoint is None else {"MUSTER_CHECKPOINT_PATH": checkpoint["path"]}
+    marked = {"MUSTER_ATTEMPT_KEY": site.mark}
+    return {**run.launch.env, **environment.of_attempt(run), **where, **marked}
 
 
 def _task(run: Run, rank: int, env: dict[str, str]) -> spool.TaskFile:

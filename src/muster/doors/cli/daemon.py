@@ -31,6 +31,7 @@ class UpOptions(Value):
     nodes, gpus: pretend nodes in place of this machine.
     site: a configuration file to apply when there is none yet.
     store: where the state is kept, `postgresql://...`; SQLite in the home folder without it.
+    standby_for: the state folder of a Muster on this machine whose jobs this one would take over.
     foreground: stay in the foreground until told to end.
     """
 
@@ -40,6 +41,7 @@ class UpOptions(Value):
     listen: ListenOptions = ListenOptions()
     site: Path | None = None
     store: str | None = None
+    standby_for: Path | None = None
     foreground: bool = False
 
 

@@ -55,6 +55,12 @@ def _listening(command: F) -> F:
     "--gpus", multiple=True, metavar="COUNTxMODEL", help="GPUs of each pretend node: 4xA100-40GB."
 )
 @click.option("--site", type=FILE, help="A configuration file to begin with.")
+@click.option(
+    "--standby-for",
+    type=FILE,
+    metavar="HOME",
+    help="Take over from the Muster in that folder, with its store, when it ends.",
+)
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C.")
 @_listening
 @click.pass_obj
@@ -73,6 +79,7 @@ def up(call: Call, **chosen: Any) -> int:
             listen=_listen(chosen),
             site=chosen["site"],
             store=chosen["store"],
+            standby_for=chosen["standby_for"],
             foreground=chosen["foreground"],
         )
     )

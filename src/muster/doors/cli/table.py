@@ -40,18 +40,20 @@ def lines(
     widths = _widths(cells, columns, headers=headers)
     if screen.width is not None:
         _squeeze(widths, columns, screen.width)
-    padded = [
-        _padded(texts, width, column, screen)
+    fitted = [
+        _fitted(texts, width, column, screen)
         for texts, width, column in zip(cells, widths, columns, strict=True)
     ]
-    pattern = GAP.join(["%s"] * len(columns))
-    body = [pattern % row for row in zip(*padded, strict=True)]
+    # One pattern for the whole row: formatting each cell by itself would take three times as long.
+    pattern = GAP.join(form for form, _ in fitted)
+    body = [(pattern % row).rstrip() for row in zip(*(texts for _, texts in fitted), strict=True)]
     if not headers:
-        return body if screen.colour else [line.rstrip() for line in body]
-    head = pattern % tuple(
-        _fitted(column.title, width, column) for column, width in zip(columns, widths, strict=True)
-    )
-    return [screen.paint(head.rstrip(), BOLD), *map(str.rstrip, body)]
+        return body
+    titles = [
+        _aligned(shortened(column.title, width), width, right=column.right)
+        for column, width in zip(columns, widths, strict=True)
+    ]
+    return [screen.paint(GAP.join(titles).rstrip(), BOLD), *body]
 
 
 def _cleaned(texts: list[str]) -> list[str]:
@@ -83,18 +85,21 @@ def _squeeze(widths: list[int], columns: Sequence[Column[T]], room: int) -> None
         excess -= 1
 
 
-def _padded(texts: list[str], width: int, column: Column[T], screen: Screen) -> list[str]:
+def _fitted(
+    texts: list[str], width: int, column: Column[T], screen: Screen
+) -> tuple[str, list[str]]:
+    """How to format the cells of a column, and the cells, none of them wider than the column."""
     if column.state and screen.colour:
-        painted = {text: screen.state(_fitted(text, width, column)) for text in set(texts)}
-        return [painted[text] for text in texts]
-    if "".join(texts).isascii() and max(map(len, texts), default=0) <= width:
-        sign = "" if column.right else "-"
-        pattern = f"%{sign}{width}s" if width else "%s"
-        return [pattern % text for text in texts]
-    return [_fitted(text, width, column) for text in texts]
+        painted = {text: screen.state(_exactly(text, width, column)) for text in set(texts)}
+        return "%s", [painted[text] for text in texts]
+    if not "".join(texts).isascii():
+        return "%s", [_exactly(text, width, column) for text in texts]
+    if max(map(len, texts), default=0) > width:
+        texts = [text if len(text) <= width else text[: width - 1] + "…" for text in texts]
+    return f"%{'' if column.right else '-'}{width}s" if width else "%s", texts
 
 
-def _fitted(text: str, width: int, column: Column[T]) -> str:
+def _exactly(text: str, width: int, column: Column[T]) -> str:
     return _aligned(shortened(text, width), width, right=column.right)
 
 

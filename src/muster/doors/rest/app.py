@@ -37,12 +37,20 @@ TABLE: tuple[Operation, ...] = (
 class RestApp:
     """The application, and the way to let its endless answers end."""
 
-    def __init__(self, router: Router, hub: Hub) -> None:
+    def __init__(self, router: Router, door: Door) -> None:
         self._router = router
-        self.hub = hub
+        self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._router(scope, receive, send)
+
+    def end_streams(self) -> None:
+        """Let everybody go who listens; called on the loop."""
+        self._door.hub.end()
+
+    def close(self) -> None:
+        """Let go of everything; called when nobody is served any more."""
+        self._door.close()
 
 
 def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
@@ -54,7 +62,7 @@ def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
     terminal = WebSocketRoute("/v1/jobs/{id:int}/terminal", Terminal(door, people))
     router = Router([*_routes(operations, door, people), terminal], redirect_slashes=False)
     router.default = _nowhere
-    return RestApp(router, hub)
+    return RestApp(router, door)
 
 
 def _routes(operations: Sequence[Operation], door: Door, people: People) -> list[BaseRoute]:

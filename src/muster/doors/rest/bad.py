@@ -1,5 +1,6 @@
 """Requests that cannot be read: which field it is, and what is accepted there."""
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -7,6 +8,10 @@ from muster.doors.units import BadTextError
 from muster.model.errors import MusterError
 
 T = TypeVar("T")
+
+MOST_INTEGER = 1 << 62
+
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 class BadRequestError(MusterError):
@@ -23,6 +28,13 @@ def read(where: str, reader: Callable[[str], T], text: str | int) -> T:
         return reader(str(text))
     except BadTextError as bad:
         raise BadRequestError(where, str(bad)) from bad
+
+
+def integer(where: str, text: str) -> int:
+    """A whole number, below zero or not; more than a database can count is none."""
+    if not _INTEGER.fullmatch(text) or abs(int(text)) > MOST_INTEGER:
+        raise BadRequestError(where, f"`{text}` cannot be read here; write a whole number")
+    return int(text)
 
 
 def bounded(where: str, value: int, least: int, most: int) -> int:

@@ -1,6 +1,7 @@
 """From the wire to an operation and back: one of these stands behind each path."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
@@ -21,6 +22,8 @@ MOST_BYTES = 8 * 1_024 * 1_024
 
 NOBODY = Caller(user=UserName(""), door="rest")
 """Who asks what is open to everybody."""
+
+log = logging.getLogger("muster.rest")
 
 encode = msgspec.json.Encoder().encode
 
@@ -81,7 +84,10 @@ class Endpoint:
     def _query(self, operation: Operation, text: bytes) -> Mapping[str, Sequence[str]]:
         if not text:
             return {}
-        given = parse_qs(text.decode("latin-1"), keep_blank_values=True, max_num_fields=10_000)
+        try:
+            given = parse_qs(text.decode("latin-1"), keep_blank_values=True, max_num_fields=10_000)
+        except ValueError as bad:
+            raise BadRequestError("", "there are too many parameters") from bad
         for name in given.keys() - self._known[operation.method]:
             raise BadRequestError(name, _unknown_parameter(name, self._known[operation.method]))
         return given
@@ -149,8 +155,11 @@ async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.E
     if isinstance(ends[0], Exception):
         # The status is sent long ago: hanging up in the middle is all that says it went wrong.
         raise ends[0]
-    if not flow.hopeless.is_set():
-        await send({"type": "http.response.body", "body": b""})
+    if flow.hopeless.is_set():
+        # The server hangs up, and complains of an answer without an end: this is why.
+        log.warning("a client that listens did not keep up and is let go; it may come back")
+        return
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _pump(flow: Flow, send: Send) -> None:

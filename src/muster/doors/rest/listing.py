@@ -3,13 +3,15 @@
 import asyncio
 from collections import defaultdict
 
-from muster.api.jobs import JobDocument, JobPage
+from msgspec import Raw
+
+from muster.api.jobs import JobPage
 from muster.controller.asked import JobQuery, JobView
-from muster.doors.rest.bad import read
+from muster.doors.rest.bad import integer
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.parse import chosen
 from muster.doors.rest.show_jobs import job_document, with_attempts
-from muster.doors.units import whole
+from muster.doors.rest.written import WrittenPage, encode
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState
 from muster.model.value import JobId, NodeId, QueuePath, UserName, replace
@@ -26,7 +28,7 @@ ENDED = "ended:"
 """How the `after` of a page begins that goes on among the ended jobs."""
 
 
-async def page_of(asked: Asked) -> JobPage:
+async def page_of(asked: Asked) -> JobPage | WrittenPage:
     """The page that the parameters ask for."""
     query = _live_query(asked)
     after = asked.text("after")
@@ -35,17 +37,18 @@ async def page_of(asked: Asked) -> JobPage:
     if not _wants_live(asked, query):
         return await _ended(asked, query, None)
     if after is not None:
-        query = replace(query, after=JobId(read("after", whole, after)))
+        query = replace(query, after=JobId(integer("after", after)))
     page = asked.looking.jobs(asked.caller, query)
-    jobs = await _documents(page.jobs, asked)
+    jobs = await _written(page.jobs, asked)
     if page.next is not None:
-        return JobPage(jobs=jobs, next=str(page.next))
+        return WrittenPage(jobs=jobs, next=str(page.next))
     if not _wants_ended(asked, query):
-        return JobPage(jobs=jobs)
+        return WrittenPage(jobs=jobs)
     if len(jobs) >= query.limit:
-        return JobPage(jobs=jobs, next=ENDED)
+        return WrittenPage(jobs=jobs, next=ENDED)
     rest = await _ended(asked, replace(query, limit=query.limit - len(jobs)), None)
-    return JobPage(jobs=jobs + rest.jobs, next=rest.next)
+    over = tuple(Raw(encode(each)) for each in rest.jobs)
+    return WrittenPage(jobs=jobs + over, next=rest.next)
 
 
 def _live_query(asked: Asked) -> JobQuery:
@@ -73,14 +76,14 @@ def _wants_ended(asked: Asked, query: JobQuery) -> bool:
     return not query.states or not FINAL.isdisjoint(query.states)
 
 
-async def _documents(views: tuple[JobView, ...], asked: Asked) -> tuple[JobDocument, ...]:
-    now = asked.door.clock()
-    if len(views) <= AT_ONCE:
-        return tuple([job_document(view, now) for view in views])
-    made: list[JobDocument] = []
+async def _written(views: tuple[JobView, ...], asked: Asked) -> tuple[Raw, ...]:
+    now, written = asked.door.clock(), asked.door.written
+    made: list[Raw] = []
     for begin in range(0, len(views), AT_ONCE):
-        made.extend([job_document(view, now) for view in views[begin : begin + AT_ONCE]])
-        await asyncio.sleep(0)
+        if begin:
+            await asyncio.sleep(0)
+        made.extend([written.of(view, now) for view in views[begin : begin + AT_ONCE]])
+    written.tidy(lambda: asked.looking.snapshot().jobs)
     return tuple(made)
 
 
@@ -98,7 +101,7 @@ async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:
         limit=min(query.limit, MOST_OF_HISTORY),
         after=after,
     )
-    return await asyncio.to_thread(_history_page, asked, history)
+    return await asked.read(_history_page, asked, history)
 
 
 def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:

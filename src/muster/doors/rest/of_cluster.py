@@ -1,6 +1,5 @@
 """Routes about machines and queues."""
 
-import asyncio
 from bisect import bisect_right
 
 from muster.api.pages import ClassPage, DrainDocument, NodePage, QueuePage
@@ -17,7 +16,7 @@ MOST_ON_A_PAGE = 1_000
 
 async def _nodes(asked: Asked) -> NodePage:
     limit = asked.number("limit", MOST_ON_A_PAGE, least=1, most=MOST_ON_A_PAGE)
-    return await asyncio.to_thread(_node_page, asked, limit)
+    return await asked.read(_node_page, asked, limit)
 
 
 def _node_page(asked: Asked, limit: int) -> NodePage:
@@ -32,7 +31,7 @@ def _node_page(asked: Asked, limit: int) -> NodePage:
 
 
 async def _node(asked: Asked) -> NodeDocument:
-    return await asyncio.to_thread(_one_node, asked)
+    return await asked.read(_one_node, asked)
 
 
 def _one_node(asked: Asked) -> NodeDocument:
@@ -55,12 +54,12 @@ async def _undrain(asked: Asked) -> NodeDocument:
 
 
 async def _queues(asked: Asked) -> QueuePage:
-    return QueuePage(queues=await asyncio.to_thread(_all_queues, asked))
+    return QueuePage(queues=await asked.read(_all_queues, asked))
 
 
 async def _queue(asked: Asked) -> QueueDocument:
     path = asked.path["path"]
-    for queue in await asyncio.to_thread(_all_queues, asked):
+    for queue in await asked.read(_all_queues, asked):
         if queue.path == path:
             return queue
     raise UnknownError(f"There is no queue {path}; see the list of queues.")

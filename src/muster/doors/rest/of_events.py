@@ -7,11 +7,10 @@ import msgspec
 
 from muster.api.pages import EventPage
 from muster.controller.asked import Caller
-from muster.doors.rest.bad import read
+from muster.doors.rest.bad import MOST_INTEGER, bounded, integer
 from muster.doors.rest.hub import TooSlowError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
 from muster.doors.rest.show_site import event_document
-from muster.doors.units import whole
 from muster.model.errors import UnknownError
 from muster.model.event import JobSubmitted, JobUpdated
 from muster.model.queue import is_within
@@ -21,6 +20,7 @@ from muster.stores.base import EventQuery, Stored
 HEARTBEAT_S = 15.0
 HEARTBEAT = b": still here\n\n"
 MOST_ON_A_PAGE = 1_000
+MOST_AT_ONCE = 50
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,7 +32,7 @@ async def _page(asked: Asked) -> EventPage:
 
 
 async def _of_job(asked: Asked) -> EventPage:
-    await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+    await asked.read(asked.looking.job, asked.caller, asked.job)
     return await _read(asked, asked.job)
 
 
@@ -40,8 +40,12 @@ async def _read(asked: Asked, job: JobId | None) -> EventPage:
     after = asked.number("after", 0)
     limit = asked.number("limit", MOST_ON_A_PAGE, least=1, most=MOST_ON_A_PAGE)
     query = EventQuery(after=after, job=job, limit=limit)
-    found = await asyncio.to_thread(asked.looking.events, asked.caller, query)
-    last = found[-1].number if found else after
+    return await asked.read(_event_page, asked, query)
+
+
+def _event_page(asked: Asked, query: EventQuery) -> EventPage:
+    found = asked.looking.events(asked.caller, query)
+    last = found[-1].number if found else query.after
     return EventPage(events=tuple(map(event_document, found)), next=last)
 
 
@@ -49,9 +53,9 @@ async def _stream(asked: Asked) -> Flow:
     wish = _Wish(asked)
     header = asked.headers.get(b"last-event-id")
     after = asked.text("after") if header is None else header.decode("latin-1")
-    last = None if after is None else read("after", whole, after)
+    last = None if after is None else bounded("after", integer("after", after), 0, MOST_INTEGER)
     # Asked once before anything is sent: whoever may not look is told so.
-    await asyncio.to_thread(asked.looking.events, asked.caller, EventQuery(limit=1))
+    await asked.read(asked.looking.events, asked.caller, EventQuery(limit=1))
     lost = asyncio.Event()
     parts = _told(asked, wish, last, lost)
     # When the client sees the first part, everything that happens is already noted for it.
@@ -68,14 +72,14 @@ async def _told(
         yield HEARTBEAT
         sent = last or 0
         if last is not None:
-            while page := await asyncio.to_thread(_logged, asked, wish.job, sent):
+            while page := await asked.read(_logged, asked, wish.job, sent):
                 sent = page[-1].number
-                yield await _encoded(page, wish)
+                yield await asked.read(_encoded, page, wish)
         try:
             while True:
                 events = await listener.take(HEARTBEAT_S)
                 new = tuple(each for each in events if each.number > sent)
-                yield await _encoded(new, wish) or HEARTBEAT
+                yield await _told_now(asked, new, wish) or HEARTBEAT
         except TooSlowError:
             return
 
@@ -85,9 +89,16 @@ def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
     return asked.looking.events(asked.caller, query)
 
 
-async def _encoded(events: tuple[Stored, ...], wish: "_Wish") -> bytes:
-    wanted = [each for each in events if await wish.is_for(each)]
-    return b"".join(wish.hub.written(each, _written) for each in wanted)
+async def _told_now(asked: Asked, events: tuple[Stored, ...], wish: "_Wish") -> bytes:
+    """A few are written at once; many, or those to be looked up, while others are answered."""
+    if wish.looks_up or len(events) > MOST_AT_ONCE:
+        return await asked.read(_encoded, events, wish)
+    return _encoded(events, wish)
+
+
+def _encoded(events: tuple[Stored, ...], wish: "_Wish") -> bytes:
+    wanted = [each for each in events if wish.is_for(each)]
+    return b"".join([wish.hub.written(each, _written) for each in wanted])
 
 
 def _written(stored: Stored) -> bytes:
@@ -104,33 +115,38 @@ class _Wish:
 
     def __init__(self, asked: Asked) -> None:
         job = asked.text("job")
-        self.job = None if job is None else JobId(read("job", whole, job))
+        self.job = None if job is None else JobId(integer("job", job))
         self._user = asked.text("user")
         self._queue = asked.text("queue")
         self.hub = asked.door.hub
         self._asked = asked
         self._known: dict[JobId, tuple[UserName, QueuePath]] = {}
 
-    async def is_for(self, stored: Stored) -> bool:
+    @property
+    def looks_up(self) -> bool:
+        """Must the database be asked whose job an event is about?"""
+        return self._user is not None or self._queue is not None
+
+    def is_for(self, stored: Stored) -> bool:
         """Whether this one is wanted."""
         job: JobId | None = getattr(stored.event, "job", None)
         if self.job is not None and job != self.job:
             return False
-        if self._user is None and self._queue is None:
+        if not self.looks_up:
             return True
         if job is None:
             return False
-        user, queue = await self._owner(stored, job)
+        user, queue = self._owner(stored, job)
         return (self._user is None or user == self._user) and (
             self._queue is None or is_within(queue, QueuePath(self._queue))
         )
 
-    async def _owner(self, stored: Stored, job: JobId) -> tuple[UserName, QueuePath]:
+    def _owner(self, stored: Stored, job: JobId) -> tuple[UserName, QueuePath]:
         if isinstance(stored.event, JobSubmitted | JobUpdated):
             spec = stored.event.spec
             self._remember(job, (spec.user, spec.queue))
         elif job not in self._known:
-            self._remember(job, await asyncio.to_thread(self._looked_up, job))
+            self._remember(job, self._looked_up(job))
         return self._known[job]
 
     def _remember(self, job: JobId, owner: tuple[UserName, QueuePath]) -> None:

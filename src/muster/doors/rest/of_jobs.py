@@ -1,6 +1,5 @@
 """Routes about jobs: submit, list, show, change."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 
@@ -15,15 +14,16 @@ from muster.api.jobs import (
 )
 from muster.api.pages import ActionDocument, SignalDocument
 from muster.controller.asked import Outcome, Receipt
-from muster.doors.rest.bad import BadRequestError, read
+from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
 from muster.doors.rest.listing import page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
 from muster.doors.rest.parse import Submitter, wanted
 from muster.doors.rest.show_jobs import detail_document, explanation_document
 from muster.doors.rest.updates import change_of
+from muster.doors.rest.written import WrittenPage
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
-from muster.model.errors import RefusedError
+from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.value import JobId, NodeId, QueuePath, Value
 
 MOST_AT_ONCE = 100_000
@@ -62,7 +62,7 @@ async def _submit(asked: Asked) -> SubmittedDocument:
         )
 
     # How jobs came out that this one follows may have to be read from the database.
-    future = await asyncio.to_thread(submit) if want.spec.after else submit()
+    future = await asked.read(submit) if want.spec.after else submit()
     receipt = await done(future)
     return SubmittedDocument(
         id=receipt.jobs[0],
@@ -71,12 +71,12 @@ async def _submit(asked: Asked) -> SubmittedDocument:
     )
 
 
-async def _list(asked: Asked) -> JobPage:
+async def _list(asked: Asked) -> JobPage | WrittenPage:
     return await page_of(asked)
 
 
 async def _show(asked: Asked) -> JobDocument:
-    return await asyncio.to_thread(_shown, asked)
+    return await asked.read(_shown, asked)
 
 
 def _shown(asked: Asked) -> JobDocument:
@@ -93,8 +93,8 @@ async def _update(asked: Asked) -> JobDocument:
 
 
 async def _explain(asked: Asked) -> ExplanationDocument:
-    explanation = await asyncio.to_thread(asked.looking.explain, asked.caller, asked.job)
-    detail = await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+    explanation = await asked.think(asked.looking.explain, asked.caller, asked.job)
+    detail = await asked.read(asked.looking.job, asked.caller, asked.job)
     return explanation_document(explanation, detail.view.job.state.value)
 
 
@@ -105,7 +105,7 @@ async def _act_on_many(asked: Asked) -> ManyDocument:
         raise BadRequestError("action", f"`{told.action}` is none of {known}")
     if len(told.ids) > MOST_AT_ONCE:
         raise BadRequestError("ids", f"name {MOST_AT_ONCE} jobs at most in one request")
-    jobs = tuple(JobId(each) for each in dict.fromkeys(told.ids))
+    jobs = tuple(JobId(bounded("ids", each, 1, MOST_INTEGER)) for each in dict.fromkeys(told.ids))
     outcome = await _acted(asked, told.action, jobs, told.signal)
     return ManyDocument(
         done=outcome.done, failed={str(job): why for job, why in outcome.failed.items()}
@@ -119,7 +119,9 @@ def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
         outcome = await _acted(asked, action, (asked.job,), signal)
         for job, why in outcome.failed.items():
             # A job that is not there, or that is somebody else's, is told as such.
-            await asyncio.to_thread(asked.looking.job, asked.caller, job)
+            detail = await asked.read(asked.looking.job, asked.caller, job)
+            if not asked.looking.may_see(asked.caller, detail.view.job):
+                raise ForbiddenError(why)
             raise RefusedError(NotDone(job=job), why)
         return await _show(asked)
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 from muster.backends.base import Output
 from muster.controller.asked import JobQuery, LogQuery
-from muster.doors.rest.bad import BadRequestError
+from muster.doors.rest.bad import MOST_INTEGER, BadRequestError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
 from muster.model.errors import UnknownError
 
@@ -29,17 +29,17 @@ class _Reading:
         self._stderr = stream == "stderr"
         self._task = asked.number("task", 0)
         self._attempt = asked.number("attempt", 0) or None
-        self.offset = asked.number("offset", 0, least=-(1 << 62))
+        self.offset = asked.number("offset", 0, least=-MOST_INTEGER)
 
     async def part(self) -> bytes:
         """What comes next; nothing at the end of what is there."""
-        output = await asyncio.to_thread(self._read, self.offset, PART)
+        output = await self._asked.read(self._read, self.offset, PART)
         self.offset = output.next
         return output.content
 
     async def begin_again_if_shorter(self) -> None:
         """A new attempt may have begun its file anew."""
-        end = await asyncio.to_thread(self._read, -1, 1)
+        end = await self._asked.read(self._read, -1, 1)
         self.offset = 0 if end.next < self.offset else self.offset
 
     def _read(self, offset: int, limit: int) -> Output:
@@ -68,7 +68,7 @@ async def _first_part(asked: Asked, reading: _Reading) -> bytes:
         return await reading.part()
     except UnknownError:
         # Nothing is written yet; a job that does not exist is unknown here as well.
-        await asyncio.to_thread(asked.looking.job, asked.caller, asked.job)
+        await asked.read(asked.looking.job, asked.caller, asked.job)
         return b""
 
 

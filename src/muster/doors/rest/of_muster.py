@@ -1,14 +1,12 @@
 """Routes about Muster itself: how it is, and what can be asked."""
 
-import asyncio
-
 from muster.api.site import StatusDocument
 from muster.doors.rest.operation import Asked, Content, Operation
 from muster.doors.rest.show_site import status_document
 
 
 async def _status(asked: Asked) -> StatusDocument:
-    return await asyncio.to_thread(_looked, asked)
+    return await asked.read(_looked, asked)
 
 
 def _looked(asked: Asked) -> StatusDocument:

@@ -1,6 +1,5 @@
 """Routes about the rules, the people and their keys."""
 
-import asyncio
 from collections.abc import Callable
 
 from muster.api.pages import AuditPage, RehearsalAsked, TokenPage, UserPage
@@ -72,14 +71,14 @@ async def _revoke_token(asked: Asked) -> TokenDocument:
 
 
 async def _site(asked: Asked) -> Content:
-    text = await asyncio.to_thread(site_text, asked.looking.site())
+    text = await asked.read(site_text, asked.looking.site())
     return Content(body=text.encode(), media=YAML)
 
 
 async def _apply(asked: Asked) -> SiteChange:
     told: SiteText = asked.document
-    site = await asyncio.to_thread(site_from, told.text)
-    return await _changed(asked, lambda _: site, dry_run=told.dry_run)
+    site = await asked.read(site_from, told.text)
+    return await _changed(asked, _change_to(site), dry_run=told.dry_run)
 
 
 async def _set_quota(asked: Asked) -> SiteChange:
@@ -90,9 +89,13 @@ async def _set_quota(asked: Asked) -> SiteChange:
 
 async def _changed(asked: Asked, change: Callable[[Site], Site], *, dry_run: bool) -> SiteChange:
     diff = await done(asked.service.apply(asked.caller, change, dry_run=dry_run))
-    lines = await asyncio.to_thread(changes, diff.before, diff.after)
+    lines = await asked.read(changes, diff.before, diff.after)
     applied = not dry_run and diff.before != diff.after
     return SiteChange(changes=lines, applied=applied, cautions=diff.cautions)
+
+
+def _change_to(site: Site) -> Callable[[Site], Site]:
+    return lambda _: site
 
 
 def _quota_change(told: QuotaAsked) -> Callable[[Site], Site]:
@@ -104,12 +107,12 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
     match told:
         case RehearsalAsked(submit=document, site=None, quota=None) if document is not None:
             spec = wanted(document, submitter(asked)).spec
-            return await asyncio.to_thread(_rehearsed_submission, asked, spec)
+            return await asked.think(_rehearsed_submission, asked, spec)
         case RehearsalAsked(submit=None, site=str(text), quota=None):
-            site = await asyncio.to_thread(site_from, text)
-            return await asyncio.to_thread(_rehearsed_change, asked, lambda _: site)
+            site = await asked.read(site_from, text)
+            return await asked.think(_rehearsed_change, asked, _change_to(site))
         case RehearsalAsked(submit=None, site=None, quota=quota) if quota is not None:
-            return await asyncio.to_thread(_rehearsed_change, asked, _quota_change(quota))
+            return await asked.think(_rehearsed_change, asked, _quota_change(quota))
         case _:
             raise BadRequestError("", "name exactly one of `submit`, `site` and `quota`")
 
@@ -134,9 +137,7 @@ def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
 async def _audit(asked: Asked) -> AuditPage:
     limit = asked.number("limit", 100, least=1, most=1_000)
     before = asked.instant("before")
-    found = await asyncio.to_thread(
-        lambda: asked.looking.audit(asked.caller, before=before, limit=limit)
-    )
+    found = await asked.read(lambda: asked.looking.audit(asked.caller, before=before, limit=limit))
     more = stamp(found[-1].at) if len(found) == limit else None
     return AuditPage(entries=tuple(map(audit_document, found)), next=more)
 

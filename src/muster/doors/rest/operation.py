@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muster.controller.asked import Caller
-from muster.doors.rest.bad import BadRequestError, bounded, read
-from muster.doors.units import instant, whole
+from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
+from muster.doors.rest.written import Written
+from muster.doors.units import instant
+from muster.model.errors import UnknownError
 from muster.model.value import Instant, JobId, Value
 
 if TYPE_CHECKING:
@@ -19,15 +21,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 JSON = "application/json"
+READERS = 16
+THINKERS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """What all routes share: whom they ask, what time it is, and what happens meanwhile."""
+    """What all routes share: whom they ask, what time it is, and what happens meanwhile.
+
+    readers: threads for what reads a disk. thinkers: for what may take seconds, so that a few who
+    ask for explanations never hold up those who only want to look.
+    """
 
     service: "Service"
     clock: Callable[[], Instant]
     hub: "Hub"
+    written: Written = field(default_factory=Written)
+    readers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="rest-read")
+    )
+    thinkers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(THINKERS, thread_name_prefix="rest-think")
+    )
+
+    def close(self) -> None:
+        """Nobody is answered any more; what a thread still waits for is not waited for."""
+        for pool in (self.readers, self.thinkers):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +74,20 @@ class Asked:
     @property
     def job(self) -> JobId:
         """The job that the path names."""
-        return JobId(self.path["id"])
+        number: int = self.path["id"]
+        if number > MOST_INTEGER:
+            raise UnknownError(f"There is no job {number}; see the list of jobs.")
+        return JobId(number)
+
+    async def read(self, look: Callable[..., T], *args: Any) -> T:
+        """What a look at the disk gives, while others are answered."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.door.readers, look, *args)
+
+    async def think(self, look: Callable[..., T], *args: Any) -> T:
+        """The same for what may take seconds."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.door.thinkers, look, *args)
 
     def text(self, name: str) -> str | None:
         """A parameter; of several the last one counts."""
@@ -65,17 +98,16 @@ class Asked:
         """All values of a parameter, repeated or with commas between them."""
         return tuple(part for each in self.query.get(name, ()) for part in each.split(",") if part)
 
-    def number(self, name: str, default: int, *, least: int = 0, most: int = 1 << 62) -> int:
+    def number(self, name: str, default: int, *, least: int = 0, most: int = MOST_INTEGER) -> int:
         """A parameter that is a number."""
         given = self.text(name)
         if given is None:
             return default
-        sign, digits = (-1, given[1:]) if given.startswith("-") else (1, given)
-        return bounded(name, sign * read(name, whole, digits), least, most)
+        return bounded(name, integer(name, given), least, most)
 
     def numbers(self, name: str) -> tuple[int, ...]:
         """A parameter that may be several numbers."""
-        return tuple(read(name, whole, each) for each in self.texts(name))
+        return tuple(integer(name, each) for each in self.texts(name))
 
     def flag(self, name: str) -> bool:
         """A parameter that is `true` or `false`."""

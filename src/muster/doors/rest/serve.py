@@ -72,7 +72,7 @@ class Serving:
 
     def _end(self) -> None:
         self._path.unlink(missing_ok=True)
-        self._app.hub.end()
+        self._app.end_streams()
         for server in self._servers:
             server.should_exit = True
 
@@ -84,6 +84,7 @@ class Serving:
         except BaseException as error:  # noqa: BLE001 -- told to whoever started it
             self._failure = error
         finally:
+            self._app.close()
             self._ready.set()
 
     async def _serve(self) -> None:

@@ -81,12 +81,17 @@ def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
             return _past(job.why) if job.state in FINAL else _present(job.why, job.state)
 
 
+def is_told_by_the_clock(why: WaitReason) -> bool:
+    """Do the words for this reason change as time passes?"""
+    return isinstance(why, _BY_THE_CLOCK)
+
+
 def waiting(why: WaitReason, job: Job, now: Instant) -> ReasonDocument:
     """Why it waits. Many jobs wait for the same reason, so the texts are kept.
 
     Of the job, only what it asks for can be in the text; of the time, only what is told by it.
     """
-    return _waiting(why, job.spec.groups, now if isinstance(why, _BY_THE_CLOCK) else None)
+    return _waiting(why, job.spec.groups, now if is_told_by_the_clock(why) else None)
 
 
 def ended(why: EndReason) -> str:

@@ -59,11 +59,8 @@ def run_on(*placements: Placement, launch: Launch | None = None, **spec: object)
 
 def test_an_attempt_knows_its_job() -> None:
     part = ArrayPart(array=JobId(5), index=3)
-    launch = Launch(checkpoint=Checkpointing(path="out/*.pt"))
 
-    env = of_attempt(
-        run_on(placed(0, "n1"), launch=launch, array=part, time_limit=Duration(90_000))
-    )
+    env = of_attempt(run_on(placed(0, "n1"), array=part, time_limit=Duration(90_000)))
 
     assert env == {
         "MUSTER_JOB_ID": "7",
@@ -77,7 +74,6 @@ def test_an_attempt_knows_its_job() -> None:
         "MUSTER_RESTARTS": "1",
         "MUSTER_ARRAY_JOB_ID": "5",
         "MUSTER_ARRAY_INDEX": "3",
-        "MUSTER_CHECKPOINT_PATH": "out/*.pt",
         "MUSTER_CHECKPOINT": "/data/7.pt",
         "MUSTER_TIME_LIMIT_S": "90",
         "MASTER_ADDR": "127.0.0.1",
@@ -166,6 +162,7 @@ def test_a_launch_file_has_all_that_a_supervisor_needs() -> None:
 
     assert (file["key"], file["node"], file["user"]) == ("7.2", "n1", "ann")
     assert file["env"]["A"] == "b"
+    assert file["env"]["MUSTER_CHECKPOINT_PATH"] == "7.pt"
     assert file["env"]["MUSTER_JOB_ID"] == "7"
     assert file["env"]["MUSTER_ATTEMPT_KEY"] == "7.2.abc"
     assert [task["stdout"] for task in file["tasks"]] == ["fit-0.out", "fit-1.out"]
