@@ -53,7 +53,7 @@ class MusterLoop(Value):
 
 
 class SlurmRestLoop(Value):
-    """A kept connection to slurmrestd over its unix socket, with requests that are ready to send."""
+    """A kept connection to slurmrestd over its unix socket, with requests ready to send."""
 
     layout: Layout
     held: bool = True
@@ -77,14 +77,11 @@ class SbatchLoop(Value):
     environ: Mapping[str, str]
 
     def __call__(self, count: int) -> Callable[[], None]:
-        text = (
-            "i=0; while [ $i -lt $0 ]; do"
-            " sbatch --hold --gres=gpu:1 --time=60 --output=/dev/null --wrap=true >/dev/null || exit 1;"
-            " i=$((i+1)); done"
-        )
+        sbatch = "sbatch --hold --gres=gpu:1 --time=60 --output=/dev/null --wrap=true"
+        text = f"i=0; while [ $i -lt {count} ]; do {sbatch} >/dev/null || exit 1; i=$((i+1)); done"
 
         def submit() -> None:
-            subprocess.run(["sh", "-c", text, str(count)], env=self.environ, check=True)
+            subprocess.run(["/bin/sh", "-c", text], env=self.environ, check=True)  # noqa: S603 -- ours
 
         return submit
 

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 from muster.api.jobs import GroupDocument, SubmitDocument
 from muster.api.pages import JobFilter
+from muster.backends.local.link import KeeperLink
 from muster.client.calls import Client
+from muster.model.value import ClusterName
 
 MUSTER = str(Path(sys.executable).parent / "muster")
 PATIENCE_S = 600.0
@@ -30,11 +32,20 @@ class Home:
     def run(self, *words: str) -> None:
         """One of Muster's commands; what it prints is not of interest unless it fails."""
         command = (MUSTER, *words)
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 -- our own command
             command, env=self.environ, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+    def stop(self) -> None:
+        """End its jobs, itself, and the process that would keep jobs alive without it."""
+        self.cancel_all()
+        self.client.close()
+        self.run("down")
+        keeper = KeeperLink(self.folder, ClusterName("local"))
+        keeper.stop(even_if_busy=True)
+        keeper.close()
 
     def live(self) -> int:
         """So many jobs wait or run."""
@@ -48,7 +59,7 @@ class Home:
 
 
 @contextlib.contextmanager
-def muster(*, nodes: int, gpus: str) -> Iterator[Home]:
+def muster(*, nodes: int, gpus: str) -> Generator[Home]:
     """A Muster with pretend nodes, its store and all settings as they are by default."""
     with tempfile.TemporaryDirectory(prefix="muster-") as folder:
         home = Home(Path(folder))
@@ -56,9 +67,7 @@ def muster(*, nodes: int, gpus: str) -> Iterator[Home]:
         try:
             yield home
         finally:
-            home.cancel_all()
-            home.client.close()
-            home.run("down")
+            home.stop()
 
 
 def environ_of(folder: Path) -> Mapping[str, str]:

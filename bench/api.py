@@ -29,6 +29,7 @@ QUEUES = tuple(f"team{at // 4}/part{at % 4}" for at in range(16))
 JOBS_PER_ARRAY = 100
 CLIENT_PATIENCE_S = 1_800.0
 PLAN_PATIENCE_S = 300.0
+FEWEST_PLANS = 10
 
 Times = dict[str, list[float]]
 """By kind of request, how long each took, in ms."""
@@ -47,7 +48,7 @@ def main() -> None:
         "list_p99_ms": max(percentile(times[kind], 99) for kind in times if kind != "submit"),
         "bar_ms": BAR_MS,
         "pending": status.jobs.get("pending", 0),
-        "samples_of_each": options.samples,
+        "samples_of_each": len(times["submit"]),
         "plans_seen": len(plans),
         "plan_ms_median": int(percentile(plans, 50)),
         "plan_ms_longest": int(max(plans)),
@@ -67,13 +68,13 @@ def fill(home: Home, pending: int, seed: int) -> float:
     assert until(lambda: client.status().gpus_used == NODES * GPUS_PER_NODE, 0.1)
     people = [Client(home.url, token=_token(client, user)) for user in USERS]
     began = time.monotonic()
+    last = 0
     for at, document in enumerate(_wishes(pending, random.Random(seed))):
-        people[at % len(people)].submit(document)
+        last = people[at % len(people)].submit(document).ids[-1]
     taken = time.monotonic() - began
     for each in people:
         each.close()
-    before = client.status().planned_at
-    assert until(lambda: client.status().planned_at != before, 0.1, PLAN_PATIENCE_S)
+    assert until(lambda: _is_planned(client, last), 0.5, PLAN_PATIENCE_S)
     return taken
 
 
@@ -103,6 +104,12 @@ def _site(text: str) -> str:
         for team, parts in teams.items()
     ]
     return text.replace("  default: {}\n", "  default: {}\n" + "".join(lines))
+
+
+def _is_planned(client: Client, job_id: int) -> bool:
+    """Has a plan looked at it?"""
+    reason = client.job(job_id).reason
+    return reason is not None and reason.kind != "new"
 
 
 def _token(client: Client, user: str) -> str:
@@ -156,7 +163,7 @@ def _ask_in_turn(
     with Client(url) as client:
         kinds = _kinds(client, chance)
         times: Times = {kind: [] for kind in kinds}
-        for _ in range(samples):
+        while not _is_enough(len(times["submit"]), samples, len(plans)):
             for kind, ask in kinds.items():
                 began = time.perf_counter()
                 ask()
@@ -164,6 +171,11 @@ def _ask_in_turn(
             status = client.status()
             plans[status.planned_at] = status.plan_ms
     told.put((times, list(plans.values())))
+
+
+def _is_enough(asked: int, samples: int, plans: int) -> bool:
+    """So many samples, and so many plans that began and ended meanwhile; or far too many."""
+    return asked >= samples and (plans >= FEWEST_PLANS or asked >= 10 * samples)
 
 
 def _kinds(client: Client, chance: random.Random) -> Mapping[str, Callable[[], object]]:

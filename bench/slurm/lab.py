@@ -16,8 +16,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from bench.slurm.configuring import (
     BEST_PARAMETERS,
@@ -50,12 +51,18 @@ class Lab:
 
     def ask(self, *command: str) -> str:
         """Run one of Slurm's commands and return what it printed."""
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 -- commands of the benchmark alone
             command, env=self.environ, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
+
+    def write(self, out: IO[bytes], *command: str) -> None:
+        """Run one of Slurm's commands and have it print into a file."""
+        subprocess.run(  # noqa: S603 -- commands of the benchmark alone
+            command, env=self.environ, stdout=out, check=True
+        )
 
     @property
     def version(self) -> str:
@@ -89,7 +96,7 @@ class Lab:
         """Start a daemon that stays in the foreground, so that its process is known."""
         with Path(self.layout.folder, "log", f"{Path(command[0]).name}.out").open("ab") as out:
             self._daemons.append(
-                subprocess.Popen(
+                subprocess.Popen(  # noqa: S603 -- daemons of the benchmark alone
                     command,
                     env=self.environ,
                     stdin=subprocess.DEVNULL,
@@ -170,7 +177,7 @@ class Lab:
 @contextlib.contextmanager
 def laboratory(
     *, nodes: int, gpus_per_node: int, parameters: str = BEST_PARAMETERS, keep: bool = False
-) -> Iterator[Lab]:
+) -> Generator[Lab]:
     """A Slurm from nothing, ended and removed afterwards. keep: leave its folder, with the logs."""
     ensure_installed()
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))

@@ -4,7 +4,8 @@ import errno
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -96,16 +97,49 @@ def _full(stage: Stage) -> None:
 
 def _locked(stage: Stage) -> None:
     """Another program holds the database for longer than Muster has patience."""
-    path = stage.house.home / "muster.db"
+    with _another_program(stage.house):
+        _wait_for_trouble(stage, 503, "is locked by another program")
+        time.sleep(stage.chance.uniform(0, 1.5))
+    _wait_for_answer(stage)
+
+
+def _full_start(stage: Stage) -> None:
+    """The daemon dies while the disk is full: who starts it is told why that fails."""
+    ballast = stage.house.home / "ballast"
+    try:
+        _fill(ballast)
+        kill(stage.house.daemon())
+        _fill(ballast)
+        _expect_failure(stage, "make room")
+    finally:
+        ballast.unlink()
+
+
+def _locked_start(stage: Stage) -> None:
+    """The same while another program holds the database."""
+    with _another_program(stage.house):
+        kill(stage.house.daemon())
+        _expect_failure(stage, "is locked by another program")
+
+
+@contextmanager
+def _another_program(house: House) -> Generator[None]:
+    """It holds the database as long as we are in here."""
+    path = house.home / "muster.db"
     other = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")
-        _wait_for_trouble(stage, 503, "is locked by another program")
-        time.sleep(stage.chance.uniform(0, 1.5))
+        yield
         other.execute("ROLLBACK")
     finally:
         other.close()
-    _wait_for_answer(stage)
+
+
+def _expect_failure(stage: Stage, advice: str) -> None:
+    command = stage.house.starting()
+    said, _ = command.communicate()
+    if command.returncode == 0 or advice not in said:
+        raise NotRecoveredError(f"muster up did not say {advice!r}, but: {said}")
 
 
 def _fill(ballast: Path) -> None:
@@ -150,14 +184,16 @@ BLOWS: dict[str, tuple[int, Callable[[Stage], None]]] = {
     "supervisors": (4, _supervisors),
     "several": (5, _several),
     "full": (1, _full),
+    "full start": (1, _full_start),
     "locked": (1, _locked),
+    "locked start": (1, _locked_start),
 }
 """Every kind of round, and how often it comes in proportion to the others."""
 
 
 def kinds(house: House, chance: Random, rounds: int) -> list[str]:
     """The kinds of the rounds to come: each kind once, then as chance has it."""
-    possible = [kind for kind in BLOWS if kind != "full" or house.has_small_disk]
+    possible = [kind for kind in BLOWS if "full" not in kind or house.has_small_disk]
     chosen = chance.choices(possible, weights=[BLOWS[kind][0] for kind in possible], k=rounds)
     chosen[: len(possible)] = chance.sample(possible, len(possible))
     return chosen[:rounds]

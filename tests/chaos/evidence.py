@@ -21,9 +21,9 @@ class Told:
     def attempts(self) -> set[int]:
         return {attempt for attempt, _ in self.starts}
 
-    def ended_well(self, attempt: int) -> bool:
-        """Did a task of this attempt come to its end, with the exit code zero?"""
-        return any(code == 0 for (number, _), code in self.ends.items() if number == attempt)
+    def ended_with(self, attempt: int, code: int) -> bool:
+        """Did a task of this attempt come to its end, with this exit code?"""
+        return any(told == code for (number, _), told in self.ends.items() if number == attempt)
 
 
 def told_by_all(folder: Path) -> dict[int, Told]:

@@ -40,16 +40,13 @@ class House:
         for each in (self.home, self.work, self.evidence / "told", self.evidence / "locks"):
             each.mkdir(parents=True)
         self.has_small_disk = _is_mounted(self.home)
+        # Tells the processes of this Muster's jobs from all others; known after its first start.
+        self.mark = "not started"
         (folder / "site.yaml").write_text(SITE)
 
     @property
     def spool(self) -> Path:
         return self.home / "spool"
-
-    @property
-    def token(self) -> str:
-        """What tells the processes of this Muster's jobs from all others."""
-        return (self.spool / "token").read_text()
 
     def client(self) -> Client:
         return Client(f"unix:{self.home / 'muster.sock'}")
@@ -66,6 +63,7 @@ class House:
         said, _ = command.communicate(timeout=UP_PATIENCE_S)
         if command.returncode != 0:
             raise CannotStartError(said)
+        self.mark = (self.spool / "token").read_text()
 
     def down(self) -> None:
         self._command("down").communicate(timeout=UP_PATIENCE_S)
@@ -112,8 +110,8 @@ class House:
 
     def marked(self) -> list[int]:
         """Every process of a job of this Muster."""
-        mark = f".{self.token}\0".encode()
-        return [pid for pid in pids() if mark in _bytes(pid, "environ")]
+        ending = f".{self.mark}\0".encode()
+        return [pid for pid in pids() if ending in _bytes(pid, "environ")]
 
     def attempts(self) -> list[str]:
         """What lies in the spool."""
@@ -121,7 +119,7 @@ class House:
 
     def groups(self) -> list[Path]:
         """The control groups of attempts."""
-        found = Path("/sys/fs/cgroup").rglob(f"muster-{self.token[:12]}")
+        found = Path("/sys/fs/cgroup").rglob(f"muster-{self.mark[:12]}")
         return [group for ground in found for group in ground.iterdir() if group.is_dir()]
 
     def _command(self, *words: str) -> "subprocess.Popen[str]":

@@ -45,7 +45,7 @@ def verdict(house: House, answers: Answers) -> Verdict:
         over = list(client.all_jobs(JobFilter(ended=True, states=tuple(sorted(ENDED)))))
         live = list(client.all_jobs())
         documents = {job.id: client.job(job.id) for job in over}
-        _judge_ends(found, answers, over, live)
+        judge_ends(found, answers, over, live)
         found.doubled += _ended_twice(client)
         found.leaked += _held_amounts(client)
     told = told_by_all(house.evidence)
@@ -55,7 +55,7 @@ def verdict(house: House, answers: Answers) -> Verdict:
     return found
 
 
-def _judge_ends(
+def judge_ends(
     found: Verdict, answers: Answers, over: list[JobDocument], live: list[JobDocument]
 ) -> None:
     times = Counter(job.id for job in over)
@@ -112,10 +112,10 @@ def _judge_evidence(
             for (attempt, rank), times in mine.starts.items()
             if times > 1
         ]
-        found.wrong += _disagreements(job, mine)
+        found.wrong += disagreements(job, mine)
 
 
-def _disagreements(job: JobDocument, told: Told) -> Iterator[str]:
+def disagreements(job: JobDocument, told: Told) -> Iterator[str]:
     numbers = [attempt.number for attempt in job.attempts]
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"job {job.id} has the attempts {numbers}"
@@ -123,15 +123,17 @@ def _disagreements(job: JobDocument, told: Told) -> Iterator[str]:
         yield f"job {job.id} ran attempt {unrecorded}, which is not recorded"
     for attempt in job.attempts:
         yield from _untrue(job.id, attempt, told)
-    if job.state == "completed" and not (numbers and told.ended_well(numbers[-1])):
-        yield f"job {job.id} is recorded as completed, and its last attempt told of no end"
+    if job.exit_code is not None and not (numbers and told.ended_with(numbers[-1], job.exit_code)):
+        yield f"job {job.id} is recorded with exit code {job.exit_code}, and told of no such end"
+    if (job.state == "completed") is not (job.exit_code == 0):
+        yield f"job {job.id} is recorded as {job.state} with exit code {job.exit_code}"
 
 
 def _untrue(job: int, attempt: AttemptDocument, told: Told) -> Iterator[str]:
     kind = attempt.reason.kind if attempt.reason else "nothing"
     if attempt.number not in told.attempts and kind not in UNTOLD:
         yield f"job {job}: attempt {attempt.number} ended ({kind}) and told nothing"
-    if kind not in UNTOLD | {"exited", "failed", "nonzero_exit"}:
+    if kind not in UNTOLD | {"exited"}:
         yield f"job {job}: attempt {attempt.number} ended in a way nobody asked for: {kind}"
 
 

@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from muster.backends.fate import Fate
 from muster.backends.simulated import SimulatedBackend
 from muster.controller.asked import Caller, Outcome
+from muster.controller.commit import events_of
 from muster.controller.moves import Move, Wish, moved
-from muster.controller.thinking import Thinker
+from muster.controller.stage import Stage
+from muster.controller.thinking import HereThinker, Thinker, Thought
 from muster.model.cluster import Cluster, Node, Pool
-from muster.model.event import SiteChanged
+from muster.model.event import Event, SiteChanged
 from muster.model.gpu import Device, GpuAsk, Slice
 from muster.model.job import Ask, Job, JobSpec, JobState, RetryPolicy, TaskGroup
 from muster.model.launch import Launch
@@ -24,6 +26,7 @@ from muster.model.placement import Allocation
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
 from muster.model.site import Grant, Role, Site, User
+from muster.model.snapshot import Snapshot
 from muster.model.value import (
     SECOND,
     ClassName,
@@ -68,6 +71,9 @@ SITE = Site(
 )
 
 
+MORE = frozenset({"after", "begin_at", "deadline", "labels", "max_attempts", "retry"})
+
+
 def node(name: str, gpus: int) -> Node:
     return Node(
         id=NodeId(name),
@@ -92,11 +98,12 @@ def caller(user: str) -> Caller:
 
 
 def spec(user: str = "ada", *, gpus: int = 1, queue: str = "default", **told: object) -> JobSpec:
-    """A request; `job_class`, `slice`, `limit_s`, `attempts` and `labels` if told."""
+    """A request; `job_class`, `slice` and `limit_s` if told, and fields of JobSpec by name."""
     part = told.get("slice")
     limit = told.get("limit_s")
     ask = GpuAsk(count=gpus, slice=part if isinstance(part, Slice) else None)
-    return JobSpec(
+    more = {name: told[name] for name in told.keys() & MORE}
+    plain = JobSpec(
         name=str(told.get("name", "job")),
         user=UserName(user),
         queue=QueuePath(queue),
@@ -106,6 +113,7 @@ def spec(user: str = "ada", *, gpus: int = 1, queue: str = "default", **told: ob
         retry=RetryPolicy(base=Duration(1_000)),
         launch=Launch(argv=("true",)),
     )
+    return replace(plain, **more)
 
 
 class Desk:
@@ -143,6 +151,26 @@ class Desk:
         who = Caller(user=UserName(user), door="test", root=user == "root")
         wish = Wish(caller=who, move=move, signal=signal)
         return self.simulation.journal.write(lambda stage: moved(wish, jobs, stage)).result()
+
+    def thinks(self) -> tuple[Thought, Snapshot]:
+        """A plan that is not carried out yet, and the world that it was made for."""
+        snapshot = self.record.snapshot(self.simulation.now)
+        return HereThinker().think(snapshot, self.record.site.policy), snapshot
+
+    def carries_out(self, plan: tuple[Thought, Snapshot]) -> list[Event]:
+        """What becomes of a plan that was made some time ago."""
+        told: list[Event] = []
+
+        def command(stage: Stage) -> None:
+            told.extend(events_of(*plan, stage))
+            stage.tell_all(told)
+
+        self.simulation.write(command)
+        return told
+
+    def tells(self, event: Event) -> None:
+        """Let something have happened."""
+        self.simulation.write(lambda stage: stage.tell(event))
 
     def lets_pass(self, seconds: int) -> None:
         self.simulation.run(until=Instant(self.simulation.now + seconds * SECOND))

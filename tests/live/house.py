@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -37,7 +37,7 @@ class Process:
 
     def start(self) -> None:
         with (self.home / "logs" / "muster.log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 our own program
                 [sys.executable, "-m", "muster.app.daemon", str(self.home)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -83,7 +83,7 @@ class Process:
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def folder() -> Generator[Path]:
     """A folder with a short name that everybody may pass through, and nothing left of it."""
     made = Path(tempfile.mkdtemp(prefix="muster-live-"))
     made.chmod(0o755)

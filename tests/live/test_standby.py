@@ -3,9 +3,9 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -13,7 +13,9 @@ import pytest
 
 from databases import Postgres
 from live.house import GPUS, NODES, Process, ended, folder, running, shell, until
-from muster.settings import Settings
+from muster.api.site import EventDocument
+from muster.app.parts import Muster
+from muster.settings import BadSettingsError, Settings, made_home, read_settings
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +31,7 @@ class Household:
     def __init__(self, place: Path, store: str) -> None:
         self.place = place
         first = Settings(store=store, nodes=NODES, gpus=GPUS)
-        second = Settings(
-            store=store, nodes=NODES, gpus=GPUS, standby_for=str(place / "first")
-        )
+        second = Settings(store=store, nodes=NODES, gpus=GPUS, standby_for=str(place / "first"))
         doors = Settings(store=store, doors_only=True)
         self.first = Process(place / "first", first)
         self.second = Process(place / "second", second)
@@ -84,7 +84,7 @@ class Watch:
 
 
 @contextmanager
-def household(postgres: Postgres) -> Iterator[Household]:
+def household(postgres: Postgres) -> Generator[Household]:
     with folder() as place:
         made = Household(place, postgres.new_address())
         try:
@@ -136,8 +136,98 @@ def test_when_the_leader_is_killed_the_standby_leads_and_every_job_runs_once(
         assert not made.first.leads()
         assert len(set(answers.values())) == 3 * JOBS_EACH
         assert {job.state for job in over.values()} == {"completed"}
-        assert {name: len(job.attempts) for name, job in over.items() if len(job.attempts) != 1} == {}
+        assert {
+            name: len(job.attempts) for name, job in over.items() if len(job.attempts) != 1
+        } == {}
         assert [made.ran(name).read_text() for name in over] == ["ran\n"] * len(over)
     assert watch.seen[True, True] == 0
     assert watch.seen[True, False]
     assert watch.seen[False, True]
+
+
+def test_a_leader_that_ends_hands_over_and_its_jobs_go_on(postgres: Postgres) -> None:
+    with household(postgres) as made, made.doors[0].client() as client:
+        job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 3")).id
+        running(client, job)
+
+        made.first.stop()
+        until(made.second.leads, bool, TAKES_OVER_WITHIN_S)
+
+        over = ended(client, [job])[0]
+        assert (over.state, over.attempt) == ("completed", 1)
+        assert made.ran("job").read_text() == "ran\n"
+
+
+def test_a_leader_that_loses_its_lock_gives_the_lead_back_and_nothing_runs_twice(
+    postgres: Postgres,
+) -> None:
+    with household(postgres) as made, made.doors[0].client() as client:
+        names = [f"job{number}" for number in range(24)]
+        documents = [shell(f"echo ran >> {made.ran(name)}; sleep 1", gpus=2) for name in names]
+        jobs = [client.submit(document).id for document in documents]
+        until(lambda: sum(1 for _ in made.place.glob("*.ran")), lambda ran: ran > 0)
+
+        postgres.say("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        over = ended(client, jobs)
+
+        assert {(job.state, job.attempt) for job in over} == {("completed", 1)}
+        assert [made.ran(name).read_text() for name in names] == ["ran\n"] * len(names)
+        assert most_at_once(client.event_page(limit=1_000).events) <= 4
+
+
+def most_at_once(events: tuple[EventDocument, ...]) -> int:
+    """How many jobs held room at the same time: four of them have all GPUs."""
+    now = most = 0
+    for event in events:
+        now += {"job_placed": 1, "job_ended": -1}.get(event.kind, 0)
+        most = max(most, now)
+    return most
+
+
+def test_when_the_database_is_away_for_a_moment_jobs_go_on(postgres: Postgres) -> None:
+    with household(postgres) as made, made.first.client() as client:
+        job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 5")).id
+        running(client, job)
+
+        postgres.stop()
+        assert client.job(job).state == "running"
+        postgres.start()
+        until(lambda: made.first.leads() + made.second.leads(), lambda leaders: leaders == 1)
+
+        over = ended(client, [job])[0]
+        assert (over.state, over.attempt) == ("completed", 1)
+        assert made.ran("job").read_text() == "ran\n"
+        assert client.submit(shell("true")).id == job + 1
+
+
+def test_a_process_that_only_answers_says_why_a_job_waits(postgres: Postgres) -> None:
+    with household(postgres) as made, made.doors[0].client() as client:
+        first = client.submit(shell("sleep 600", gpus=4)).id
+        second = client.submit(shell("sleep 600", gpus=4)).id
+        third = client.submit(shell("sleep 600", gpus=4)).id
+        for job in (first, second):
+            running(client, job)
+
+        why = client.explain(third)
+
+        assert (why.state, why.kind) == ("pending", "no_room")
+
+
+def test_another_muster_does_not_lead_over_jobs_that_it_cannot_reach(postgres: Postgres) -> None:
+    """Its jobs would run twice: on from the first folder, and again from its own."""
+    with household(postgres) as made, made.doors[0].client() as client:
+        job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 600")).id
+        running(client, job)
+        made.second.stop()
+        made.first.kill()
+        stranger = made_home(made.place / "stranger")
+        settings = Settings(store=read_settings(made.first.home).store, nodes=NODES, gpus=GPUS)
+
+        muster = Muster(stranger, settings)
+        with closing(muster), pytest.raises(BadSettingsError, match="--standby-for") as refused:
+            muster.start()
+
+        assert str(made.first.home) in str(refused.value)
+        made.first.start()
+        until(made.first.leads, bool)
+        assert client.job(job).attempt == 1

@@ -54,16 +54,17 @@ class Muster:
             thinker=self.thinker,
             backends=self.backends,
         )
-        lead = Follower() if settings.doors_only else Lead(self.store, self.backends, self._local)
-        self.controller = Controller(parts, self.journal, clock, lead)
+        here = Lead(self.store, self.backends, self._local)
+        self._lead = Follower() if settings.doors_only else here
+        self.controller = Controller(parts, self.journal, clock, self._lead)
         looking = Looking(self.journal, self.controller, self.backends, clock)
         self.service = Service(self.writer.write, looking)
         self.store.listen(self.writer.catch_up)
-        # Whoever leads at once learns at once what is wrong with the machine.
-        lead.lead()
 
     def start(self) -> None:
         """Write the first rules if there are none, and begin to lead or to stand by."""
+        # Whoever leads at once learns at once what is wrong with the machine.
+        self._lead.lead()
         self.writer.write(_first_rules).result()
         self.controller.start()
 

@@ -24,6 +24,7 @@ class Run(Value):
     checkpoint: the newest checkpoint that an earlier attempt really wrote, if any.
     restarts: how many attempts there were before this one.
     images_on_host: without a container tool, run the command without its image.
+    grace: how long it may take to stop when its time is over.
     """
 
     job: Job
@@ -33,6 +34,7 @@ class Run(Value):
     checkpoint: str | None = None
     restarts: int = 0
     images_on_host: bool = False
+    grace: Duration = Duration(30_000)
 
 
 class Stop(Value):

@@ -57,6 +57,12 @@ def orders_again(job: Job, allocation: Allocation, classes: Classes) -> Iterator
             return
 
 
+def grace_of(job: Job, classes: Classes) -> Duration:
+    """How long the job may take to stop."""
+    job_class = classes.get(job.spec.job_class)
+    return USUAL_GRACE if job_class is None else job_class.grace
+
+
 def _moved(change: Change, holds: Allocation, classes: Classes) -> Iterator[Order]:
     before, after = change.before, change.after
     was = None if before is None else before.state
@@ -74,12 +80,11 @@ def _stop(job: Job, allocation: Allocation, classes: Classes) -> Stop | Suspend:
     why = job.why
     if isinstance(why, Preempted) and why.mode is PreemptMode.SUSPEND:
         return Suspend(job=job.id, attempt=allocation.attempt)
-    job_class = classes.get(job.spec.job_class)
     return Stop(
         job=job.id,
         attempt=allocation.attempt,
         why=_reason(why),
-        grace=USUAL_GRACE if job_class is None else job_class.grace,
+        grace=grace_of(job, classes),
         checkpoint=isinstance(why, Preempted) and why.mode is PreemptMode.CHECKPOINT,
     )
 

@@ -38,16 +38,13 @@ class Attention:
         for change in changes:
             self._remember(change.after, now)
         self._remember_delays(batch, now)
-        if self._record.site is not self._site:
-            self._site = self._record.site
-            for each in self._site.reservations:
-                heapq.heappush(self._due, each.begins_at)
-                heapq.heappush(self._due, each.ends_at)
+        self._remember_reservations(now)
         reasons = [self._matters(event) for event in batch.events]
         return any(reasons)
 
     def look_around(self, now: Instant) -> None:
-        """Remember what falls due for jobs that were there before."""
+        """Remember what falls due of all that was there before."""
+        self._remember_reservations(now)
         for job in tuple(self._record.jobs.values()):
             self._remember(job, now)
 
@@ -69,6 +66,15 @@ class Attention:
         for at in (*_due_for(job), *self._delays_of(job)):
             if at > now:
                 heapq.heappush(self._due, at)
+
+    def _remember_reservations(self, now: Instant) -> None:
+        if self._record.site is self._site:
+            return
+        self._site = self._record.site
+        for each in self._site.reservations:
+            for at in (each.begins_at, each.ends_at):
+                if at > now:
+                    heapq.heappush(self._due, at)
 
     def _remember_delays(self, batch: Batch, now: Instant) -> None:
         """Others may wait for some time after a start or an end."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
 from muster.backends.base import Action, Backend, Cut, Mend, Run, Signal
-from muster.controller.acts import Begin, Order, orders_after, orders_again
+from muster.controller.acts import Begin, Order, grace_of, orders_after, orders_again
 from muster.controller.commit import events_of
 from muster.controller.journal import Write
 from muster.controller.record import Record
@@ -193,6 +193,7 @@ def _run(order: Begin, parts: Parts) -> Run | None:
         checkpoint=job.checkpoint,
         restarts=allocation.attempt - 1,
         images_on_host=parts.record.site.images_on_host,
+        grace=grace_of(job, parts.record.site.classes),
     )
 
 

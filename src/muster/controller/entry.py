@@ -40,6 +40,7 @@ class Entry(Value):
     """A request to run something: one job or, with indices, an array.
 
     finished: how the ended jobs came out that it depends on.
+    instead_of: a job that is there already and would be this one: it takes no second place.
     """
 
     caller: Caller
@@ -49,6 +50,7 @@ class Entry(Value):
     at_once: int | None = None
     held: bool = False
     finished: Mapping[JobId, Finished] = {}
+    instead_of: JobId | None = None
 
     def enter(self, stage: Stage) -> Receipt:
         """The command: let it in, or raise RefusedError or ForbiddenError."""
@@ -90,8 +92,11 @@ class Entry(Value):
         """The world as admission needs it; the large parts are looked at in place, not copied."""
         record = stage.record
         jobs: Mapping[JobId, Job] = record.jobs
-        if stage.jobs and (spec.after or _counts_jobs(spec, stage)):
-            jobs = {**record.jobs, **stage.jobs}
+        is_other = bool(stage.jobs) or self.instead_of is not None
+        if is_other and (spec.after or _counts_jobs(spec, stage)):
+            gone = stage.ended.keys() | {self.instead_of}
+            after = {**record.jobs, **stage.jobs}
+            jobs = {job_id: job for job_id, job in after.items() if job_id not in gone}
         return Snapshot(
             now=stage.now,
             clusters=record.clusters,

@@ -6,8 +6,9 @@ from threading import Lock
 
 from muster.controller.using import Using, capacity
 from muster.model.cluster import Cluster, Node
+from muster.model.edition import Press
 from muster.model.history import Ended
-from muster.model.job import Ask, Job
+from muster.model.job import WAITING, Ask, Job
 from muster.model.placement import Allocation
 from muster.model.resources import Resources
 from muster.model.site import Site, Token
@@ -74,6 +75,11 @@ class Record:
         # Those few whose claims and deadlines must be looked after in every cycle.
         self.claimed: set[JobId] = {job.id for job in self.jobs.values() if job.claim}
         self.dated: set[JobId] = {job.id for job in self.jobs.values() if job.spec.deadline}
+        self.waiting: set[JobId] = {job.id for job in self.jobs.values() if job.state in WAITING}
+        # Planners follow what changed; these tell them, so that they need not look for it.
+        self._jobs_told = Press(self.jobs)
+        self._allocations_told = Press(self.allocations)
+        self._nodes_told = Press(self.nodes)
         for allocation in self.allocations.values():
             if allocation.job in self.jobs:
                 self.using.hold(self.jobs[allocation.job], allocation, self.whole)
@@ -86,11 +92,11 @@ class Record:
                 now=now,
                 clusters=dict(self.clusters),
                 pools=self.site.pools,
-                nodes=dict(self.nodes),
+                nodes=self._nodes_told.edition(),
                 queues=self.site.queues,
                 classes=self.site.classes,
-                jobs=dict(self.jobs),
-                allocations=dict(self.allocations),
+                jobs=self._jobs_told.edition(),
+                allocations=self._allocations_told.edition(),
                 reservations=self.site.reservations,
                 finished=dict(self.finished),
                 used_lately=self.using.lately(now, self.site.policy.share),
@@ -123,8 +129,10 @@ class Record:
     def _take_nodes(self, batch: Batch) -> None:
         for node in batch.nodes:
             self.nodes[node.id] = node
+            self._nodes_told.note(node.id)
         for name in batch.gone:
             self.nodes.pop(name, None)
+            self._nodes_told.note(name)
         if batch.nodes or batch.gone:
             self.whole = capacity(self.nodes)
             self.nodes_version += 1
@@ -137,19 +145,26 @@ class Record:
                 self._awaited.update(awaited_by(job))
                 self.seen.count(job)
             self.jobs[job.id] = job
+            self._jobs_told.note(job.id)
             self._mark(job)
         for allocation in batch.allocations:
             self.allocations[allocation.job] = allocation
+            self._allocations_told.note(allocation.job)
             self._hold(allocation.job, self.whole)
         for job in batch.jobs:
             self._hold(job.id, self.whole)
         for job_id in batch.freed:
             self.allocations.pop(job_id, None)
+            self._allocations_told.note(job_id)
             self._hold(job_id, self.whole)
         for ended in batch.ended:
             self._end(ended)
 
     def _mark(self, job: Job) -> None:
+        if job.state in WAITING:
+            self.waiting.add(job.id)
+        else:
+            self.waiting.discard(job.id)
         for marked, applies in ((self.claimed, job.claim), (self.dated, job.spec.deadline)):
             if applies is None:
                 marked.discard(job.id)
@@ -160,6 +175,8 @@ class Record:
         self._hold(ended.job.id, self.whole)
         self.claimed.discard(ended.job.id)
         self.dated.discard(ended.job.id)
+        self.waiting.discard(ended.job.id)
+        self._jobs_told.note(ended.job.id)
         if self.jobs.pop(ended.job.id, None) is None:
             return
         if ended.job.id in self._awaited:

@@ -94,7 +94,8 @@ class Controller:
         self.wake()
         self._to_plan.set()
         for thread in self._threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         self._leadership.step_down()
 
     def wake(self) -> None:

@@ -27,7 +27,7 @@ def updated(
     demand_change(caller, stage.site, job)
     wanted = change(job.spec)
     if job.state in UNSTARTED:
-        entry = Entry(caller=caller, spec=wanted, kinds=kinds)
+        entry = Entry(caller=caller, spec=wanted, kinds=kinds, instead_of=job_id)
         wanted = entry.admitted(wanted, stage).spec
     else:
         _demand_running(caller, job, wanted, stage)

@@ -5,6 +5,7 @@ from muster.model.plan import (
     Behind,
     Clear,
     Decision,
+    NeverFits,
     NoRoom,
     Preempt,
     Resume,
@@ -21,7 +22,7 @@ from muster.schedule.place import Placed, never_fits, place
 from muster.schedule.preempt import Clearing, clearing, preemption
 from muster.schedule.resume import claim_is_sound, resumed, started_on_claim
 from muster.schedule.rights import Rights
-from muster.schedule.roster import Entry, Shape
+from muster.schedule.roster import Entry, Lane, Shape
 from muster.schedule.search import Standing
 
 Outcome = Start | Resume | Clear | WaitReason
@@ -35,6 +36,8 @@ class Turn:
         self._memory = memory
         self._standing = standing
         self.number = number
+        # Numbers the states of things: it rises whenever room or quota is given out.
+        self.state = number << 32
         self._promises_left = standing.policy.backfill_depth
         self._clearings_left = standing.policy.preempt.tries
         self._hopeless: set[tuple[Shape, str, str]] = set()
@@ -61,18 +64,45 @@ class Turn:
             self.reasons[entry.id] = why
         return why is not None
 
-    @property
-    def only_room_counts(self) -> bool:
-        """Nobody gets a promise or victims any more."""
-        return not self._promises_left and not self._clearings_left
+    def only_room_counts(self, lane: Lane) -> bool:
+        """In this lane nobody gets a promise any more, nor victims unless his class takes them."""
+        if self._promises_left:
+            return False
+        return not self._clearings_left or not self._standing.books.quotas.may_own(lane.queue)
 
     def take(self, entry: Entry) -> None:
         """Decide about one job."""
+        why = self._known(entry)
+        if why is not None:
+            self._block(entry, why)
+            self.reasons[entry.id] = why
+            return
+        if entry.job.claim is not None or entry.job.state is JobState.SUSPENDED:
+            # It has room of its own, and may give it up.
+            self.state += 1
         outcome = self._outcome(entry)
         if isinstance(outcome, (Start, Resume, Clear)):
+            self.state += 1
             self.decided[entry.id] = outcome
         else:
             self.reasons[entry.id] = outcome
+
+    def keeps(self, entry: Entry) -> WaitReason | None:
+        """Why the job and its kin wait, if that is plain and labels make no difference."""
+        if self._standing.neighbours.is_choosy or not entry.shape.is_single:
+            return None
+        why = self._known(entry)
+        return why if isinstance(why, NoRoom | NeverFits) else None
+
+    def block(self, entry: Entry) -> None:
+        """The turn of a job that `keeps` knew about has come."""
+        self._block(entry, self.reasons[entry.id])
+
+    def _known(self, entry: Entry) -> WaitReason | None:
+        kin = entry.kin
+        if kin is None or kin.known_in != self.state:
+            return None
+        return None if self._standing.neighbours.matters_to(entry.job.spec) else kin.why
 
     def _outcome(self, entry: Entry) -> Outcome:
         if entry.problem is not None:
@@ -117,18 +147,21 @@ class Turn:
             placements=placed.placements,
         )
 
-    def _without_room(self, entry: Entry, why: NoRoom) -> Outcome:
+    def _without_room(self, entry: Entry, no_room: NoRoom) -> Outcome:
         cleared = self._clear(entry)
         if cleared is not None:
             return cleared
         never = never_fits(entry, self._standing)
-        if never is not None:
-            self._block(entry, never)
-            return never
-        behind = self._behind(entry)
-        self._promise(entry)
-        self._block(entry, behind or why)
-        return behind or why
+        why = never or self._behind(entry) or no_room
+        if never is not None or not self._promise(entry):
+            self._note_kin(entry, why)
+        self._block(entry, why)
+        return why
+
+    def _note_kin(self, entry: Entry, why: WaitReason) -> None:
+        """As long as nothing more is given out, the same keeps all others like it."""
+        if entry.kin is not None and not self._standing.neighbours.matters_to(entry.job.spec):
+            entry.kin.known_in, entry.kin.why = self.state, why
 
     def _block(self, entry: Entry, why: WaitReason) -> None:
         """The ledger only gets fuller, so what found no room now need not be tried again.
@@ -143,15 +176,18 @@ class Turn:
         if isinstance(why, Behind):
             shape.blocked_ms = min(entry.limit_ms, why.starts_at - self._standing.now + 1)
 
-    def _promise(self, entry: Entry) -> None:
+    def _promise(self, entry: Entry) -> bool:
         if not self._promises_left:
-            return
+            return False
         # The first in line gets a date however far off it is: so nobody waits for ever.
         horizon = self._standing.policy.backfill_horizon if self.dates else None
         at = earliest(entry, self._standing, horizon=horizon)
-        if at is not None:
-            self._promises_left -= 1
-            self.dates[entry.id] = at
+        if at is None:
+            return False
+        self._promises_left -= 1
+        self.dates[entry.id] = at
+        self.state += 1
+        return True
 
     def _behind(self, entry: Entry) -> Behind | None:
         """Of what is promised to others, the last to fall due on which the job would fit."""
@@ -180,10 +216,10 @@ class Turn:
     def _may_clear(self, entry: Entry) -> bool:
         if not self._clearings_left:
             return False
-        spec = entry.job.spec
-        if (entry.shape, spec.job_class, spec.queue) in self._hopeless:
+        if not entry.may_preempt and not self._standing.is_own(entry):
             return False
-        return bool(entry.job_class.preempts) or self._standing.is_own(entry)
+        spec = entry.job.spec
+        return (entry.shape, spec.job_class, spec.queue) not in self._hopeless
 
     def _clear(self, entry: Entry) -> Clear | None:
         if not self._may_clear(entry):

@@ -7,6 +7,7 @@ after any history, everything here is as if it had been made from the newest sna
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
+from muster.model import edition
 from muster.model.cluster import Node, NodeState
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Claim, Placement
@@ -273,8 +274,9 @@ class Memory:
 
 def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:
     """Which values are not the very same object any more. Unchanged values are shared."""
-    if old is new:
-        return set()
+    noted = edition.changed(old, new)
+    if noted is not None:
+        return {key for key in noted if old.get(key) is not new.get(key)}
     before = old.get
     changed = {key for key, value in new.items() if before(key) is not value}
     if len(old) + len(changed) != len(new) or changed:

@@ -70,6 +70,11 @@ class Neighbours:
 
         return allows if barred or wanted else None
 
+    @property
+    def is_choosy(self) -> bool:
+        """Does anybody who is there keep others away?"""
+        return bool(self._forbidden)
+
     def matters_to(self, spec: JobSpec) -> bool:
         """Does where this job may go hang on its own labels?"""
         if not self._forbidden or not spec.labels:

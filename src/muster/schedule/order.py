@@ -6,11 +6,13 @@ that user and all queues above him, so turns are looked at again as they come up
 get later.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
+from muster.model.plan import WaitReason
 from muster.model.value import Instant, JobId
 from muster.schedule.quota import Quotas
 from muster.schedule.roster import Entry, Lane, Roster
@@ -33,19 +35,44 @@ class _Turn(NamedTuple):
 class Gate(Protocol):
     """Knows which jobs need not be looked at.
 
-    number: of the plan; only_room_counts: jobs whose shape has no room are passed over unseen.
+    number: of the plan; state: rises when room or quota is given out, and what is known may change.
     """
 
     number: int
+    state: int
 
-    @property
-    def only_room_counts(self) -> bool:
-        """Nobody gets a promise or victims any more."""
+    def only_room_counts(self, lane: Lane) -> bool:
+        """In this lane, may jobs whose shape has no room be passed over unseen?"""
         ...
 
     def passes_over(self, entry: Entry) -> bool:
         """Is it plain that the job cannot start?"""
         ...
+
+    def keeps(self, entry: Entry) -> WaitReason | None:
+        """Why the job and its kin wait, if in this state of things that is plain."""
+        ...
+
+    def block(self, entry: Entry) -> None:
+        """The turn of a job came that was told so."""
+        ...
+
+    @property
+    def reasons(self) -> dict[JobId, WaitReason]:
+        """Why jobs wait."""
+        ...
+
+
+class _Stretch(NamedTuple):
+    """Entries of a lane, from a place to before another, that wait for reasons known already.
+
+    Their turns come later, with this share; until then the state of things must stay as it is.
+    """
+
+    lane: Lane
+    begin: int
+    end: int
+    share: int
 
 
 class Order:
@@ -60,6 +87,7 @@ class Order:
         """Jobs as their turn comes, without those that need not be looked at any more."""
         heap = [turn for lane in lanes if (turn := self._next(lane, 0, gate)) is not None]
         heapify(heap)
+        ahead: list[_Stretch] = []
         while heap:
             turn = heap[0]
             again = self._next(turn.entry.lane, turn.place, gate)
@@ -68,12 +96,49 @@ class Order:
             elif again.job != turn.job or again.late > turn.late:
                 heapreplace(heap, again)
             else:
+                state = gate.state
                 yield turn.entry
-                after = self._next(turn.entry.lane, turn.place + 1, gate)
-                if after is None:
-                    heappop(heap)
-                else:
-                    heapreplace(heap, after)
+                if gate.state != state:
+                    heap = self._back(heap, ahead, gate)
+                    ahead = []
+                self._step(heap, turn, ahead, gate)
+
+    def _step(self, heap: list[_Turn], turn: _Turn, ahead: list[_Stretch], gate: Gate) -> None:
+        """The next of the lane whose turn just came."""
+        lane, place = turn.entry.lane, turn.place + 1
+        if not self._quotas.may_own(lane.queue):
+            end = _kept_until(lane.entries, place, gate)
+            if end > place:
+                share = self._weight * self._shares.factor(lane.leaf)
+                ahead.append(_Stretch(lane, place, end, share))
+                place = end
+        after = self._next(lane, place, gate)
+        if after is None:
+            heappop(heap)
+        else:
+            heapreplace(heap, after)
+
+    def _back(self, heap: list[_Turn], ahead: list[_Stretch], gate: Gate) -> list[_Turn]:
+        """The first of the heap has changed things: whose turn comes after it is looked at again.
+
+        Stretches of a lane follow each other, so that the first of them says where to go on.
+        """
+        now = heap[0]
+        again: dict[Lane, int] = {}
+        for lane, begin, end, share in ahead:
+            bound = (now.late + share, now.submitted_at, now.job)
+            place = bisect_left(lane.entries, bound, begin, end, key=_rank)
+            for entry in {each.kin: each for each in lane.entries[begin:place]}.values():
+                gate.block(entry)
+            if place < end:
+                again.setdefault(lane, place)
+        if not again:
+            return heap
+        heap = [turn for turn in heap if turn.entry.lane not in again]
+        found = (self._next(lane, place, gate) for lane, place in again.items())
+        heap.extend(turn for turn in found if turn is not None)
+        heapify(heap)
+        return heap
 
     def settled(self, roster: Roster) -> list[Entry]:
         """All jobs in the order that holds at the end of the plan."""
@@ -86,7 +151,7 @@ class Order:
         return line
 
     def _next(self, lane: Lane, place: int, gate: Gate) -> _Turn | None:
-        place = _first_open(lane.entries, place, gate)
+        place = _first_open(lane, place, gate)
         if place == len(lane.entries):
             return None
         entry = lane.entries[place]
@@ -103,14 +168,35 @@ def _set_turns(lane: Lane, share: int) -> None:
     lane.share, lane.has_new = share, False
 
 
-def _first_open(entries: list[Entry], place: int, gate: Gate) -> int:
+def _first_open(lane: Lane, place: int, gate: Gate) -> int:
     """The place of the next job to look at. It runs over every waiting job, so it is spelt out."""
-    number, is_quick, end = gate.number, gate.only_room_counts, len(entries)
+    entries, number, is_quick = lane.entries, gate.number, gate.only_room_counts(lane)
+    end = len(entries)
     while place < end:
         entry = entries[place]
         shape = entry.shape
         has_no_room = shape.blocked_in == number and entry.limit_ms >= shape.blocked_ms
-        if not (is_quick and has_no_room and not entry.is_watched) and not gate.passes_over(entry):
+        is_plain = is_quick and has_no_room and not entry.is_watched and not entry.may_preempt
+        if not is_plain and not gate.passes_over(entry):
             return place
         place += 1
     return place
+
+
+def _kept_until(entries: list[Entry], place: int, gate: Gate) -> int:
+    """The place of the next job of which it is not known why it waits."""
+    kin, why, reasons = None, None, gate.reasons
+    for entry in entries[place:]:
+        if entry.kin is None:
+            break
+        if entry.kin is not kin:
+            kin, why = entry.kin, gate.keeps(entry)
+        if why is None:
+            break
+        reasons[entry.id] = why
+        place += 1
+    return place
+
+
+def _rank(entry: Entry) -> tuple[int, Instant, JobId]:
+    return entry.rank

@@ -179,6 +179,11 @@ class Quotas:
                 )
         return None
 
+    def may_own(self, path: QueuePath) -> bool:
+        """Is anything guaranteed to the queue, or to one above it?"""
+        account = self.accounts.get(path)
+        return account is not None and bool(account.own_lines)
+
     def is_own(self, path: QueuePath, gpu_milli: int) -> bool:
         """Would the nearest queue that has a guarantee of GPUs still be within it?"""
         account = self.accounts.get(path)

@@ -17,6 +17,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import (
     ClassName,
     ClusterName,
+    Duration,
     Instant,
     JobId,
     PoolName,
@@ -49,6 +50,8 @@ class Shape:
         "blocked_in",
         "blocked_ms",
         "groups",
+        "is_picky",
+        "is_single",
         "least",
         "least_gpu_milli",
         "why",
@@ -56,6 +59,8 @@ class Shape:
 
     def __init__(self, groups: tuple[GroupNeed, ...]) -> None:
         self.groups = groups
+        self.is_single = all(group.count == 1 for group, _ in groups)
+        self.is_picky = any(need.is_picky for _, need in groups)
         self.amount = _amount(groups)
         # The least that any job of this shape holds, wherever it lands.
         self.least = _least(groups)
@@ -63,6 +68,19 @@ class Shape:
         self.blocked_in = -1
         self.blocked_ms = 0
         self.why: WaitReason = NoRoom(group=groups[0].group.name, placed=0, wanted=1, nodes=0)
+
+
+class Kin:
+    """Jobs of one shape, queue, class and time limit: what keeps one of them keeps them all.
+
+    What was found out holds in the state of things numbered `known_in`, and no longer.
+    """
+
+    __slots__ = ("known_in", "why")
+
+    def __init__(self) -> None:
+        self.known_in = -1
+        self.why: WaitReason | None = None
 
 
 class Lane:
@@ -89,8 +107,10 @@ class Entry:
         "is_watched",
         "job",
         "job_class",
+        "kin",
         "lane",
         "limit_ms",
+        "may_preempt",
         "merit",
         "problem",
         "rank",
@@ -113,7 +133,14 @@ class Entry:
         self.is_capped = job_class.per_user != UNCAPPED or job_class.per_queue != UNCAPPED
         # These are always looked at: they wait for something else than room, or hold some already.
         self.is_watched = self.is_gated
+        self.may_preempt = bool(job_class.preempts)
+        self.kin: Kin | None = None
 
+
+MOST_KIN = 10_000
+"""So many kinds of kin are remembered at once."""
+
+KinKey = tuple[Shape, QueuePath, ClassName, Duration | None]
 
 ShapeKey = tuple[tuple[TaskGroup, ...], tuple[PoolName, ...], tuple[ClusterName, ...], Spot]
 
@@ -130,6 +157,7 @@ class Roster:
         self._top = _top(each.priority for each in snapshot.classes.values())
         self._top_queue = _top(each.priority for each in snapshot.queues.values())
         self._shapes: dict[ShapeKey, Shape] = {}
+        self._kins: dict[KinKey, Kin] = {}
         self.entries: dict[JobId, Entry] = {}
         self._line: list[Entry] = []
         self._fresh: list[Entry] = []
@@ -159,6 +187,8 @@ class Roster:
             entry.limit_ms = self._default_ms
         entry.merit = self._merit(job, entry.job_class, shape)
         entry.rank = (-entry.merit, job.submitted_at, job.id)
+        if not (entry.is_watched or entry.is_capped or shape.is_picky):
+            entry.kin = self._kin((shape, spec.queue, spec.job_class, spec.time_limit))
         return entry
 
     def remove(self, job_id: JobId) -> None:
@@ -193,6 +223,15 @@ class Roster:
             groups = (GroupNeed(each, self._needs.of(each, spec, spot)) for each in spec.groups)
             shape = self._shapes[key] = Shape(tuple(groups))
         return shape
+
+    def _kin(self, key: KinKey) -> Kin:
+        kin = self._kins.get(key)
+        if kin is None:
+            if len(self._kins) >= MOST_KIN:
+                # Those who wait keep theirs; newcomers only do not share it with them.
+                self._kins.clear()
+            kin = self._kins[key] = Kin()
+        return kin
 
     def _merit(self, job: Job, job_class: JobClass, shape: Shape) -> int:
         """All of a job's turn but its fair share, up to an age that is the same for all."""

@@ -16,7 +16,7 @@ from muster.controller.record import Record
 from muster.controller.stage import Change
 from muster.controller.thinking import HereThinker, Thinker, Thought
 from muster.model.event import SiteChanged
-from muster.model.job import WAITING, JobSpec
+from muster.model.job import JobSpec
 from muster.model.site import Site
 from muster.model.value import ClusterName, Instant, UserName, Value
 from muster.stores.base import Batch
@@ -127,7 +127,7 @@ class Simulation:
         rang = self._attention.ring(self.now)
         late = self.now - self._planned_at > HEARTBEAT_MS
         is_reason = self._is_reason or rang or late
-        return is_reason and any(job.state in WAITING for job in self.record.jobs.values())
+        return is_reason and bool(self.record.waiting)
 
     def _next_at(self, coming: "_Coming") -> Instant | None:
         """When something happens next. A heartbeat alone is no reason to go on for ever."""

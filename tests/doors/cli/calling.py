@@ -83,7 +83,7 @@ class Caller:
             now=lambda: NOON,
             screen=self.screen,
             environ=self.environ,
-            workdir="/work",
+            workdir="/home/alice",
         )
 
 

@@ -10,12 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-PATIENCE_S = 60
+PATIENCE_S = 40
 CTRL_C, CTRL_P_CTRL_Q = b"\x03", b"\x10\x11"
 
 
@@ -122,6 +123,15 @@ def test_a_script_with_directives_runs_with_its_arguments(machine: Machine) -> N
     job = ran.out.split()[1]
     assert machine.muster("logs", job).out == "hello world\n"
     assert machine.job(job)["name"] == "greeting"
+
+
+def test_an_array_is_many_jobs_that_can_be_named_together(machine: Machine) -> None:
+    made = machine.muster("submit", "--array", "0-2", "--", "sh", "-c", "echo array")
+    array = made.out.split()[1]
+
+    assert made.out == f"array {array} of 3 jobs submitted to default\n"
+    assert machine.muster("wait", f"{array}_*").code == 0
+    assert machine.muster("logs", f"{array}_1").out == "array\n"
 
 
 def test_what_waits_is_explained_and_can_be_cancelled(machine: Machine) -> None:
@@ -239,11 +249,12 @@ class Seat:
 
     def ends(self) -> int:
         """Reads what is left, and gives the exit code."""
-        try:
-            while os.read(self.descriptor, 65_536):
-                pass
-        except OSError:  # how Linux says that the other end is closed
-            pass
+        deadline = time.monotonic() + PATIENCE_S
+        with suppress(OSError):  # how Linux says that the other end is closed
+            while True:
+                ready, _, _ = select.select([self.descriptor], [], [], deadline - time.monotonic())
+                assert ready, f"it goes on after {self.seen!r}"
+                self.seen += os.read(self.descriptor, 65_536)
         os.close(self.descriptor)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 

@@ -201,3 +201,16 @@ def test_a_submission_is_rehearsed_with_the_options_of_submit(
     submitted = server.asked("POST", "/v1/rehearsals")[0].body["submit"]
     assert submitted["groups"][0]["gpus"] == 8
     assert submitted["queue"] == "acme/nlp"
+
+
+def test_a_member_of_an_array_is_found_even_when_it_is_over(
+    muster: Caller, server: CannedServer
+) -> None:
+    over = replace(RUNNING, id=12, state="completed", array=10, array_index=2)
+    server.answer(
+        "GET",
+        "/v1/jobs",
+        lambda asked: JobPage(jobs=(over,) if "ended" in asked.query else ()),
+    )
+
+    assert muster("show", "10_2", "-o", "name").out == "12\n"

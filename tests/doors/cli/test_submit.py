@@ -32,7 +32,7 @@ def test_a_command_is_handed_in_with_its_folder_and_environment(
     assert body["command"] == ["python", "train.py", "--lr", "1"]
     assert body["script"] is None
     assert body["name"] == "python"
-    assert body["workdir"] == "/work"
+    assert body["workdir"] == "/home/alice"
     assert body["env"] == {"PATH": "/bin", "HOME": "/h"}
     assert body["groups"][0]["gpus"] == 2
 
@@ -120,7 +120,7 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
         "script": None,
         "image": "i",
         "env": {"PATH": "/bin", "X": "1"},
-        "workdir": "/work/sub",
+        "workdir": "/home/alice/sub",
         "every_task": False,
         "stdin": "i",
         "stdout": "o",

@@ -41,9 +41,6 @@ from muster.model.value import Duration, Instant, JobId, NodeId, replace
 
 Clock = Callable[[], Instant]
 
-GRACE = Duration(30_000)
-"""Between SIGTERM and SIGKILL at the time limit."""
-
 _SCAN = Duration(5_000)
 
 
@@ -188,7 +185,7 @@ class LocalBackend:
         )
         return translate.Site(
             mark=remains.marker(key, self._token),
-            grace=GRACE,
+            grace=run.grace,
             given=given,
             cpus=self._machine.cpus(run.allocation),
         )

@@ -260,12 +260,14 @@ def _unified_ground(mount: str, path: str, name: str) -> tuple[str, frozenset[st
     """
     without: str | None = None
     for above in _upwards(mount, path):
-        _enable(above)
+        # A group that runs something and hands out CPU could have no groups with processes.
+        if above == mount or not _read(f"{above}/cgroup.procs").split():
+            _enable(above)
         given = frozenset(_read(f"{above}/cgroup.subtree_control").split())
         if not given and without is not None:
             continue
         folder = _made(f"{above}/{name}")
-        if folder is None:
+        if folder is None or not _takes_processes(folder):
             continue
         if given.intersection(_CONTROLLERS):
             _enable(folder)
@@ -304,6 +306,15 @@ def _made(folder: str) -> str | None:
     except OSError:
         return None
     return folder
+
+
+def _takes_processes(folder: str) -> bool:
+    """A group below one for threads is of no use; it is taken away again."""
+    if _read(f"{folder}/cgroup.type").strip() in {"", "domain"}:
+        return True
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+    return False
 
 
 def _copy_cpuset(folder: str) -> None:

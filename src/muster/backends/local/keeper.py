@@ -38,6 +38,8 @@ def main() -> None:
     if os.fork() != 0:
         os._exit(0)
     os.setsid()
+    # What whoever started us blocked, jobs would not hear either.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.chdir(home / "spool")
     lock = os.open(spool.KEEPER_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     if not _is_taken(lock):

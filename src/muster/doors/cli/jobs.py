@@ -1,12 +1,11 @@
 """Which jobs are meant: ids, ranges, members of arrays."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from muster.api.jobs import JobDocument
 from muster.api.pages import JobFilter
 from muster.model.value import Value
 
@@ -80,11 +79,10 @@ def _numbers(client: "Client", text: str) -> Iterable[int]:
 
 
 def _members(client: "Client", array: int, index: str) -> list[int]:
-    wanted = [job.id for job in _of_array(client, array) if index in {"*", str(job.array_index)}]
-    if not wanted:
-        raise click.UsageError(f"There is no {array}_{index} among the jobs that are not over.")
-    return wanted
-
-
-def _of_array(client: "Client", array: int) -> Iterator[JobDocument]:
-    return client.all_jobs(JobFilter(arrays=(array,), limit=PAGE))
+    """Among the live ones first: who steers a whole array means those that are not over."""
+    for ended in (False, True):
+        asked = JobFilter(arrays=(array,), limit=PAGE, ended=ended)
+        wanted = [job.id for job in client.all_jobs(asked) if index in {"*", str(job.array_index)}]
+        if wanted:
+            return sorted(wanted)
+    raise click.UsageError(f"There is no {array}_{index}.")

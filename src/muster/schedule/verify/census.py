@@ -1,4 +1,4 @@
-"""Who holds what and stays: everyone is looked at once, and written down as rules will ask."""
+"""Who holds what and stays, written down as rules will ask, and no more of it than they do."""
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -23,14 +23,9 @@ GpuUse = dict[PoolName, dict[QueuePath, int]]
 NO_BOUND = Ceiling()
 
 
-@dataclass(frozen=True)
-class Census:
-    """Those who hold something and stay: their jobs, and beside each its queue, groups and holding.
-
-    `bounded` are those of them whose class has a ceiling,
-    `standing` those on nodes to which the plan adds something.
-    Apart from these, `suspended` are the jobs that keep only their memory.
-    """
+@dataclass
+class Rows:
+    """Jobs side by side: their queues, groups and what they hold."""
 
     jobs: list[Job] = field(default_factory=list[Job])
     queues: list[QueuePath] = field(default_factory=list[QueuePath])
@@ -38,12 +33,78 @@ class Census:
     held: list[tuple[Placement, ...]] = field(default_factory=list[tuple[Placement, ...]])
     bounded: list[Holder] = field(default_factory=list[Holder])
     suspended: list[Holder] = field(default_factory=list[Holder])
+
+
+@dataclass
+class Glimpse:
+    """Those on the nodes in question, and how many hold something at all."""
+
+    count: int = 0
     standing: dict[NodeId, list[Sitting]] = field(default_factory=dict[NodeId, list[Sitting]])
-    gpu_use: GpuUse = field(default_factory=lambda: defaultdict(_by_queue))
+    dozing: dict[NodeId, list[Sitting]] = field(default_factory=dict[NodeId, list[Sitting]])
+
+
+class Census:
+    """Those who hold something and stay: everyone but the victims; more closely, who is on `nodes`.
+
+    Few plans ask for more than that, so the rest is written down when it is asked for.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]
+    ) -> None:
+        self._snapshot = snapshot
+        self._victims = victims
+        self._nodes = nodes
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return self._glimpse.count
+
+    @property
+    def standing(self) -> dict[NodeId, list[Sitting]]:
+        """Those on nodes to which the plan adds something."""
+        return self._glimpse.standing
+
+    @property
+    def dozing(self) -> dict[NodeId, list[Sitting]]:
+        """Jobs that are suspended on these nodes; they are not counted among the others."""
+        return self._glimpse.dozing
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All of them; beside each, in lists of their own, its queue, groups and holding."""
+        return self._rows.jobs
+
+    @property
+    def queues(self) -> list[QueuePath]:
+        """Their queues."""
+        return self._rows.queues
+
+    @property
+    def held(self) -> list[tuple[Placement, ...]]:
+        """What they hold."""
+        return self._rows.held
+
+    @property
+    def bounded(self) -> list[Holder]:
+        """Those of them whose class has a ceiling."""
+        return self._rows.bounded
+
+    @property
+    def suspended(self) -> list[Holder]:
+        """Apart from these, the jobs that keep only their memory."""
+        return self._rows.suspended
 
     def holders(self) -> Iterator[Holder]:
         """Each with what it holds."""
         return zip(self.jobs, self.held, strict=True)
+
+    @cached_property
+    def gpu_use(self) -> GpuUse:
+        """How much GPU each queue uses where."""
+        return gpu_use_of(self.queues, self.held)
 
     @cached_property
     def count_by_queue(self) -> Counter[QueuePath]:
@@ -60,19 +121,19 @@ class Census:
         """Those that keep others off, once for each group with such a rule."""
         found = [
             number
-            for number, groups in enumerate(self.groups)
+            for number, groups in enumerate(self._rows.groups)
             for group in groups
             if group.where.apart
         ]
         return [(self.jobs[number], self.held[number]) for number in found]
 
+    @cached_property
+    def _glimpse(self) -> Glimpse:
+        return _glimpse_of(self._snapshot, self._victims, self._nodes)
 
-def census_of(snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]) -> Census:
-    """Look at everyone but the victims, and closer at those on these nodes."""
-    census = Census()
-    _note_jobs(census, snapshot, victims)
-    _note_placements(census, nodes)
-    return census
+    @cached_property
+    def _rows(self) -> Rows:
+        return _rows_of(self._snapshot, self._victims)
 
 
 def gpu_use_of(queues: Iterable[QueuePath], held: Iterable[tuple[Placement, ...]]) -> GpuUse:
@@ -93,12 +154,14 @@ def ceilings_of(classes: Mapping[ClassName, JobClass]) -> dict[ClassName, JobCla
     }
 
 
-def _note_jobs(census: Census, snapshot: Snapshot, victims: Container[JobId]) -> None:
-    """Jobs lie all over memory; whatever is needed of one is taken while it is at hand."""
-    jobs, ceilings = snapshot.jobs, ceilings_of(snapshot.classes)
+def _glimpse_of(
+    snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]
+) -> Glimpse:
+    """Everybody is passed on the way, so this is spelt out."""
+    jobs, count = snapshot.jobs, 0
     running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
-    note_job, note_queue = census.jobs.append, census.queues.append
-    note_groups, note_held = census.groups.append, census.held.append
+    standing: dict[NodeId, list[Sitting]] = {}
+    dozing: dict[NodeId, list[Sitting]] = {}
     for job_id, allocation in snapshot.allocations.items():
         job = jobs.get(job_id)
         if job is None:
@@ -108,26 +171,43 @@ def _note_jobs(census: Census, snapshot: Snapshot, victims: Container[JobId]) ->
         if state is running or state is starting or state is stopping:
             if job_id in victims:
                 continue
+            count += 1
+            there = standing
+        elif state is JobState.SUSPENDED:
+            there = dozing
+        else:
+            continue
+        for placement in allocation.placements:
+            if placement.node in nodes:
+                there.setdefault(placement.node, []).append((job, placement))
+    return Glimpse(count, standing, dozing)
+
+
+def _rows_of(snapshot: Snapshot, victims: Container[JobId]) -> Rows:
+    """Jobs lie all over memory; whatever is needed of one is taken while it is at hand."""
+    rows = Rows()
+    jobs, ceilings = snapshot.jobs, ceilings_of(snapshot.classes)
+    running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
+    note_job, note_queue = rows.jobs.append, rows.queues.append
+    note_groups, note_held = rows.groups.append, rows.held.append
+    for job_id, allocation in snapshot.allocations.items():
+        job = jobs.get(job_id)
+        if job is None:
+            continue
+        state = job.state
+        if state is running or state is starting or state is stopping:
+            if job_id in victims:
+                continue
             spec = job.spec
             note_job(job)
             note_queue(spec.queue)
             note_groups(spec.groups)
             note_held(allocation.placements)
             if spec.job_class in ceilings:
-                census.bounded.append((job, allocation.placements))
+                rows.bounded.append((job, allocation.placements))
         elif state is JobState.SUSPENDED:
-            census.suspended.append((job, allocation.placements))
-
-
-def _note_placements(census: Census, nodes: Container[NodeId]) -> None:
-    """Jobs are left where they are, but for the few on these nodes."""
-    jobs, queues, standing, gpu_use = census.jobs, census.queues, census.standing, census.gpu_use
-    for number, placements in enumerate(census.held):
-        queue = queues[number]
-        for placement in placements:
-            if placement.node in nodes:
-                standing.setdefault(placement.node, []).append((jobs[number], placement))
-            gpu_use[placement.pool][queue] += placement.amount.gpu_milli
+            rows.suspended.append((job, allocation.placements))
+    return rows
 
 
 def _by_queue() -> dict[QueuePath, int]:

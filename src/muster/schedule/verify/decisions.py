@@ -106,7 +106,7 @@ def _all_accounted_for(case: Case, decided: set[JobId], decisions: int) -> bool:
         state = job.state
         if state is not pending and state is not held and state is not suspended:
             return False
-    holding = len(case.staying.jobs) + len(case.moments[0].leaving)
+    holding = case.staying.count + len(case.moments[0].leaving)
     return len(decided) == decisions and decisions + holding == len(jobs)
 
 

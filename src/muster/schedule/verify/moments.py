@@ -15,7 +15,7 @@ from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, NodeId, Value, replace
 from muster.schedule.verify.additions import Addition, Kind, Task
-from muster.schedule.verify.census import Census, Holder, Sitting, census_of
+from muster.schedule.verify.census import Census, Holder, Sitting
 
 
 class Seats(Value, gc=False):
@@ -33,7 +33,8 @@ class Moment:
     """Who holds what at one time, and what the plan adds by then.
 
     Now, victims are still there and their room cannot be had.
-    Then, they are gone, and claims have come in their place.
+    Then, they are gone, and claims have come in their place; `asleep` are those of them
+    that keep their memory.
     """
 
     words: str
@@ -41,7 +42,7 @@ class Moment:
     staying: Census
     leaving: list[Holder]
     claims: list[Holder]
-    memory_only: list[Holder]
+    asleep: list[Holder]
     added: list[Addition]
 
     def includes(self, kind: Kind) -> bool:
@@ -51,6 +52,12 @@ class Moment:
     def passing(self) -> Iterator[Holder]:
         """All that hold or claim at this moment, beside those that stay at every one."""
         return chain(self.leaving, self.claims)
+
+    @cached_property
+    def memory_only(self) -> list[Holder]:
+        """Those who hold their memory, and nothing else."""
+        suspended = [_asleep(job, placements) for job, placements in self.staying.suspended]
+        return suspended + self.asleep
 
     @cached_property
     def seats(self) -> dict[NodeId, Seats]:
@@ -66,7 +73,10 @@ class Moment:
             found[node_id].held.extend(sitting)
         for node_id, sitting in _on_nodes(self.claims, found).items():
             found[node_id].claimed.extend(sitting)
-        for node_id, sitting in _on_nodes(self.memory_only, found).items():
+        for node_id, seats in found.items():
+            dozing = self.staying.dozing.get(node_id, ())
+            seats.memory_only.extend((job, _memory_of(placed)) for job, placed in dozing)
+        for node_id, sitting in _on_nodes(self.asleep, found).items():
             found[node_id].memory_only.extend(sitting)
         return found
 
@@ -77,16 +87,15 @@ def moments_of(
     """The moments that must be looked at: without claims, only now. Something is new on `nodes`."""
     claiming = _claiming(snapshot)
     victims = _victims(snapshot, claiming, clears)
-    staying = census_of(snapshot, victims, nodes)
+    staying = Census(snapshot, victims, nodes)
     leaving = _leaving(snapshot, victims)
-    suspended = [_asleep(job, placements) for job, placements in staying.suspended]
     now = Moment(
         words="",
         is_cleared=False,
         staying=staying,
         leaving=leaving,
         claims=[],
-        memory_only=suspended,
+        asleep=[],
         added=[addition for addition in additions if addition.kind is not Kind.CLEAR],
     )
     if not claiming and not clears:
@@ -102,7 +111,7 @@ def moments_of(
         staying=staying,
         leaving=[],
         claims=_claims(claiming, additions),
-        memory_only=suspended + asleep,
+        asleep=asleep,
         added=additions,
     )
     return now, then
@@ -173,11 +182,12 @@ def _leaving(snapshot: Snapshot, victims: set[JobId]) -> list[Holder]:
 
 def _asleep(job: Job, placements: tuple[Placement, ...]) -> Holder:
     """What a suspended job holds: its memory, and no device."""
-    kept = (
-        replace(each, amount=Resources(memory_mib=each.amount.memory_mib), devices=())
-        for each in placements
-    )
-    return job, tuple(kept)
+    return job, tuple(_memory_of(each) for each in placements)
+
+
+def _memory_of(placement: Placement) -> Placement:
+    amount = Resources(memory_mib=placement.amount.memory_mib)
+    return replace(placement, amount=amount, devices=())
 
 
 def _on_nodes(holders: Iterable[Holder], nodes: Container[NodeId]) -> dict[NodeId, list[Sitting]]:
