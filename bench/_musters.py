@@ -52,10 +52,11 @@ class Home:
         return sum(self.client.status().jobs.values())
 
     def cancel_all(self) -> None:
-        """End every job."""
-        while ids := [job.id for job in self.client.jobs(JobFilter(limit=AT_ONCE)).jobs]:
-            self.client.cancel(ids)
-            until(lambda: self.live() == 0 or self.live() > len(ids), 1.0)
+        """End every job, the youngest first: those that wait, before what they wait for."""
+        ids = [job.id for job in self.client.all_jobs(JobFilter(limit=AT_ONCE))][::-1]
+        for begin in range(0, len(ids), AT_ONCE):
+            self.client.cancel(ids[begin : begin + AT_ONCE])
+        until(lambda: self.live() == 0, 0.1)
 
 
 @contextlib.contextmanager

@@ -65,8 +65,7 @@ def _keeper(stage: Stage) -> None:
 
 def _supervisors(stage: Stage) -> None:
     found = stage.house.supervisors()
-    for pid in stage.chance.sample(found, min(len(found), stage.chance.randint(1, 3))):
-        kill(pid)
+    kill(*stage.chance.sample(found, min(len(found), stage.chance.randint(1, 3))))
 
 
 def _several(stage: Stage) -> None:
@@ -74,8 +73,7 @@ def _several(stage: Stage) -> None:
     house, chance = stage.house, stage.chance
     found = [house.daemon(), house.keeper(), house.planner(), *house.supervisors()[:3]]
     chance.shuffle(found)
-    for pid in found[: chance.randint(2, len(found))]:
-        kill(pid)
+    kill(*found[: chance.randint(2, len(found))])
 
 
 def _full(stage: Stage) -> None:

@@ -137,9 +137,10 @@ class CannotStartError(Exception):
     """`muster up` failed; its words are the text."""
 
 
-def kill(pid: int | None) -> bool:
-    """End a process of the house at once; False where there is none."""
-    return pid is not None and _kill(pid)
+def kill(*processes: int | None) -> None:
+    """End processes at once, as many of them as there are, and wait until they are gone."""
+    struck = [pid for pid in processes if pid is not None and _kill(pid)]
+    wait_until(lambda: all((state(pid) or "Z")[0] == "Z" for pid in struck), patience_s=10)
 
 
 def pids() -> Iterator[int]:

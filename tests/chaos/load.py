@@ -16,7 +16,7 @@ from muster.client.errors import ApiError, LostAnswerError, UnreachableError
 from muster.model.value import replace
 
 JOB = Path(__file__).with_name("job.py")
-MOST_LIVE = 40
+MOST_LIVE = 120
 LET_GO_AFTER_S = 1.5
 LARGE = 100_000
 TROUBLES = {503, 507}

@@ -53,6 +53,7 @@ def play(
             told(f"round {number} of {rounds}: {kind}")
             mishaps += _mishap(number, kind, Stage(house=house, load=load, chance=chance))
         load.stop()
+        mishaps += _early_end(house)
         _end_everything(house)
         found = verdict(house, load.answers)
     finally:
@@ -75,6 +76,14 @@ def _mishap(number: int, kind: str, stage: Stage) -> list[str]:
     except (NotRecoveredError, CannotStartError, ClientError) as error:
         return [f"round {number} ({kind}): {error}"]
     return []
+
+
+def _early_end(house: House) -> list[str]:
+    """Every round leaves Muster running: if it does not run, it ended by itself."""
+    if house.daemon() is not None:
+        return []
+    house.up()
+    return ["the daemon was dead after the last round"]
 
 
 def _end_everything(house: House) -> None:

@@ -1,6 +1,8 @@
 """Several processes and one PostgreSQL: everybody answers, one leads, and another takes over."""
 
 import logging
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -15,7 +17,7 @@ from databases import Postgres
 from live.house import GPUS, NODES, Process, ended, folder, running, shell, until
 from muster.api.site import EventDocument
 from muster.app.parts import Muster
-from muster.settings import BadSettingsError, Settings, made_home, read_settings
+from muster.settings import BadSettingsError, Settings, keep_settings, made_home, read_settings
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +43,8 @@ class Household:
     def start(self) -> None:
         self.first.start()
         until(self.first.leads, bool)
-        for each in (self.second, *self.doors):
-            each.start()
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(Process.start, (self.second, *self.doors)))
 
     def close(self) -> None:
         self._end_jobs()
@@ -92,6 +94,15 @@ def household(postgres: Postgres) -> Generator[Household]:
             yield made
         finally:
             made.close()
+
+
+@contextmanager
+def away(postgres: Postgres) -> Generator[None]:
+    postgres.stop()
+    try:
+        yield
+    finally:
+        postgres.start()
 
 
 def submits(made: Household, door: Process, name: str) -> dict[str, int]:
@@ -189,9 +200,9 @@ def test_when_the_database_is_away_for_a_moment_jobs_go_on(postgres: Postgres) -
         job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 5")).id
         running(client, job)
 
-        postgres.stop()
-        assert client.job(job).state == "running"
-        postgres.start()
+        with away(postgres):
+            # Live jobs are known without it.
+            assert [each.state for each in client.jobs().jobs] == ["running"]
         until(lambda: made.first.leads() + made.second.leads(), lambda leaders: leaders == 1)
 
         over = ended(client, [job])[0]
@@ -231,3 +242,37 @@ def test_another_muster_does_not_lead_over_jobs_that_it_cannot_reach(postgres: P
         made.first.start()
         until(made.first.leads, bool)
         assert client.job(job).attempt == 1
+
+
+def muster(*words: str) -> str:
+    """What the command says."""
+    command = [sys.executable, "-m", "muster", *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 our own program
+    return done.stdout + done.stderr
+
+
+def test_an_administrator_starts_a_standby_by_naming_the_home_of_the_leader(
+    postgres: Postgres,
+) -> None:
+    with folder() as place:
+        first, second = str(place / "first"), str(place / "second")
+        store = postgres.new_address()
+        try:
+            said = muster("up", "--home", first, "--store", store, "--nodes", "1", "--gpus", GPUS)
+            also = muster("up", "--home", second, "--standby-for", first)
+        finally:
+            muster("down", "--home", second)
+            muster("down", "--home", first)
+
+        assert "Muster is up: 1 nodes, 4 GPUs (pretend)" in said
+        assert "Muster stands by: another one leads" in also
+
+
+def test_a_standby_needs_a_store_that_can_be_shared() -> None:
+    with folder() as place:
+        first, second = place / "first", place / "second"
+        keep_settings(made_home(first), Settings(nodes=1))
+
+        said = muster("up", "--home", str(second), "--standby-for", str(first))
+
+        assert "start that one with --store postgresql://" in said

@@ -166,11 +166,12 @@ class RehearsalDocument(Value):
 
 
 class StatusDocument(Value):
-    """The installation at a glance."""
+    """The installation at a glance. last_event: the newest number in the log of events."""
 
     version: str
     leading: bool
     store: str
+    last_event: int
     jobs: Mapping[str, int]
     nodes: Mapping[str, int]
     gpus: int

@@ -116,6 +116,7 @@ class Health(Value):
 
     leading: bool
     store: str
+    last_event: int
     plan_ms: int
     planned_at: Instant | None
     problems: tuple[str, ...] = ()

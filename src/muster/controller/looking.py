@@ -233,7 +233,8 @@ class Looking:
         standing = self._controller.standing
         return Health(
             leading=self._controller.is_leading,
-            store=type(self._store).__name__,
+            store=type(self._store).__name__.removesuffix("Store"),
+            last_event=self._journal.last_event,
             plan_ms=standing.plan_ms,
             planned_at=standing.planned_at,
             problems=() if standing.problem is None else (standing.problem,),

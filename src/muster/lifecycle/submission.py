@@ -50,12 +50,13 @@ def queues_above(snapshot: Snapshot, path: QueuePath) -> tuple[Queue, ...]:
 
 def usable_pools(spec: JobSpec, snapshot: Snapshot) -> tuple[Pool, ...]:
     """The pools that the names in the spec and the spot rules leave, in order of their names."""
+    pools = snapshot.pools
+    named = {name for name in spec.pools if name in pools} if spec.pools else pools
     return tuple(
-        pool
-        for _, pool in sorted(snapshot.pools.items())
-        if (not spec.pools or pool.name in spec.pools)
-        and (not spec.clusters or pool.cluster in spec.clusters)
-        and _spot_agrees(spec, snapshot, pool)
+        pools[name]
+        for name in sorted(named)
+        if (not spec.clusters or pools[name].cluster in spec.clusters)
+        and _spot_agrees(spec, snapshot, pools[name])
     )
 
 

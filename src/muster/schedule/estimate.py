@@ -70,13 +70,21 @@ class Outlook:
         return Instant(self._now + wait_ms) if wait_ms else NoEstimate.UNBOUNDED
 
 
-def outlooks(standing: Standing) -> dict[PoolName, Outlook]:
-    """The outlook of each pool as things stand."""
-    books = standing.books
-    return {
-        pool: Outlook(books.ends_by_pool.get(pool, []), milli, standing.now)
-        for pool, milli in books.milli_by_pool.items()
-    }
+class Outlooks:
+    """The outlook of each pool as things stand, worked out when it is first asked for."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._known: dict[PoolName, Outlook] = {}
+
+    def of(self, pool: PoolName) -> Outlook | None:
+        """The outlook of this pool, if it has nodes."""
+        books = self._standing.books
+        known = self._known.get(pool)
+        if known is None and pool in books.milli_by_pool:
+            ends, milli = books.ends_by_pool.get(pool, []), books.milli_by_pool[pool]
+            known = self._known[pool] = Outlook(ends, milli, self._standing.now)
+        return known
 
 
 IN_LINE = frozenset({NoRoom, Behind, WaitingToResume, BorrowedOut})

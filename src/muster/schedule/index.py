@@ -8,7 +8,7 @@ from typing import NamedTuple
 from muster.model.cluster import Cluster, Node, NodesReserved, Pool, Taint
 from muster.model.placement import Placement
 from muster.model.snapshot import Snapshot
-from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
+from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
 from muster.schedule.profiles import Family, Profile
 from muster.schedule.score import Score
 from muster.schedule.slices import DeviceState
@@ -129,6 +129,7 @@ class Room:
         "open_cpu_milli",
         "open_memory_mib",
         "promise",
+        "resting",
         "size",
         "tenants",
         "views",
@@ -148,6 +149,8 @@ class Room:
         self.promise: Promise | None = None
         self.tenants: dict[JobId, Tenant] = {}
         self.size: Size | None = None
+        # What its devices are without tenants, once somebody asked.
+        self.resting: dict[DeviceId, DeviceState] | None = None
 
 
 class Group:

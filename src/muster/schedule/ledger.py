@@ -91,6 +91,8 @@ class Ledger:
         self._reserved = reserved_nodes(snapshot)
         self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
+        self._seen: dict[tuple[DeviceState | None, ...], tuple[Profile, ...]] = {}
+        self._taken: dict[tuple[DeviceState, Slice | None, int | None], DeviceState] = {}
         self._undo: list[_Before] = []
         self._trials = 0
 
@@ -265,25 +267,43 @@ class Ledger:
     ) -> tuple[int, int, tuple[DeviceState | None, ...]]:
         node = room.node
         cpu_milli, memory_mib = node.cpu_milli, node.memory_mib
-        states = {device.id: resting(device) for device in node.devices if device.healthy}
+        states = dict(self._resting(room))
         for _, tenant in sorted(tenants.items()):
             for placement in tenant.placements:
                 memory_mib -= placement.amount.memory_mib
                 if not tenant.is_suspended:
                     cpu_milli -= placement.amount.cpu_milli
-                    _take_shares(states, placement)
+                    self._take_shares(states, placement)
         for device in _unready(tenants):
             states.pop(device, None)
         if any(tenant.is_exclusive for tenant in tenants.values()):
             cpu_milli, memory_mib = SEALED, SEALED
-        return cpu_milli, memory_mib, self._by_index(node, states)
+        # In the order of the node's devices; None for one that nobody may use.
+        return cpu_milli, memory_mib, tuple([states.get(device.id) for device in node.devices])
 
-    def _by_index(
-        self, node: Node, states: Mapping[DeviceId, DeviceState]
-    ) -> tuple[DeviceState | None, ...]:
-        """States in the order of the node's devices; None for one that nobody may use."""
-        found = (states.get(device.id) for device in node.devices)
-        return tuple(None if state is None else self.profiles.state(state) for state in found)
+    def _resting(self, room: Room) -> dict[DeviceId, DeviceState]:
+        """The healthy devices of a node when nobody is there."""
+        if room.resting is None:
+            room.resting = {
+                device.id: self.profiles.state(resting(device))
+                for device in room.node.devices
+                if device.healthy
+            }
+        return room.resting
+
+    def _take_shares(self, states: dict[DeviceId, DeviceState], placement: Placement) -> None:
+        for share in placement.devices:
+            state = states.get(share.device)
+            if state is not None:
+                states[share.device] = self._with_tenant(state, share)
+
+    def _with_tenant(self, state: DeviceState, share: DeviceShare) -> DeviceState:
+        key = (state, share.slice, share.start)
+        known = self._taken.get(key)
+        if known is None:
+            found = with_tenant(state, share.slice, share.start)
+            known = self._taken[key] = self.profiles.state(found)
+        return known
 
     def _list(self, room: Room, views: tuple[Profile, ...]) -> None:
         """Put the room where searches will find what is open to jobs of any length."""
@@ -303,9 +323,15 @@ class Ledger:
         """What each family sees of the devices that are not promised."""
         if room.cpu_milli < 0:
             return self._nothing
-        promised = room.promise.devices if room.promise is not None else frozenset[int]()
-        states = [state for place, state in enumerate(room.devices) if place not in promised]
-        return tuple(self.profiles.of(states, family) for family in Family)
+        states = room.devices
+        if room.promise is not None:
+            promised = room.promise.devices
+            states = tuple([each for place, each in enumerate(states) if place not in promised])
+        known = self._seen.get(states)
+        if known is None:
+            known = tuple(self.profiles.of(states, family) for family in Family)
+            self._seen[states] = known
+        return known
 
     def _moved(self, room: Room, taking: Taking) -> tuple[Profile, ...]:
         """The views after a task took its devices."""
@@ -386,10 +412,3 @@ def _unready(tenants: Mapping[JobId, Tenant]) -> set[DeviceId]:
         for placement in tenant.placements
         for share in placement.devices
     }
-
-
-def _take_shares(states: dict[DeviceId, DeviceState], placement: Placement) -> None:
-    for share in placement.devices:
-        state = states.get(share.device)
-        if state is not None:
-            states[share.device] = with_tenant(state, share.slice, share.start)

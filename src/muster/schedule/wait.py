@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from muster.model.job import HeldBy
 from muster.model.plan import BorrowedOut, NoEstimate, NoRoom, Wait, WaitReason
 from muster.schedule.decide import Turn
-from muster.schedule.estimate import IN_LINE, Estimates, Expected, Outlook, outlooks
+from muster.schedule.estimate import IN_LINE, Estimates, Expected, Outlook, Outlooks
 from muster.schedule.follow import Memory
 from muster.schedule.order import Order
 from muster.schedule.roster import Entry, Shape
@@ -30,7 +30,7 @@ class _Line:
 
     def __init__(self, standing: Standing) -> None:
         self._standing = standing
-        self._outlooks = outlooks(standing)
+        self._outlooks = Outlooks(standing)
         self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
         self._estimates = Estimates(standing)
 
@@ -69,5 +69,5 @@ class _Line:
         milli = max(1, dominant_milli(shape.amount, self._standing.books.whole))
         for tier in tiers(need, self._standing.ledger):
             for option in need.options[tier]:
-                return self._outlooks.get(option.pool), milli
+                return self._outlooks.of(option.pool), milli
         return None, milli

@@ -4,7 +4,7 @@ Nothing here decides anything: requests come in by `controller.entry`, plans are
 by `controller.cycle`, and `controller.attention` says when, exactly as in a live installation.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from muster.backends.simulated import SimulatedBackend
 from muster.controller.asked import Caller, Receipt
@@ -15,6 +15,7 @@ from muster.controller.journal import Command, Journal, Listener
 from muster.controller.record import Record
 from muster.controller.stage import Change
 from muster.controller.thinking import HereThinker, Thinker, Thought
+from muster.model.errors import RefusedError
 from muster.model.event import SiteChanged
 from muster.model.job import JobSpec
 from muster.model.site import Site
@@ -34,6 +35,10 @@ class Arrival(Value):
     indices: tuple[int, ...] = ()
     at_once: int | None = None
     held: bool = False
+
+
+Refused = Callable[[Arrival, RefusedError], None]
+"""Is told of a request that is refused."""
 
 
 class Simulation:
@@ -90,15 +95,23 @@ class Simulation:
         )
         return self.journal.write(entry.enter).result()
 
-    def run(self, arrivals: Iterable[Arrival] = (), until: Instant | None = None) -> None:
-        """Let everything happen, up to an instant or until nothing more will."""
+    def run(
+        self,
+        arrivals: Iterable[Arrival] = (),
+        until: Instant | None = None,
+        refused: Refused | None = None,
+    ) -> None:
+        """Let everything happen, up to an instant or until nothing more will.
+
+        refused: is told of requests that are; without it, RefusedError ends the run.
+        """
         coming = _Coming(arrivals)
         self.turn()
         while (at := self._next_at(coming)) is not None:
             if until is not None and at > until:
                 break
             self.now = max(self.now, at)
-            self._let_in(coming)
+            self._let_in(coming, refused)
             self.turn()
         if until is not None:
             self.now = max(self.now, until)
@@ -119,9 +132,15 @@ class Simulation:
         self._hands.note(batch, changes)
         self._is_reason |= self._attention.note(batch, changes, self.now)
 
-    def _let_in(self, coming: "_Coming") -> None:
+    def _let_in(self, coming: "_Coming", refused: Refused | None) -> None:
         while coming.next_at is not None and coming.next_at <= self.now:
-            self.submit(coming.take())
+            arrival = coming.take()
+            try:
+                self.submit(arrival)
+            except RefusedError as error:
+                if refused is None:
+                    raise
+                refused(arrival, error)
 
     def _has_reason(self) -> bool:
         rang = self._attention.ring(self.now)

@@ -148,7 +148,8 @@ def test_what_waits_is_explained_and_can_be_cancelled(machine: Machine) -> None:
     assert f"job {waiting} is pending: " in explained.out
     assert "In its way: job" in explained.out
     assert why.out.count("\n") == 1
-    assert "none of 2 usable nodes" in rehearsed.out
+    # Another test may have set a quota meanwhile: either way it would wait, and says for what.
+    assert "4 GPUs" in rehearsed.out
     assert cancelled.code == 0
     assert machine.muster("wait", waiting).code == 0
 

@@ -315,6 +315,7 @@ STATUS = StatusDocument(
     version="0.1.0",
     leading=True,
     store="SQLite at /var/lib/muster/muster.db",
+    last_event=2,
     jobs={"running": 1, "pending": 1, "held": 1},
     nodes={"up": 1, "draining": 1},
     gpus=8,

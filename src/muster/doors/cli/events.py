@@ -27,16 +27,21 @@ PAGE = 1_000
 )
 @click.option("-f", "--follow", is_flag=True, help="Print what happens from now on.")
 @click.option("--job", help="Only what happens to this job.")
-@click.option("--after", type=int, default=0, help="Only what came after this number.")
-@click.option("--limit", type=click.IntRange(min=1), default=1_000, help="The most to list.")
+@click.option("--after", type=int, help="Only what came after this number.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, help="The most to list.")
 @list_options
 @click.pass_obj
-def events(call: Call, *, follow: bool, job: str | None, after: int, limit: int) -> None:
-    """List what happened, oldest first, or watch it happen. JSON is one event on each line then."""
+def events(call: Call, *, follow: bool, job: str | None, after: int | None, limit: int) -> None:
+    """List what happened lately, oldest first, or watch it happen.
+
+    Of one job, everything is listed. When following, JSON is one event on each line.
+    """
     number = one_job(call.client, job) if job else None
     if follow:
-        _follow(call, after or None, number)
+        _follow(call, after, number)
         return
+    if after is None:
+        after = 0 if number is not None else max(0, call.client.status().last_event - limit)
     found = _logged(call.client, after, number, limit)
     columns = _columns(call.moment)
     show_list(call, found, columns, name=lambda event: event.number, none="Nothing happened.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 import click
@@ -46,11 +47,11 @@ def job_columns(moment: Moment) -> list[Column[JobDocument]]:
     """Live jobs, one on each line."""
     return [
         Column("ID", job_id, "right"),
-        Column("NAME", lambda job: job.name, "flexible"),
-        Column("USER", lambda job: job.user),
-        Column("QUEUE", lambda job: job.queue, "flexible"),
+        Column("NAME", attrgetter("name"), "flexible"),
+        Column("USER", attrgetter("user")),
+        Column("QUEUE", attrgetter("queue"), "flexible"),
         Column("CLASS", lambda job: job.job_class, "wide"),
-        Column("STATE", lambda job: job.state, "state"),
+        Column("STATE", attrgetter("state"), "state"),
         Column("TIME", elapsed(moment), "right"),
         Column("LIMIT", _limit, "wide right"),
         Column("TASKS", lambda job: str(job.task_count), "wide right"),

@@ -36,7 +36,7 @@ def lines(
     rows: Sequence[T], columns: Sequence[Column[T]], screen: Screen, *, headers: bool = True
 ) -> list[str]:
     """The table as lines, the header first."""
-    cells = [_cleaned([column.cell(row) for row in rows]) for column in columns]
+    cells = [_cleaned(list(map(column.cell, rows))) for column in columns]
     widths = _widths(cells, columns, headers=headers)
     if screen.width is not None:
         _squeeze(widths, columns, screen.width)

@@ -41,6 +41,7 @@ def status_document(health: Health, snapshot: Snapshot) -> StatusDocument:
         version=__version__,
         leading=health.leading,
         store=health.store,
+        last_event=health.last_event,
         jobs=_live(snapshot),
         nodes=_counted(node.state.value for node in nodes),
         gpus=sum(len(node.devices) for node in nodes),

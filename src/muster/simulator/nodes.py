@@ -1,0 +1,146 @@
+"""The machines of a simulation: made up, from a file, or as an installation has them now."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from muster.api.site import NodeDocument
+from muster.backends.local.pretend import Pretend, PretendGpus, parse_pretend
+from muster.model.cluster import Node, Pool
+from muster.model.errors import MusterError
+from muster.model.gpu import Device
+from muster.model.site import Site
+from muster.model.value import (
+    ClusterName,
+    DeviceId,
+    GpuModel,
+    NodeId,
+    PoolName,
+    Value,
+    replace,
+)
+
+CPUS_PER_GPU = 8
+GIB_PER_GPU = 64
+LEAST_CPUS = 8
+LEAST_GIB = 32
+
+
+class BadNodesError(MusterError):
+    """A description of nodes cannot be read; the message says what is wanted."""
+
+
+class Rack(Value):
+    """So many equal nodes, as a file of nodes describes them.
+
+    gpus: `8xA100-80GB`, several kinds with `+`, or nothing. memory: MiB, or `512G`.
+    where: the place of all of them, one name for each of the pool's levels.
+    """
+
+    nodes: int = 1
+    gpus: str = "0"
+    cpus: int | None = None
+    memory_gib: int | None = None
+    pool: str = ""
+    name: str = ""
+    where: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+
+
+def nodes_from(text: str, site: Site) -> tuple[Node, ...]:
+    """The nodes that a YAML or JSON list describes: `- {nodes: 64, gpus: 8xA100-80GB, ...}`."""
+    import yaml  # noqa: PLC0415  slow to import, and only few files are read
+
+    try:
+        plain = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  safe both
+        racks = msgspec.convert(plain, tuple[Rack, ...])
+    except (yaml.YAMLError, msgspec.ValidationError) as wrong:
+        example = "- {nodes: 64, gpus: 8xA100-80GB, pool: a100}"
+        raise BadNodesError(f"nodes cannot be read ({wrong}); write a list like {example}") from wrong
+    return tuple(made(racks, site))
+
+
+def made(racks: Iterable[Rack], site: Site) -> Iterator[Node]:
+    """The nodes, numbered on within each name."""
+    numbers: dict[str, int] = {}
+    for rack in racks:
+        pretend = parse_pretend(
+            rack.gpus, nodes=rack.nodes, cpus=rack.cpus, memory_gib=rack.memory_gib
+        )
+        pool = pool_named(rack.pool, site)
+        name = rack.name or (f"{rack.pool}-" if rack.pool else "n")
+        for _ in range(rack.nodes):
+            numbers[name] = numbers.get(name, 0) + 1
+            yield _node(f"{name}{numbers[name]}", pretend, pool, rack)
+
+
+def pool_named(name: str, site: Site) -> Pool:
+    """The pool; the only one, or the first of the site, if none is named."""
+    if name in site.pools:
+        return site.pools[PoolName(name)]
+    if name:
+        known = ", ".join(sorted(site.pools)) or "none"
+        raise BadNodesError(f"the site has no pool {name!r}; it has {known}")
+    if not site.pools:
+        return Pool(name=PoolName("simulated"), cluster=ClusterName("simulated"))
+    return site.pools[min(site.pools)]
+
+
+def as_seen(documents: Iterable[NodeDocument]) -> tuple[Node, ...]:
+    """The nodes of an installation, whole and idle."""
+    return tuple(
+        Node(
+            id=NodeId(each.id),
+            cluster=ClusterName(each.cluster),
+            pool=PoolName(each.pool),
+            cpu_milli=round(1_000 * each.cpus),
+            memory_mib=each.memory_mib,
+            devices=tuple(
+                Device(
+                    id=DeviceId(device.id),
+                    index=device.index,
+                    model=GpuModel(device.model),
+                    memory_mib=device.memory_mib,
+                )
+                for device in each.devices
+            ),
+            labels=each.labels,
+        )
+        for each in documents
+    )
+
+
+def with_pools(site: Site, nodes: Iterable[Node]) -> Site:
+    """The site, with the pools of these nodes where it has none of that name."""
+    pools = dict(site.pools)
+    for node in nodes:
+        pools.setdefault(node.pool, Pool(name=node.pool, cluster=node.cluster))
+    return replace(site, pools=pools)
+
+
+def _node(name: str, pretend: Pretend, pool: Pool, rack: Rack) -> Node:
+    devices = tuple(_devices(name, pretend.gpus))
+    cpus = pretend.cpus or max(LEAST_CPUS, CPUS_PER_GPU * len(devices))
+    gib = pretend.memory_gib or max(LEAST_GIB, GIB_PER_GPU * len(devices))
+    return Node(
+        id=NodeId(name),
+        cluster=pool.cluster,
+        pool=pool.name,
+        cpu_milli=1_000 * cpus,
+        memory_mib=1_024 * gib,
+        devices=devices,
+        where=rack.where,
+        labels=rack.labels,
+        pretend=True,
+    )
+
+
+def _devices(name: str, kinds: Iterable[PretendGpus]) -> Iterator[Device]:
+    models = [kind for kind in kinds for _ in range(kind.count)]
+    for index, kind in enumerate(models):
+        yield Device(
+            id=DeviceId(f"{name}/gpu{index}"),
+            index=index,
+            model=kind.model,
+            memory_mib=kind.memory_mib,
+        )
