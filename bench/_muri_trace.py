@@ -51,9 +51,10 @@ class MissingTracesError(Exception):
     def __init__(self, wanted: Path | None) -> None:
         where = "MUSTER_TRACES is not set" if wanted is None else f"{wanted} is not there"
         super().__init__(
-            f"{where}. Set MUSTER_TRACES (or TRACES=folder) to a folder with muri/trace1.csv.gz ... "
-            "muri/trace3.csv.gz and muri/published_fig9_10.csv.gz: they are published by the authors "
-            "of Muri (SIGCOMM 2022) in github.com/Rivendile/Muri under simulator/trace-data"
+            f"{where}. Set MUSTER_TRACES (or TRACES=folder) to a folder that has the traces of "
+            "Muri (SIGCOMM 2022) as muri/trace1.csv.gz ... muri/trace3.csv.gz, and the figures as "
+            "muri/published_fig9_10.csv.gz. The authors publish them at github.com/Rivendile/Muri "
+            "under simulator/trace-data and simulator/draw_fig9-10.py"
         )
 
 

@@ -12,9 +12,10 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 
 from bench._clients import NOTHING, SLEEP
-from bench._musters import Home, job, muster, percentile, until
+from bench._musters import Home, job, muster, percentile, tidy_when_told_to_end, until
 from bench.report import Cell, Row, report
 from muster.api.jobs import GroupDocument, SubmitDocument
 from muster.api.pages import JobFilter
@@ -29,7 +30,7 @@ QUEUES = tuple(f"team{at // 4}/part{at % 4}" for at in range(16))
 JOBS_PER_ARRAY = 100
 CLIENT_PATIENCE_S = 1_800.0
 PLAN_PATIENCE_S = 300.0
-FEWEST_PLANS = 10
+FEWEST_PLANS = 5
 
 Times = dict[str, list[float]]
 """By kind of request, how long each took, in ms."""
@@ -37,6 +38,7 @@ Times = dict[str, list[float]]
 
 def main() -> None:
     options = _options()
+    tidy_when_told_to_end()
     load = os.getloadavg()[0]
     with muster(nodes=NODES, gpus=f"{GPUS_PER_NODE}xA100-40GB") as home:
         fill_s = fill(home, options.pending, options.seed)
@@ -146,18 +148,11 @@ def _wish(chance: random.Random) -> SubmitDocument:
 
 def _measured(url: str, samples: int) -> tuple[Times, list[int]]:
     """Asked from a process of its own."""
-    spawn = multiprocessing.get_context("spawn")
-    told = spawn.SimpleQueue()
-    process = spawn.Process(target=_ask_in_turn, args=(url, samples, told))
-    process.start()
-    found: tuple[Times, list[int]] = told.get()
-    process.join(CLIENT_PATIENCE_S)
-    return found
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as other:
+        return other.submit(_ask_in_turn, url, samples).result(CLIENT_PATIENCE_S)
 
 
-def _ask_in_turn(
-    url: str, samples: int, told: "multiprocessing.SimpleQueue[tuple[Times, list[int]]]"
-) -> None:
+def _ask_in_turn(url: str, samples: int) -> tuple[Times, list[int]]:
     chance = random.Random(2)
     plans: dict[str | None, int] = {}
     with Client(url) as client:
@@ -170,12 +165,12 @@ def _ask_in_turn(
                 times[kind].append((time.perf_counter() - began) * 1_000)
             status = client.status()
             plans[status.planned_at] = status.plan_ms
-    told.put((times, list(plans.values())))
+    return times, list(plans.values())
 
 
 def _is_enough(asked: int, samples: int, plans: int) -> bool:
     """So many samples, and so many plans that began and ended meanwhile; or far too many."""
-    return asked >= samples and (plans >= FEWEST_PLANS or asked >= 10 * samples)
+    return asked >= samples and (plans >= FEWEST_PLANS or asked >= 4 * samples)
 
 
 def _kinds(client: Client, chance: random.Random) -> Mapping[str, Callable[[], object]]:

@@ -22,7 +22,7 @@ from statistics import median
 
 from bench._clients import seconds
 from bench._contest import GPUS_PER_NODE, NODES, MusterSystem, SlurmSystem, System
-from bench._musters import muster, percentile, until
+from bench._musters import muster, percentile, tidy_when_told_to_end, until
 from bench.report import Cell, Row, report
 from bench.slurm.configuring import BEST_PARAMETERS
 from bench.slurm.lab import laboratory
@@ -83,13 +83,10 @@ class Contest:
         by_command = self._repeated(f"list {words}, command", _list_by_command)
         self.first_listing_ms = by_command["muster"]["muster ps"][0] * 1_000
         by_api = self._repeated(f"list {words}, API", lambda system: system.list_by_api())
-        rows = [
+        return [
             _time_row(f"list {words}, command, ms", *in_ms(by_command)),
             _time_row(f"list {words}, API, ms", *in_ms(by_api)),
         ]
-        for system in self._systems:
-            system.clear()
-        return rows
 
     def _rate_row(
         self, metric: str, count: int, lap: Callable[[System], Mapping[str, float]]
@@ -109,6 +106,7 @@ class Contest:
 
 def main() -> None:
     options = _options()
+    tidy_when_told_to_end()
     load = os.getloadavg()[0]
     with (
         muster(nodes=NODES, gpus=f"{GPUS_PER_NODE}xA100-40GB") as home,

@@ -84,8 +84,7 @@ class Lab:
     def stop(self) -> None:
         """End everything, the youngest first, and what jobs and daemons left behind."""
         with contextlib.suppress(RuntimeError, OSError):
-            self.ask("scancel", "--user=root")
-            self.ask("scancel", "--user=nobody")
+            self._end_jobs()
         for daemon in reversed(self._daemons):
             _end(daemon)
         for pid in _carrying(f"SLURM_CONF={self.layout.conf}"):
@@ -109,6 +108,16 @@ class Lab:
                     cwd="/",
                 )
             )
+
+    def _end_jobs(self) -> None:
+        """End what runs. To cancel what waits would take Slurm minutes if that is much."""
+        self.ask("scontrol", "update", "PartitionName=gpu", "State=DOWN")
+        self.ask("scancel", "--state=RUNNING")
+        deadline = time.monotonic() + END_PATIENCE_S
+        while time.monotonic() < deadline:
+            if not self.ask("squeue", "-h", "-o", "%i", "--states=RUNNING,COMPLETING"):
+                return
+            time.sleep(LOOK_AGAIN_S)
 
     def _start_munge(self) -> None:
         folder = self.layout.folder

@@ -90,8 +90,13 @@ class House:
         return _holder(self.spool / "keeper.lock")
 
     def supervisors(self) -> list[int]:
-        """They are forked from the keeper and look like it; some wait for an attempt."""
-        return [pid for pid in self.processes(KEEPER) if pid != self.keeper()]
+        """They are forked from the keeper and look like it; some wait for an attempt.
+
+        A task looks like its supervisor until it executes its command, and is not to be struck:
+        that would be the job's own end, not Muster's.
+        """
+        found = {pid for pid in self.processes(KEEPER) if pid != self.keeper()}
+        return sorted(pid for pid in found if (state(pid) or ("", 0))[1] not in found)
 
     def busy_supervisors(self) -> list[int]:
         """Those that are in the folder of an attempt, as long as it is there and after that."""
@@ -140,7 +145,7 @@ class CannotStartError(Exception):
 def kill(*processes: int | None) -> None:
     """End processes at once, as many of them as there are, and wait until they are gone."""
     struck = [pid for pid in processes if pid is not None and _kill(pid)]
-    wait_until(lambda: all((state(pid) or "Z")[0] == "Z" for pid in struck), patience_s=10)
+    wait_until(lambda: all(_is_gone(pid) for pid in struck), patience_s=10)
 
 
 def pids() -> Iterator[int]:
@@ -169,6 +174,15 @@ def _kill(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _is_gone(pid: int) -> bool:
+    """Has it let go of its files? While other threads are on their way out, it has not."""
+    known = state(pid)
+    try:
+        return known is None or (known[0] == "Z" and len(os.listdir(f"/proc/{pid}/task")) == 1)
+    except FileNotFoundError:
+        return True
 
 
 def _is_mounted(home: Path) -> bool:

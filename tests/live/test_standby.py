@@ -47,9 +47,11 @@ class Household:
             list(pool.map(Process.start, (self.second, *self.doors)))
 
     def close(self) -> None:
-        self._end_jobs()
-        for each in self.everybody:
-            each.stop()
+        try:
+            self._end_jobs()
+        finally:
+            for each in self.everybody:
+                each.stop()
 
     def ran(self, name: str) -> Path:
         """The file in which a job says that it ran: a line for each time."""

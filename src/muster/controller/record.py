@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from threading import Lock
 
+from muster.controller.foresight import Foresight
 from muster.controller.using import Using, capacity
 from muster.model.cluster import Cluster, Node
 from muster.model.edition import Press
@@ -68,6 +69,7 @@ class Record:
         self._awaited = Counter(each for job in self.jobs.values() for each in awaited_by(job))
         self.seen = Seen(state.usual)
         self.using = Using(state.used)
+        self.foresight = Foresight()
         self.whole = capacity(self.nodes)
         self.nodes_version = 1
         # The last version at which another process gave out room: plans from before do not stand.
@@ -147,6 +149,7 @@ class Record:
             self.jobs[job.id] = job
             self._jobs_told.note(job.id)
             self._mark(job)
+            self.foresight.mark(job)
         for allocation in batch.allocations:
             self.allocations[allocation.job] = allocation
             self._allocations_told.note(allocation.job)
@@ -159,6 +162,15 @@ class Record:
             self._hold(job_id, self.whole)
         for ended in batch.ended:
             self._end(ended)
+
+    def _learn(self, ended: Ended) -> None:
+        """What is known now of jobs like this one is told to those of them that wait."""
+        alike = self.foresight.learn(ended)
+        if alike and self.site.policy.order.short:
+            waiting = (self.jobs[each] for each in alike if each in self.jobs)
+            for job in self.foresight.refreshed(waiting):
+                self.jobs[job.id] = job
+                self._jobs_told.note(job.id)
 
     def _mark(self, job: Job) -> None:
         if job.state in WAITING:
@@ -179,6 +191,7 @@ class Record:
         self._jobs_told.note(ended.job.id)
         if self.jobs.pop(ended.job.id, None) is None:
             return
+        self._learn(ended)
         if ended.job.id in self._awaited:
             self.finished[ended.job.id] = Finished(
                 state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at

@@ -161,7 +161,9 @@ class Controller:
                 continue
             if self._to_plan.is_set() or self._attention.ring(now) or self._is_time(now):
                 self._to_plan.clear()
-                self._guarded(lambda: self._plan(self._clock()))
+                if not self._guarded(lambda: self._plan(self._clock())):
+                    # Nobody else would say it again, and jobs would wait for ever.
+                    self._to_plan.set()
             if now - forgotten_at > FORGET_EVERY_MS:
                 forgotten_at = now
                 self._guarded(self._forget)

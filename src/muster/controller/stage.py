@@ -155,7 +155,10 @@ class Stage:
     # One kind of event after the other.
 
     def _submit(self, event: JobSubmitted) -> None:
-        self.jobs[event.job] = submitted(event)
+        job = submitted(event)
+        if self.site.policy.order.short:
+            job = self.record.foresight.foretold(job)
+        self.jobs[event.job] = job
         self.events.append(event)
 
     def _tell_of_node(self, event: NodeEvent) -> None:

@@ -11,7 +11,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, Value
 from muster.schedule.explain import explain
 from muster.schedule.plan import Planner, plan
-from muster.schedule.verify import violations
+from muster.schedule.verify import Register, violations
 
 Move = Start | Resume | Clear
 """A decision that changes something."""
@@ -51,6 +51,7 @@ class HereThinker:
         self._planner: Planner | None = None
         self._policy: Policy | None = None
         self._last: tuple[Snapshot, Plan] | None = None
+        self._register = Register()
 
     def think(self, snapshot: Snapshot, policy: Policy) -> Thought:
         """Plan and verify, following the plan before."""
@@ -58,7 +59,7 @@ class HereThinker:
             self._planner, self._policy = Planner(policy), policy
         made = self._planner.plan(snapshot)
         try:
-            return sorted_out(snapshot, made)
+            return sorted_out(snapshot, made, self._register)
         except BadPlanError:
             # What the planner remembers may be what is wrong.
             self._planner = None
@@ -80,9 +81,9 @@ class HereThinker:
         """Nothing is held."""
 
 
-def sorted_out(snapshot: Snapshot, made: Plan) -> Thought:
+def sorted_out(snapshot: Snapshot, made: Plan, register: Register | None = None) -> Thought:
     """The plan as a thought, if it keeps the rules."""
-    broken = violations(snapshot, made)
+    broken = violations(snapshot, made, register)
     if broken:
         raise BadPlanError(tuple(str(each) for each in broken))
     waits = {each.job: each for each in made.decisions if isinstance(each, Wait)}

@@ -335,6 +335,7 @@ class Job(Value):
     failures counts the attempts that used up one of `spec.max_attempts`.
     not_before ends the pause after a failure.
     checkpoint: the newest checkpoint that was really written, for the next attempt to begin at.
+    expected: how long jobs like it take, where the policy asks; nothing is stopped for it.
     """
 
     id: JobId
@@ -347,6 +348,7 @@ class Job(Value):
     failures: int = 0
     not_before: Instant | None = None
     checkpoint: str | None = None
+    expected: Duration | None = None
 
     @property
     def begin_at(self) -> Instant | None:

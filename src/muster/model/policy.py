@@ -24,12 +24,14 @@ class OrderWeights(Value, gc=False):
 
     Age alone grows without end, one full factor every `age_full`: nobody starves.
     Size counts only if told: one for each GPU; a negative weight lets small jobs go first.
+    So does short: how little GPU-time the job is expected to take, learned from those that ended.
     """
 
     job_class: int = 10_000
     fair_share: int = 4_000
     age: int = 1_000
     size: int = 0
+    short: int = 0
     queue: int = 1_000
     age_full: Duration = Duration(7 * DAY)
 

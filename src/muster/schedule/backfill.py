@@ -31,6 +31,8 @@ def earliest(entry: Entry, standing: Standing, *, horizon: int | None) -> Instan
     At most `horizon` jobs are thought away to find out, all of them if None.
     """
     outsets: list[tuple[Search, Outset]] = []
+    if not all(_somebody_ends(need, standing) for _, need in entry.shape.groups):
+        return None
     for group_need in entry.shape.groups:
         search = Search(entry, group_need, standing)
         outset = _outset(search, horizon)
@@ -41,6 +43,14 @@ def earliest(entry: Entry, standing: Standing, *, horizon: int | None) -> Instan
     for search, outset in outsets:
         _promise(search, outset.clearance, at, entry.id)
     return at
+
+
+def _somebody_ends(need: Need, standing: Standing) -> bool:
+    """Will anybody ever leave a pool that the need may go to?"""
+    ends_by_pool = standing.books.ends_by_pool
+    options = (option for tier in tiers(need, standing.ledger) for option in need.options[tier])
+    ends = (ends_by_pool.get(option.pool) for option in options)
+    return any(each and each[0][0] < WITHOUT_END for each in ends)
 
 
 def _outset(search: Search, horizon: int | None) -> Outset | None:
@@ -61,10 +71,11 @@ def _outset(search: Search, horizon: int | None) -> Outset | None:
 
 def _in_order_of_end(standing: Standing, pool: PoolName, horizon: int | None) -> Iterator[Holding]:
     """Who must have left the pool when; those without end never do."""
-    books = standing.books
-    bounded = (each for each in books.ends_by_pool.get(pool, ()) if each[0] < WITHOUT_END)
-    soonest = islice(bounded, horizon)
-    return (books.holdings[job] for _, job, _ in soonest)
+    holdings = standing.books.holdings
+    for ends_at, job, _ in islice(standing.books.ends_by_pool.get(pool, ()), horizon):
+        if ends_at >= WITHOUT_END:
+            return
+        yield holdings[job]
 
 
 def _stays_open(clearance: Clearance, search: Search) -> bool:

@@ -26,7 +26,6 @@ from muster.schedule.roster import Entry, Lane, Shape
 from muster.schedule.search import Standing
 
 Outcome = Start | Resume | Clear | WaitReason
-NOBODY: frozenset[JobId] = frozenset()
 
 
 class Turn:
@@ -210,7 +209,7 @@ class Turn:
             return False
         offer = ledger.offer(room.kind, need)
         return offer is not None and any(
-            ledger.fit_without(room, NOBODY, need, gpus) for gpus in offer.gpus
+            ledger.fit_now(room, need, gpus) for gpus in offer.gpus
         )
 
     def _may_clear(self, entry: Entry) -> bool:

@@ -41,7 +41,16 @@ class Outlook:
     Whoever goes down the line adds each job's size and work to what is ahead of the rest.
     """
 
-    __slots__ = ("_capacity_milli", "_ends", "_freed", "_now", "_running", "ahead_milli", "work")
+    __slots__ = (
+        "_ahead_milli",
+        "_capacity_milli",
+        "_ends",
+        "_freed",
+        "_known",
+        "_now",
+        "_running",
+        "_work",
+    )
 
     def __init__(
         self, ends: list[tuple[Instant, JobId, int]], capacity_milli: int, now: Instant
@@ -55,17 +64,30 @@ class Outlook:
         self._running = sum((end - now) * milli for end, _, milli in running)
         self._capacity_milli = max(0, capacity_milli - endless_milli)
         self._now = now
-        self.ahead_milli = 0
-        self.work = 0
+        self._ahead_milli = 0
+        self._work = 0
+        self._known: dict[int, Expected] = {}
+
+    def add(self, milli: int, work: int) -> None:
+        """One more is ahead of the rest."""
+        self._ahead_milli += milli
+        self._work += work
+        self._known.clear()
 
     def expected(self, milli: int) -> Expected:
         """When a job of this size could start, behind all that was added before."""
-        place = bisect_left(self._freed, self.ahead_milli + milli)
+        known = self._known.get(milli)
+        if known is None:
+            known = self._known[milli] = self._expected(milli)
+        return known
+
+    def _expected(self, milli: int) -> Expected:
+        place = bisect_left(self._freed, self._ahead_milli + milli)
         if place < len(self._freed):
             return Instant(max(self._now + 1, self._ends[place][0]))
         wait_ms = 0
-        if self._capacity_milli and self.work < WITHOUT_END:
-            wait_ms = (self._running + self.work) // self._capacity_milli
+        if self._capacity_milli and self._work < WITHOUT_END:
+            wait_ms = (self._running + self._work) // self._capacity_milli
         # Where nothing runs and nothing is ahead, no amount of waiting is known to help.
         return Instant(self._now + wait_ms) if wait_ms else NoEstimate.UNBOUNDED
 

@@ -1,7 +1,8 @@
 """The best room for one task: groups of nodes in order of merit, the first one with room wins.
 
-What a group is worth to a need never changes, so each need keeps its groups in a heap;
-only groups that came to life since it last looked have to be judged.
+What a group is worth to a need never changes, so each need keeps its groups in a heap; only groups
+that came to life since it last looked have to be judged. Between groups of equal worth the best
+room decides, so those are looked into as long as they could hold a better one.
 """
 
 from bisect import bisect_left
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from muster.model.gpu import WHOLE_GPU_MILLI
 from muster.model.policy import Packing
 from muster.schedule.index import Group, Kind, Room
 from muster.schedule.ledger import Ledger, Seat
@@ -26,12 +28,45 @@ class Bounds(NamedTuple):
     allows: Callable[[Room], bool] | None = None
 
 
-_Merit = tuple[int, int, int, int, Group, str, GpuNeed | None, Taking | None, int]
+class _Aim(NamedTuple):
+    """Which room of a group is best: the one whose free CPU is nearest the target, and how far off.
+
+    Without a target more CPU is better, for each `per_milli` of GPU beside it.
+    """
+
+    target_milli: int
+    per_milli: int = WHOLE_GPU_MILLI
+    ahead: int = 0
+
+    def off(self, cpu_milli: int) -> int:
+        """How far a room with this much free CPU is off; less is better."""
+        if self.target_milli == MOST_CPU:
+            return -cpu_milli * WHOLE_GPU_MILLI // self.per_milli
+        return abs(cpu_milli - self.target_milli) - self.ahead
+
+    def least_off(self, floor_milli: int, end_milli: int) -> int:
+        """The least that any room between these amounts can be off."""
+        return self.off(min(max(self.target_milli, floor_milli), end_milli))
+
+
+_Merit = tuple[int, int, int, int, Group, str, GpuNeed | None, Taking | None, _Aim]
 """Groups are tried in this order; group and model make it complete, so that no two are equal.
 
-Unmet preferences, devices to cut, steps of fragmentation lost, what decides between equals, group,
-model; then what is taken, and the free CPU to aim at.
+Unmet preferences, devices to cut, steps of fragmentation lost, the least that the balance of any
+room in the group can be off, group, model; then what is taken, and which room of the group is best.
 """
+
+
+class _Found(NamedTuple):
+    """The best room so far, and how far off its balance is."""
+
+    off: int
+    merit: _Merit
+    room: Room
+
+    def is_before(self, merit: _Merit) -> bool:
+        """Can no room of this group, nor of any after it, be better?"""
+        return (*self.merit[:3], self.off) <= merit[:4]
 
 
 class Finder:
@@ -59,20 +94,25 @@ class Finder:
         return found
 
     def _search(self, bounds: Bounds, aside: list[_Merit]) -> tuple[Seat, GpuNeed | None] | None:
-        heap, need, (closed, allows) = self._heap, self._need, bounds
-        while heap:
-            merit = heap[0]
+        heap, closed = self._heap, bounds.closed
+        best: _Found | None = None
+        while heap and not (best is not None and best.is_before(heap[0])):
+            merit = heappop(heap)
             group, gpus = merit[4], merit[6]
             if not group.rooms:
-                heappop(heap)
                 self._inside.discard(group)
                 continue
+            aside.append(merit)
             if not closed or (group.kind, gpus) not in closed:
-                room = _pick(group.rooms, need, merit[8], allows)
-                if room is not None:
-                    return Seat(room, merit[7]), gpus
-            aside.append(heappop(heap))
-        return None
+                found = self._look(merit, bounds.allows)
+                if found is not None and (best is None or found.off < best.off):
+                    best = found
+        return None if best is None else (Seat(best.room, best.merit[7]), best.merit[6])
+
+    def _look(self, merit: _Merit, allows: Callable[[Room], bool] | None) -> _Found | None:
+        aim = merit[8]
+        room = _pick(merit[4].rooms, self._need, aim.target_milli, allows)
+        return None if room is None else _Found(aim.off(room.open_cpu_milli), merit, room)
 
     def _catch_up(self) -> None:
         born = self._born
@@ -98,33 +138,31 @@ class Finder:
                 self._inside.add(group)
 
     def _merit(self, group: Group, offer: Offer, gpus: GpuNeed | None) -> _Merit | None:
-        if gpus is None:
-            lost, tiebreak, target = self._worth(group, group.profile)
-            return (offer.penalty, 0, lost, tiebreak, group, "", None, None, target)
-        taking = self._ledger.profiles.taking(group.profile, gpus)
-        if taking is None:
+        taking = None if gpus is None else self._ledger.profiles.taking(group.profile, gpus)
+        if gpus is not None and taking is None:
             return None
-        lost, tiebreak, target = self._worth(group, taking.after)
-        cuts, model = taking.cuts, gpus.model
-        return (offer.penalty, cuts, lost, tiebreak, group, model, gpus, taking, target)
+        after = group.profile if taking is None else taking.after
+        lost, aim = self._worth(group, after)
+        floors, level = self._ledger.score.floors, group.level
+        end_milli = floors[level + 1] if level + 1 < len(floors) else MOST_CPU
+        least_off = aim.least_off(floors[level], end_milli)
+        model, cuts = "" if gpus is None else gpus.model, 0 if taking is None else taking.cuts
+        return (offer.penalty, cuts, lost, least_off, group, model, gpus, taking, aim)
 
-    def _is_spread(self) -> bool:
-        return self._ledger.policy.packing is Packing.SPREAD
-
-    def _worth(self, group: Group, after: Profile) -> tuple[int, int, int]:
-        """Steps of fragmentation lost, what decides between equals, and the free CPU to aim at."""
+    def _worth(self, group: Group, after: Profile) -> tuple[int, _Aim]:
+        """Steps of fragmentation lost, and which room is best."""
         score, need = self._ledger.score, self._need
-        floor_milli = score.floors[group.level]
-        if self._is_spread():
-            return -after.left_milli, -floor_milli, MOST_CPU
-        left_milli = max(0, floor_milli - need.cpu_milli)
-        lost = -score.steps_gained((group.profile, group.level), (after, score.level(left_milli)))
+        if self._ledger.policy.packing is Packing.SPREAD:
+            return -after.left_milli, _Aim(MOST_CPU)
+        # The middle stands for all rooms of the group that are large enough.
+        cpu_milli = max(score.middles[group.level], need.cpu_milli)
+        left_milli = cpu_milli - need.cpu_milli
+        lost = -score.steps_gained((group.profile, cpu_milli), (after, left_milli))
         if need.gpus is not None:
-            wanted_milli = score.cpu_wanted(after.left_milli)
-            return lost, abs(left_milli - wanted_milli), need.cpu_milli + wanted_milli
+            return lost, _Aim(need.cpu_milli + score.cpu_wanted(after.left_milli))
         if after.left_milli == 0:
-            return lost, -MOST_CPU, need.cpu_milli
-        return lost, -floor_milli * 1_000 // after.left_milli, MOST_CPU
+            return lost, _Aim(need.cpu_milli, ahead=MOST_CPU)
+        return lost, _Aim(MOST_CPU, after.left_milli)
 
 
 def _pick(

@@ -26,11 +26,17 @@ from muster.schedule.index import (
 )
 from muster.schedule.needs import Need, Needs, Offer, tasks_on_host
 from muster.schedule.profiles import Family, GpuNeed, Profile, Profiles, Taking
-from muster.schedule.score import Score
+from muster.schedule.score import Score, supply_of
 from muster.schedule.slices import DeviceState, resting, with_tenant
 
 SEALED = -1
 """What is left beside an exclusive job: less than any task asks for, even one without asks."""
+
+
+MOST_SEEN = 100_000
+"""So many states of a node's devices are remembered with what families see of them."""
+
+NOBODY: frozenset[JobId] = frozenset()
 
 
 class Seat(NamedTuple):
@@ -76,7 +82,7 @@ class Ledger:
 
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
         self.policy = policy
-        self.score = Score(snapshot.usual)
+        self.score = Score(snapshot.usual, supply_of(snapshot.nodes.values()))
         self.profiles = Profiles(self.score.change)
         self.index = Index(self.score)
         self.needs = Needs()
@@ -85,6 +91,7 @@ class Ledger:
         self.timed_kinds: dict[str, Kind] = {}
         self.kinds_version = 0
         self.sizes_version = 0
+        self.nodes_version = 0
         self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
@@ -102,6 +109,7 @@ class Ledger:
         """A node came or changed; those who are there stay."""
         before = self.rooms.get(node.id)
         tenants = self._drop(node.id)
+        self.nodes_version += 1
         room = Room(node, self._kind(node))
         room.tenants = tenants
         room.size = (node.cpu_milli, node.memory_mib, self._whole(node, room.kind))
@@ -115,6 +123,7 @@ class Ledger:
         """A node is gone."""
         self._drop(node_id)
         self.sizes_version += 1
+        self.nodes_version += 1
 
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
@@ -140,6 +149,38 @@ class Ledger:
         if gpus is None or not fit:
             return fit
         return min(fit, self.profiles.most(self.profiles.of(devices, gpus.family), gpus))
+
+    def fit_now(self, room: Room, need: Need, gpus: GpuNeed | None) -> int:
+        """How many tasks would fit beside those who are there, were nothing promised to others."""
+        if gpus is not None and gpus.family is Family.MIG:
+            # Until a cut is made, the room says more than those who are there.
+            return self.fit_without(room, NOBODY, need, gpus)
+        if need.where.exclusive and room.tenants:
+            return 0
+        fit = tasks_on_host(need, room.cpu_milli, room.memory_mib)
+        if gpus is None or not fit:
+            return fit
+        return min(fit, self.profiles.most(self.views_of(room.devices)[gpus.family], gpus))
+
+    def views_of(self, devices: tuple[DeviceState | None, ...]) -> tuple[Profile, ...]:
+        """What each family sees of these devices."""
+        known = self._seen.get(devices)
+        if known is None:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
+            known = tuple(self.profiles.of(devices, family) for family in Family)
+            self._seen[devices] = known
+        return known
+
+    def resting(self, room: Room) -> dict[DeviceId, DeviceState]:
+        """The healthy devices of a node when nobody is there."""
+        if room.resting is None:
+            room.resting = {
+                device.id: self.profiles.state(resting(device))
+                for device in room.node.devices
+                if device.healthy
+            }
+        return room.resting
 
     # Taking
 
@@ -267,7 +308,7 @@ class Ledger:
     ) -> tuple[int, int, tuple[DeviceState | None, ...]]:
         node = room.node
         cpu_milli, memory_mib = node.cpu_milli, node.memory_mib
-        states = dict(self._resting(room))
+        states = dict(self.resting(room))
         for _, tenant in sorted(tenants.items()):
             for placement in tenant.placements:
                 memory_mib -= placement.amount.memory_mib
@@ -280,16 +321,6 @@ class Ledger:
             cpu_milli, memory_mib = SEALED, SEALED
         # In the order of the node's devices; None for one that nobody may use.
         return cpu_milli, memory_mib, tuple([states.get(device.id) for device in node.devices])
-
-    def _resting(self, room: Room) -> dict[DeviceId, DeviceState]:
-        """The healthy devices of a node when nobody is there."""
-        if room.resting is None:
-            room.resting = {
-                device.id: self.profiles.state(resting(device))
-                for device in room.node.devices
-                if device.healthy
-            }
-        return room.resting
 
     def _take_shares(self, states: dict[DeviceId, DeviceState], placement: Placement) -> None:
         for share in placement.devices:
@@ -327,11 +358,7 @@ class Ledger:
         if room.promise is not None:
             promised = room.promise.devices
             states = tuple([each for place, each in enumerate(states) if place not in promised])
-        known = self._seen.get(states)
-        if known is None:
-            known = tuple(self.profiles.of(states, family) for family in Family)
-            self._seen[states] = known
-        return known
+        return self.views_of(states)
 
     def _moved(self, room: Room, taking: Taking) -> tuple[Profile, ...]:
         """The views after a task took its devices."""

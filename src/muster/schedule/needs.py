@@ -54,6 +54,7 @@ class Need:
     __slots__ = (
         "amounts",
         "at_most",
+        "cluster_order",
         "clusters",
         "cpu_milli",
         "each",
@@ -70,6 +71,7 @@ class Need:
         "spot",
         "tables",
         "tiers",
+        "usable",
         "where",
     )
 
@@ -92,7 +94,10 @@ class Need:
         self.amounts: dict[GpuNeed | None, Resources] = {}
         self.tiers: list[Tier] = []
         self.options: dict[Tier, list[Option]] = {}
+        self.cluster_order: list[ClusterName] = []
         self.kinds_seen = 0
+        # How many nodes are up that it may go to, and as of which version of the nodes.
+        self.usable: tuple[int, int] = (-1, 0)
         self.at_most: tuple[int, int] = (-1, 0)
 
     def amount(self, gpus: GpuNeed | None) -> Resources:

@@ -4,18 +4,29 @@ from typing import NamedTuple
 
 from muster.model.job import TaskGroup
 from muster.model.placement import DeviceShare, Placement
-from muster.model.plan import NeverFits, NoSuchPool, WaitReason
+from muster.model.plan import NeverFits, NoRoom, NoSuchPool, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
 from muster.schedule.accounts import Portion
 from muster.schedule.find import Bounds
 from muster.schedule.index import Room
-from muster.schedule.ledger import Seat
+from muster.schedule.ledger import Ledger, Seat
 from muster.schedule.needs import Option, Tier
 from muster.schedule.profiles import GpuNeed
 from muster.schedule.quota import is_everywhere
 from muster.schedule.roster import Entry
-from muster.schedule.search import Search, Standing, at_most, clusters, tiers
+from muster.schedule.search import (
+    ALL_OPEN,
+    Search,
+    Standing,
+    at_most,
+    clusters,
+    finder_of,
+    no_room,
+    tiers,
+)
+
+ANY = Bounds()
 
 
 class Placed(NamedTuple):
@@ -39,7 +50,9 @@ class _Task(NamedTuple):
 
 def place(entry: Entry, standing: Standing) -> Placed | WaitReason:
     """Take room for the whole job, or say what is missing."""
-    why: WaitReason | None = None
+    why: WaitReason | None = _crowded_out(entry, standing)
+    if why is not None:
+        return why
     for cluster in clusters(entry.shape.groups[0].need, standing.ledger):
         with standing.ledger.trial() as trial:
             placed = _place_in(cluster, entry, standing)
@@ -48,6 +61,26 @@ def place(entry: Entry, standing: Standing) -> Placed | WaitReason:
                 return placed
         why = why or placed
     return why or _nowhere(entry, standing)
+
+
+def _crowded_out(entry: Entry, standing: Standing) -> NoRoom | None:
+    """The usual answer, found quickly: nowhere a seat for its one task, and nothing else to ask."""
+    shape, ledger = entry.shape, standing.ledger
+    group, need = shape.groups[0]
+    is_usual = shape.is_single and len(shape.groups) == 1 and not shape.is_picky
+    if not is_usual or ledger.promised or not _is_timeless(entry, ledger):
+        return None
+    if ledger.private_labels or standing.neighbours.matters_to(entry.job.spec):
+        return None
+    order = tiers(need, ledger)
+    has_seat = any(finder_of(need, tier, ALL_OPEN, ledger).best(ANY) for tier in order)
+    return no_room(group, need, ledger) if order and not has_seat else None
+
+
+def _is_timeless(entry: Entry, ledger: Ledger) -> bool:
+    """Is no kind of node closed to the job for the time that it takes?"""
+    is_bounded = entry.job.spec.deadline is not None or entry.job_class.max_time is not None
+    return not is_bounded and not ledger.timed_kinds
 
 
 def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement, ...]:
@@ -230,8 +263,8 @@ def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
         return None
     if gpus is None:
         return Seat(room, None)
-    profiles = search.standing.ledger.profiles
-    taking = profiles.taking(profiles.of(room.devices, gpus.family), gpus)
+    ledger = search.standing.ledger
+    taking = ledger.profiles.taking(ledger.views_of(room.devices)[gpus.family], gpus)
     return None if taking is None else Seat(room, taking)
 
 

@@ -37,13 +37,14 @@ def family_of(part: Slice | None) -> Family:
             return Family.MIG
 
 
-_SERVES = {
+_SEEN_BY = {
     Use.IDLE: frozenset(Family),
     Use.WHOLE: frozenset[Family](),
-    Use.MPS: frozenset({Family.MPS}),
-    Use.TIME: frozenset({Family.TIME}),
+    Use.MPS: frozenset({Family.WHOLE, Family.MPS}),
+    Use.TIME: frozenset({Family.WHOLE, Family.TIME}),
     Use.MIG: frozenset({Family.MIG}),
 }
+"""Who wants whole GPUs, or none, cannot use a share, but may take the CPU that its rest needs."""
 
 
 class GpuNeed:
@@ -87,7 +88,7 @@ Idle = tuple[tuple[GpuModel, int, int], ...]
 
 
 class Profile:
-    """The devices of a node that could serve a family, in order. Equal ones are one object."""
+    """The devices of a node that a family looks at, in order. Equal ones are one object."""
 
     __slots__ = (
         "family",
@@ -136,7 +137,7 @@ class Profiles:
         named = [
             self._named(state)
             for state in states
-            if state is not None and state.left_milli > 0 and family in _SERVES[state.use]
+            if state is not None and state.left_milli > 0 and family in _SEEN_BY[state.use]
         ]
         named.sort(key=_name)
         names = tuple(name for name, _ in named)

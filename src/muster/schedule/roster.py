@@ -6,6 +6,7 @@ and age grows alike for all. Between lanes it follows fair share, which `order.p
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from math import log10
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
@@ -242,6 +243,7 @@ class Roster:
             weights.job_class * _part(job_class.priority, self._top)
             + weights.queue * _part(queue.priority, self._top_queue)
             + weights.size * min(FULL, shape.amount.gpu_milli // 1_000)
+            + (weights.short * _shortness(job, shape) if weights.short else 0)
             + spec.priority * FULL
             - weights.age * FULL * since // weights.age_full
         )
@@ -266,6 +268,17 @@ def _shortest_default(snapshot: Snapshot, policy: Policy) -> int:
     defaults = (pool.default_time for pool in snapshot.pools.values())
     given = [policy.default_time if each is None else each for each in defaults]
     return min((WITHOUT_END if each is None else each for each in given), default=WITHOUT_END)
+
+
+def _shortness(job: Job, shape: Shape) -> int:
+    """A full factor for no work, none for a hundred million GPU-seconds; tenfold steps are equal.
+
+    Where nothing is known, it is in the middle.
+    """
+    if job.expected is None:
+        return FULL // 2
+    gpu_seconds = job.expected * max(FULL, shape.amount.gpu_milli) / 1_000_000
+    return max(0, FULL - round(FULL * log10(1 + gpu_seconds) / 8))
 
 
 def _rank(entry: Entry) -> tuple[int, Instant, JobId]:

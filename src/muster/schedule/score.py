@@ -1,14 +1,21 @@
 """Which of the nodes that fit is best: the one whose remains are most useful to what usually comes.
 
 Fragmentation is counted as in FGD (ATC'23): of what a node has left, how much could a usual task
-not use? It is summed over the usual tasks in whole numbers, and its change is looked at in coarse
-steps: the fine differences are noise that scatters tasks over the cluster. What decides between
-equals is the balance of CPU to GPU that the usual tasks need, so that neither runs out first.
+not use? It is summed over the usual tasks in whole numbers. Two things are added. A task counts the
+more, the fewer GPUs there are that it accepts: so scarce models are left to those who need them.
+And GPUs for which a node will lack CPU, once it is filled with usual tasks, count as stranded.
+
+The change is looked at in coarse steps, rounded to the nearest: finer differences are noise that
+scatters tasks over the cluster. What decides between equals is the balance of CPU to GPU that the
+usual tasks need, so that neither runs out first.
 """
 
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from muster.model.cluster import Node
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.job import Ask
 from muster.model.snapshot import UsualAsk
@@ -16,11 +23,14 @@ from muster.model.value import GpuModel, replace
 from muster.schedule.profiles import Idle, Profile, less_one
 from muster.schedule.slices import DeviceState, Use, choices
 
-STEP_MILLI = 40
+STEP_MILLI = 20
 """Changes of fragmentation are compared in steps of this much of a GPU."""
 
-CPU_LEVELS = 8
-"""At most this many levels of free CPU are told apart."""
+CPU_LEVELS = 64
+"""At most this many amounts of CPU that usual tasks ask for are told apart."""
+
+PLAIN_WEIGHT = 1_000
+"""What one usual task that every GPU here could serve, or none, counts."""
 
 GENERIC = tuple(
     UsualAsk(each=Ask(cpu_milli=8_000 * gpus, gpus=GpuAsk(count=gpus)), count=count)
@@ -29,10 +39,21 @@ GENERIC = tuple(
 """What is taken to be usual where nobody knows yet: mostly small, sometimes a whole node."""
 
 
+Supply = Mapping[tuple[GpuModel, int], int]
+"""How many GPUs of which model and memory there are, whether their nodes are up or not."""
+
+NO_SUPPLY: Supply = {}
+
+
+def supply_of(nodes: Iterable[Node]) -> Supply:
+    """All GPUs of these nodes."""
+    return Counter((device.model, device.memory_mib) for node in nodes for device in node.devices)
+
+
 class _Usual(NamedTuple):
     cpu_milli: int
     gpus: GpuAsk
-    times: int
+    weight: int
 
 
 class Score:
@@ -43,15 +64,18 @@ class Score:
     have to look at the node as a whole.
     """
 
-    def __init__(self, usual: tuple[UsualAsk, ...]) -> None:
+    def __init__(self, usual: tuple[UsualAsk, ...], supply: Supply = NO_SUPPLY) -> None:
         asks = usual or GENERIC
-        self.total = sum(ask.count for ask in asks)
+        with_gpus = tuple(ask for ask in asks if ask.each.gpus is not None)
+        self.total = sum(_weight(ask, supply) for ask in asks)
         self.cpu_milli_per_gpu = _cpu_milli_per_gpu(asks)
+        self.cpu_milli_beside_gpu = _cpu_milli_per_gpu(with_gpus)
         self.floors = _floors(asks, self.cpu_milli_per_gpu)
+        self.middles = _middles(self.floors)
         self._top_level = len(self.floors) - 1
         known = [
-            _Usual(ask.each.cpu_milli, ask.each.gpus, ask.count)
-            for ask in asks
+            _Usual(ask.each.cpu_milli, ask.each.gpus, _weight(ask, supply))
+            for ask in with_gpus
             if ask.each.gpus is not None
         ]
         self._on_one = [ask for ask in known if _devices(ask.gpus) == 1]
@@ -88,21 +112,30 @@ class Score:
         return used - self.total * taken
 
     def steps_gained(self, before: tuple[Profile, int], after: tuple[Profile, int]) -> int:
-        """By how many coarse steps fragmentation falls between two (profile, level) pairs."""
-        gained = self.fragments(*before) - self.fragments(*after)
-        return gained // (STEP_MILLI * self.total)
+        """By how many coarse steps what is lost falls between two pairs of profile and free CPU."""
+        gained = self._lost(*before) - self._lost(*after)
+        step = STEP_MILLI * self.total
+        return (2 * gained + step) // (2 * step)
 
     def cpu_wanted(self, left_milli: int) -> int:
         """The CPU that this much GPU usually needs."""
         return self.cpu_milli_per_gpu * left_milli // WHOLE_GPU_MILLI
+
+    def _lost(self, profile: Profile, cpu_milli: int) -> int:
+        """What is fragmented, and what would be stranded for want of CPU, summed likewise."""
+        lost = self.fragments(profile, self.level(cpu_milli))
+        if self.cpu_milli_beside_gpu:
+            served = cpu_milli * WHOLE_GPU_MILLI // self.cpu_milli_beside_gpu
+            lost += self.total * max(0, profile.left_milli - served)
+        return lost
 
     def _find_used(self, state: DeviceState, level: int) -> int:
         """What usual tasks on one device each would make use of here, summed over them."""
         known = self._used_on_one[level].get(state)
         if known is None:
             floor = self.floors[level]
-            counts = (ask.times for ask in self._able(state) if ask.cpu_milli <= floor)
-            known = self._used_on_one[level][state] = state.left_milli * sum(counts)
+            weights = (ask.weight for ask in self._able(state) if ask.cpu_milli <= floor)
+            known = self._used_on_one[level][state] = state.left_milli * sum(weights)
         return known
 
     def _able(self, state: DeviceState) -> list[_Usual]:
@@ -127,7 +160,7 @@ class Score:
                 count for model, memory_mib, count in idle if _accepts(gpus, model, memory_mib)
             )
             tasks = (
-                ask.times for ask in asks if ask.cpu_milli <= floor and ask.gpus.count <= devices
+                ask.weight for ask in asks if ask.cpu_milli <= floor and ask.gpus.count <= devices
             )
             used += sum(tasks) * devices * WHOLE_GPU_MILLI
         return used
@@ -155,6 +188,15 @@ def _accepts(gpus: GpuAsk, model: GpuModel, memory_mib: int) -> bool:
     return (not gpus.models or model in gpus.models) and memory_mib >= gpus.min_memory_mib
 
 
+def _weight(ask: UsualAsk, supply: Supply) -> int:
+    """How much a usual task counts: as often as it comes, more if few GPUs would do for it."""
+    gpus, whole = ask.each.gpus, sum(supply.values())
+    if gpus is None:
+        return ask.count * PLAIN_WEIGHT
+    able = sum(count for kind, count in supply.items() if _accepts(gpus, *kind))
+    return ask.count * PLAIN_WEIGHT * (whole if able else 1) // (able or 1)
+
+
 def _cpu_milli_per_gpu(usual: tuple[UsualAsk, ...]) -> int:
     cpu = sum(ask.each.cpu_milli * ask.count for ask in usual)
     gpu = sum(ask.each.amount(None).gpu_milli * ask.count for ask in usual)
@@ -167,3 +209,10 @@ def _floors(usual: tuple[UsualAsk, ...], cpu_milli_per_gpu: int) -> list[int]:
     balanced = [cpu_milli_per_gpu * gpus for gpus in range(1, 9)]
     thinned = asked[::-1][:: 1 + len(asked) // CPU_LEVELS]  # the largest always counts
     return sorted({0, *thinned, *balanced})
+
+
+def _middles(floors: list[int]) -> list[int]:
+    """The CPU amounts that stand for each level; there is no end to the last one."""
+    return [
+        (floor + end) // 2 for floor, end in zip(floors, [*floors[1:], floors[-1]], strict=True)
+    ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from muster.model.job import TaskGroup
 from muster.model.plan import NoRoom, WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
@@ -14,7 +15,7 @@ from muster.schedule.find import Bounds, Finder
 from muster.schedule.gang import Table
 from muster.schedule.index import Kind, Room
 from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option, Tier, tasks_on_host
+from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
 from muster.schedule.neighbours import Neighbours
 from muster.schedule.profiles import GpuNeed
 from muster.schedule.roster import Entry, GroupNeed
@@ -68,12 +69,7 @@ class Search:
 
     def finder(self, tier: Tier) -> Finder:
         """Finds single seats in one tier."""
-        shut = frozenset(self.shut)
-        finder = self.need.finders.get((tier, shut))
-        if finder is None:
-            finder = Finder(self.need, tier, shut, self.standing.ledger)
-            self.need.finders[tier, shut] = finder
-        return finder
+        return finder_of(self.need, tier, frozenset(self.shut), self.standing.ledger)
 
     def table(self, tier: Tier, option: Option) -> Table:
         """Tells how many tasks fit where; kept from search to search."""
@@ -102,9 +98,7 @@ class Search:
 
     def no_room(self, placed: int) -> NoRoom:
         """The reason when nothing but room is missing."""
-        group = self.group
-        nodes = usable_nodes(self.need, self.standing.ledger)
-        return NoRoom(group=group.name, placed=placed, wanted=group.fewest, nodes=nodes)
+        return no_room(self.group, self.need, self.standing.ledger, placed)
 
     def alike(self, pool: PoolName, gpus: GpuNeed | None) -> Closed:
         """All nodes on which the job would count against the same quota."""
@@ -113,6 +107,7 @@ class Search:
 
 
 NONE: Closed = frozenset()
+ALL_OPEN: Shut = frozenset()
 NOTHING_SHUT: dict[Kind, WaitReason] = {}
 
 
@@ -122,17 +117,39 @@ def tiers(need: Need, ledger: Ledger) -> list[Tier]:
         need.kinds_seen = ledger.kinds_version
         need.options = _options(need, ledger)
         need.tiers = sorted(need.options)
+        need.cluster_order = list(dict.fromkeys(ClusterName(tier[-1]) for tier in need.tiers))
     return need.tiers
 
 
 def clusters(need: Need, ledger: Ledger) -> list[ClusterName]:
     """The clusters that could serve the need, in the order they are tried."""
-    return list(dict.fromkeys(ClusterName(tier[-1]) for tier in tiers(need, ledger)))
+    tiers(need, ledger)
+    return need.cluster_order
 
 
 def usable_nodes(need: Need, ledger: Ledger) -> int:
     """How many nodes are up that the need may go to."""
-    return sum(len(kind.rooms) for kind in ledger.kinds.values() if ledger.offer(kind, need))
+    version, known = need.usable
+    if version == ledger.nodes_version:
+        return known
+    kinds = ledger.kinds.values()
+    found = sum(len(kind.rooms) for kind in kinds if ledger.offer(kind, need))
+    need.usable = (ledger.nodes_version, found)
+    return found
+
+
+def no_room(group: TaskGroup, need: Need, ledger: Ledger, placed: int = 0) -> NoRoom:
+    """The reason when nothing but room is missing."""
+    nodes = usable_nodes(need, ledger)
+    return NoRoom(group=group.name, placed=placed, wanted=group.fewest, nodes=nodes)
+
+
+def finder_of(need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> Finder:
+    """Finds single seats in one tier; kept from search to search."""
+    finder = need.finders.get((tier, shut))
+    if finder is None:
+        finder = need.finders[tier, shut] = Finder(need, tier, shut, ledger)
+    return finder
 
 
 def at_most(need: Need, ledger: Ledger) -> int:

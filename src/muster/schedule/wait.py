@@ -52,8 +52,7 @@ class _Line:
             else:
                 when = dates.get(job_id) or self._expected(entry, why, outlook, milli)
             if outlook is not None and type(when) is int:
-                outlook.ahead_milli += milli
-                outlook.work += milli * entry.limit_ms
+                outlook.add(milli, milli * entry.limit_ms)
             yield Wait(job=job_id, why=why, expected=when)
 
     def _expected(

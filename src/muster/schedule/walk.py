@@ -7,13 +7,15 @@ that would be lost. How many tasks then fit is counted by domain, and only where
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from muster.model.placement import Placement
 from muster.model.value import JobId, NodeId
 from muster.schedule.books import Holding
 from muster.schedule.fit import domain_of
-from muster.schedule.index import Room
-from muster.schedule.ledger import by_node
-from muster.schedule.needs import Option, Tier
+from muster.schedule.index import Room, Tenant
+from muster.schedule.needs import Option, Tier, tasks_on_host
+from muster.schedule.profiles import Family, GpuNeed
 from muster.schedule.search import Search
+from muster.schedule.slices import DeviceState, Use
 
 Domain = tuple[str, ...]
 
@@ -26,6 +28,25 @@ class Clearance(NamedTuple):
     leaving: dict[JobId, Holding]
 
 
+class _Spot:
+    """One node on the walk: who has left it, and what is free there now.
+
+    As long as only whole devices are given back, `idle` and the rest can be counted along.
+    """
+
+    __slots__ = ("cpu_milli", "gone", "idle", "is_plain", "left_milli", "memory_mib", "room")
+
+    def __init__(self, room: Room, gpus: GpuNeed | None) -> None:
+        self.room = room
+        self.gone: dict[JobId, Holding] = {}
+        self.cpu_milli, self.memory_mib = room.cpu_milli, room.memory_mib
+        self.left_milli = sum([state.left_milli for state in room.devices if state is not None])
+        self.is_plain = _is_whole(gpus) and not any(map(_is_special, room.tenants.values()))
+        self.idle = 0
+        if self.is_plain and gpus is not None:
+            self.idle = sum([each is not None and _serves(each, gpus) for each in room.devices])
+
+
 class Walk:
     """One group, one option; jobs leave until the group fits in some domain."""
 
@@ -33,12 +54,11 @@ class Walk:
         self._search = search
         self._option = option
         self._ledger = search.standing.ledger
-        self._gone: dict[NodeId, dict[JobId, Holding]] = {}
+        self._spots: dict[NodeId, _Spot | None] = {}
         self._fits: dict[NodeId, int] = {}
         self._by_domain: dict[Domain, int] = {}
         self._nodes: dict[Domain, list[NodeId]] = {}
         self._gpu_milli = search.need.amount(option.gpus).gpu_milli
-        self._left_milli: dict[NodeId, int] = {}
         if search.group.count > 1:
             for node_id, fit in search.table(tier, option).fits():
                 self._set_fit(self._ledger.rooms[node_id], fit)
@@ -46,28 +66,44 @@ class Walk:
     def until_it_fits(self, leaving: Iterable[Holding]) -> Clearance | None:
         """Let them leave in this order until the group fits; None if it never does."""
         for holding in leaving:
-            for node_id in self._leave(holding):
-                domain = self._recount(node_id)
+            for spot in self._leave(holding):
+                domain = self._set_fit(spot.room, self._fit(spot))
                 if domain is not None and self._by_domain[domain] >= self._search.group.fewest:
                     return self._clearance(holding, domain)
         return None
 
-    def _leave(self, holding: Holding) -> list[NodeId]:
+    def _leave(self, holding: Holding) -> list[_Spot]:
         """The nodes on which it now pays to look closer."""
-        worth: list[NodeId] = []
-        for node_id, placements in by_node(holding.placements).items():
-            room = self._ledger.rooms.get(node_id)
-            if room is None or not self._may_use(room):
+        touched: dict[NodeId, _Spot] = {}
+        for placement in holding.placements:
+            node_id = placement.node
+            spot = self._spots[node_id] if node_id in self._spots else self._meet(node_id)
+            if spot is None:
                 continue
-            self._gone.setdefault(node_id, {})[holding.job.id] = holding
-            left_milli = self._left_milli.get(node_id)
-            if left_milli is None:
-                left_milli = sum(state.left_milli for state in room.devices if state is not None)
-            left_milli += sum(each.amount.gpu_milli for each in placements)
-            self._left_milli[node_id] = left_milli
-            if left_milli >= self._gpu_milli:
-                worth.append(node_id)
-        return worth
+            spot.gone[holding.job.id] = holding
+            spot.left_milli += placement.amount.gpu_milli
+            if spot.is_plain:
+                self._give_back(spot, placement)
+            touched[node_id] = spot
+        return [spot for spot in touched.values() if spot.left_milli >= self._gpu_milli]
+
+    def _meet(self, node_id: NodeId) -> _Spot | None:
+        room = self._ledger.rooms.get(node_id)
+        is_usable = room is not None and self._may_use(room)
+        spot = _Spot(room, self._option.gpus) if room is not None and is_usable else None
+        self._spots[node_id] = spot
+        return spot
+
+    def _give_back(self, spot: _Spot, placement: Placement) -> None:
+        gpus = self._option.gpus
+        spot.cpu_milli += placement.amount.cpu_milli
+        spot.memory_mib += placement.amount.memory_mib
+        for share in placement.devices:
+            if share.slice is not None:
+                spot.is_plain = False
+                return
+            state = self._ledger.resting(spot.room).get(share.device)
+            spot.idle += gpus is not None and state is not None and _serves(state, gpus)
 
     def _may_use(self, room: Room) -> bool:
         search, kind = self._search, room.kind
@@ -79,11 +115,12 @@ class Walk:
         # An exclusive task wants a node that others have left, which is what this is about.
         return search.allows is None or search.need.where.exclusive or search.allows(room)
 
-    def _recount(self, node_id: NodeId) -> Domain | None:
-        room = self._ledger.rooms[node_id]
-        gone = self._gone[node_id].keys()
-        fit = self._ledger.fit_without(room, gone, self._search.need, self._option.gpus)
-        return self._set_fit(room, fit)
+    def _fit(self, spot: _Spot) -> int:
+        need, gpus = self._search.need, self._option.gpus
+        if not spot.is_plain or need.where.exclusive:
+            return self._ledger.fit_without(spot.room, spot.gone.keys(), need, gpus)
+        fit = tasks_on_host(need, spot.cpu_milli, spot.memory_mib)
+        return fit if gpus is None else min(fit, spot.idle // gpus.count)
 
     def _set_fit(self, room: Room, fit: int) -> Domain | None:
         before = self._fits.get(room.node.id, 0)
@@ -111,5 +148,21 @@ class Walk:
             if missing:
                 tasks[node_id] = min(missing, self._fits[node_id])
                 missing -= tasks[node_id]
-                leaving |= self._gone.get(node_id, {})
+                spot = self._spots.get(node_id)
+                leaving |= {} if spot is None else spot.gone
         return Clearance(last, tasks, leaving)
+
+
+def _is_special(tenant: Tenant) -> bool:
+    """Does it hold, or keep from others, something else than what its placements name?"""
+    return tenant.is_exclusive or tenant.is_suspended or tenant.is_unready
+
+
+def _is_whole(gpus: GpuNeed | None) -> bool:
+    return gpus is None or gpus.family is Family.WHOLE
+
+
+def _serves(state: DeviceState, gpus: GpuNeed) -> bool:
+    """Would a task that wants whole GPUs take this device?"""
+    is_idle = state.use is Use.IDLE and (state.layout is None or gpus.may_cut)
+    return is_idle and state.model == gpus.model and state.memory_mib >= gpus.min_memory_mib

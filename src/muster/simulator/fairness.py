@@ -100,7 +100,7 @@ def _shared(
         for path in siblings
     }
     left = amount - sum(parts.values())
-    hungry = [path for path in siblings if demand.get(path, 0.0) > parts[path]]
+    hungry: list[QueuePath] = [path for path in siblings if demand.get(path, 0.0) > parts[path]]
     while hungry and left > 1e-6:
         weights = sum(queues[path].weight for path in hungry)
         step = min((demand[path] - parts[path]) / queues[path].weight for path in hungry)

@@ -49,7 +49,7 @@ class _Kind:
 class _Room:
     """What is free on one node."""
 
-    __slots__ = ("cpu_milli", "free", "fragment", "is_up", "memory_mib", "models")
+    __slots__ = ("cpu_milli", "fragment", "free", "is_up", "memory_mib", "models")
 
     def __init__(self, node: Node) -> None:
         self.cpu_milli = node.cpu_milli

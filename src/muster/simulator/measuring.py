@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from muster.controller.stage import Change
 from muster.model.cluster import Node, NodeState
-from muster.model.event import JobPreempted, JobStarted
+from muster.model.event import Event, JobPreempted, JobStarted
 from muster.model.history import Attempt, Ended
 from muster.model.job import HOLDING, EndReason, Job, JobState, NodeFailed, Preempted, TaskGroup
 from muster.model.placement import Allocation
@@ -71,19 +71,20 @@ class Measures:
         self._work: dict[JobId, int] = {}
         self._sizes: dict[tuple[TaskGroup, ...], int] = {}
         self._nodes: dict[NodeId, Node] = {}
+        self._later: list[tuple[Instant, Node]] = []
 
     def hear(self, batch: Batch, changes: tuple[Change, ...]) -> None:
         """Something was committed."""
         if not batch.events:
             return
-        now = self.now = max(self.now, batch.events[-1].at)
-        for node in batch.nodes:
-            self._see(node, now)
-        for event in batch.events:
-            if isinstance(event, JobStarted):
-                self._started.setdefault(event.job, event.at)
-            elif isinstance(event, JobPreempted):
-                self.preemptions += 1
+        now = max(self.now, batch.events[-1].at)
+        self._later.extend((now, node) for node in batch.nodes)
+        if not changes and self.submitted == len(self.courses):
+            # After the last job nothing counts any more, and nobody knows yet whether it was.
+            return
+        self.now = now
+        self._see_all()
+        self._note(batch.events)
         for attempt in batch.attempts:
             self._count(attempt)
         for change in changes:
@@ -95,6 +96,8 @@ class Measures:
     def close(self, now: Instant) -> None:
         """Nothing more happens up to this instant."""
         self.now = max(self.now, now)
+        self._later = [each for each in self._later if each[0] <= self.now]
+        self._see_all()
         curves = [self.gpu_used, self.gpu_there, self.cpu_used, self.cpu_there]
         curves += [self.gpu_wanted, self.fragment, self.running, self.waiting]
         for each in self.queues.values():
@@ -102,9 +105,21 @@ class Measures:
         for curve in curves:
             curve.reach(self.now)
 
+    def _note(self, events: tuple[Event, ...]) -> None:
+        for event in events:
+            if isinstance(event, JobStarted):
+                self._started.setdefault(event.job, event.at)
+            elif isinstance(event, JobPreempted):
+                self.preemptions += 1
+
     def see(self, node: Node) -> None:
         """A node is there."""
         self._see(node, self.now)
+
+    def _see_all(self) -> None:
+        for at, node in self._later:
+            self._see(node, at)
+        self._later.clear()
 
     def _see(self, node: Node, now: Instant) -> None:
         before, after = _offered(self._nodes.get(node.id)), _offered(node)

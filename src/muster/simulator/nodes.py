@@ -56,7 +56,9 @@ def nodes_from(text: str, site: Site) -> tuple[Node, ...]:
         racks = msgspec.convert(plain, tuple[Rack, ...])
     except (yaml.YAMLError, msgspec.ValidationError) as wrong:
         example = "- {nodes: 64, gpus: 8xA100-80GB, pool: a100}"
-        raise BadNodesError(f"nodes cannot be read ({wrong}); write a list like {example}") from wrong
+        raise BadNodesError(
+            f"nodes cannot be read ({wrong}); write a list like {example}"
+        ) from wrong
     return tuple(made(racks, site))
 
 

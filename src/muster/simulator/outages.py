@@ -45,7 +45,7 @@ class Failures(Value, gc=False):
 
 
 class Interruptions(Value, gc=False):
-    """Nodes of spot pools are taken away, `every` apart in the mean, and given back after `away`."""
+    """Each node of a spot pool is taken, `every` apart in the mean, and given back after `away`."""
 
     every: Duration
     away: Duration = HOUR

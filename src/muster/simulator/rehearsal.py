@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from muster.backends.fate import Lasts
 from muster.backends.simulated import SimulatedBackend
 from muster.controller.stage import Change
+from muster.lifecycle.predict import Accuracy
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.errors import MusterError, RefusedError
 from muster.model.queue import JobClass, Queue
@@ -68,7 +69,10 @@ def rehearse(scenario: Scenario, watch: Watch | None = None) -> Report:
         scenario.arrivals, scenario.until, lambda _arrival, error: refusals.append(error)
     )
     measures.close(_end(measures, scenario))
-    return report_of(measures, name=scenario.name, refused=len(refusals))
+    return replace(
+        report_of(measures, name=scenario.name, refused=len(refusals)),
+        prediction=_accuracy(simulation),
+    )
 
 
 def fitted(site: Site, arrivals: Sequence[Arrival]) -> tuple[Site, list[Arrival]]:
@@ -82,15 +86,7 @@ def fitted(site: Site, arrivals: Sequence[Arrival]) -> tuple[Site, list[Arrival]
         extra = {path: Queue(path=path) for path in _with_those_above(named - site.queues.keys())}
         site = replace(site, queues={**site.queues, **extra})
     usual_class = _usual_class(site.classes)
-    fitting: list[Arrival] = []
-    for arrival in arrivals:
-        spec = arrival.spec
-        queue = spec.queue if spec.queue in site.queues else site.default_queue
-        job_class = spec.job_class if spec.job_class in site.classes else usual_class
-        if (queue, job_class) != (spec.queue, spec.job_class):
-            arrival = replace(arrival, spec=replace(spec, queue=queue, job_class=job_class))
-        fitting.append(arrival)
-    return site, fitting
+    return site, [_at_home(arrival, site, usual_class) for arrival in arrivals]
 
 
 class _Telling:
@@ -140,11 +136,25 @@ def _catch_up(measures: Measures, simulation: Simulation) -> None:
         measures.see(node)
 
 
+def _accuracy(simulation: Simulation) -> Accuracy | None:
+    found = simulation.record.foresight.accuracy
+    return found if found.count else None
+
+
 def _end(measures: Measures, scenario: Scenario) -> Instant:
     """The report ends with the last thing that happened to a job: repairs after it do not count."""
     if scenario.until is not None:
         return max(measures.now, scenario.until)
     return max((each.ended_at for each in measures.courses), default=measures.now)
+
+
+def _at_home(arrival: Arrival, site: Site, usual_class: ClassName) -> Arrival:
+    spec = arrival.spec
+    queue = spec.queue if spec.queue in site.queues else site.default_queue
+    job_class = spec.job_class if spec.job_class in site.classes else usual_class
+    if (queue, job_class) == (spec.queue, spec.job_class):
+        return arrival
+    return replace(arrival, spec=replace(spec, queue=queue, job_class=job_class))
 
 
 def _with_those_above(paths: set[QueuePath]) -> list[QueuePath]:

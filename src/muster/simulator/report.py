@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from muster.lifecycle.predict import Accuracy
 from muster.model.job import JobState
 from muster.model.queue import Queue
 from muster.model.value import QueuePath, Value
@@ -59,17 +60,6 @@ class Fairness(Value):
     rho: Spread = Spread()
 
 
-class Prediction(Value):
-    """How well the length of jobs was foretold. error: the median of |ln(real / expected)|.
-
-    covered: the part of jobs that took no longer than the high figure, which should be 0.9.
-    """
-
-    count: int = 0
-    error: float = 0
-    covered: float = 0
-
-
 class Report(Value):
     """Seconds, GPU-hours and parts of one; over time, means over equal spans.
 
@@ -101,8 +91,10 @@ class Report(Value):
     node_failures: int = 0
     cost: float = 0
     fairness: Fairness = Fairness()
-    prediction: Prediction | None = None
+    prediction: Accuracy | None = None
     queues: tuple[QueueReport, ...] = ()
+    jct_quantiles_s: tuple[float, ...] = ()
+    wait_quantiles_s: tuple[float, ...] = ()
     gpu_used: Series
     gpu_there: Series
     cpu_used: Series
@@ -143,6 +135,8 @@ def report_of(measures: Measures, *, name: str = "", refused: int = 0) -> Report
         cost=measures.micros / 1_000_000,
         fairness=_fairness(measures, ran, queues),
         queues=queues,
+        jct_quantiles_s=quantiles([each.ended_at - each.submitted_at for each in ran]),
+        wait_quantiles_s=quantiles([_wait_ms(each) for each in ran]),
         gpu_used=_gpus(measures.gpu_used),
         gpu_there=_gpus(measures.gpu_there),
         cpu_used=_gpus(measures.cpu_used),
@@ -168,6 +162,15 @@ def spread(numbers: Iterable[float], *, scale: float = 1) -> Spread:
     )
 
 
+def quantiles(milliseconds: Iterable[int], steps: int = 100) -> tuple[float, ...]:
+    """The least, the most and what lies between at equal parts, in seconds."""
+    found = sorted(milliseconds)
+    if not found:
+        return ()
+    last = len(found) - 1
+    return tuple(found[last * step // steps] / 1_000 for step in range(steps + 1))
+
+
 def _queue_reports(measures: Measures, ran: Sequence[Course]) -> Iterable[QueueReport]:
     used = {path: _gpus(each.used) for path, each in measures.queues.items()}
     wanted = {path: _gpus(each.wanted) for path, each in measures.queues.items()}
@@ -176,15 +179,15 @@ def _queue_reports(measures: Measures, ran: Sequence[Course]) -> Iterable[QueueR
         there = [each for each in ran if _is_below(each.queue, path)]
         if not there and not any(wanted[path].means):
             continue
-        hours = used[path].every / MS_PER_HOUR
-        own, entitled_hours = sum(used[path].means) * hours, sum(rights[path].means) * hours
+        own = measures.queues[path].used.integral() / 1_000 / MS_PER_HOUR
+        right = sum(rights[path].means) * rights[path].every / MS_PER_HOUR
         yield QueueReport(
             path=path,
             weight=queue.weight,
             gpu_hours=own,
-            wanted_gpu_hours=sum(wanted[path].means) * hours,
-            entitled_gpu_hours=entitled_hours,
-            served=_part(own, entitled_hours) if entitled_hours else 1.0,
+            wanted_gpu_hours=measures.queues[path].wanted.integral() / 1_000 / MS_PER_HOUR,
+            entitled_gpu_hours=right,
+            served=own / right if right else 1.0,
             wait_s=spread([_wait_ms(each) for each in there], scale=1_000),
             jct_s=spread([each.ended_at - each.submitted_at for each in there], scale=1_000),
             used=used[path],
@@ -208,9 +211,7 @@ def _rights(measures: Measures, wanted: dict[QueuePath, Series]) -> dict[QueuePa
     }
 
 
-def _fairness(
-    measures: Measures, ran: Sequence[Course], queues: Sequence[QueueReport]
-) -> Fairness:
+def _fairness(measures: Measures, ran: Sequence[Course], queues: Sequence[QueueReport]) -> Fairness:
     pace = FairPace(measures.gpu_wanted.series(), measures.gpu_there.series())
     rho = [
         (each.ended_at - each.submitted_at)

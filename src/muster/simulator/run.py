@@ -4,7 +4,9 @@ Nothing here decides anything: requests come in by `controller.entry`, plans are
 by `controller.cycle`, and `controller.attention` says when, exactly as in a live installation.
 """
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from muster.backends.simulated import SimulatedBackend
 from muster.controller.asked import Caller, Receipt
@@ -24,6 +26,9 @@ from muster.stores.base import Batch
 from muster.stores.memory import MemoryStore
 
 EPOCH = Instant(0)
+NEW_BEFORE_COLLECTION = 100_000
+"""So many new objects may be there before somebody looks whether they are garbage."""
+
 SIMULATOR = Caller(user=UserName("simulator"), door="simulator", root=True)
 
 
@@ -105,7 +110,10 @@ class Simulation:
 
         refused: is told of requests that are; without it, RefusedError ends the run.
         """
-        coming = _Coming(arrivals)
+        with _rare_collections():
+            self._run(_Coming(arrivals), until, refused)
+
+    def _run(self, coming: "_Coming", until: Instant | None, refused: Refused | None) -> None:
         self.turn()
         while (at := self._next_at(coming)) is not None:
             if until is not None and at > until:
@@ -153,6 +161,17 @@ class Simulation:
         found = [backend.next_at() for backend in self._backends.values()]
         found += [coming.next_at, self._attention.next_at()]
         return min((each for each in found if each is not None), default=None)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """What happens is kept, and hardly any of it is garbage: to look for it often is slow."""
+    usual = gc.get_threshold()
+    gc.set_threshold(NEW_BEFORE_COLLECTION, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 class _Coming:

@@ -54,6 +54,12 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
             module="whatif", help="Rehearse a submission or a change; nothing is done."
         ),
     },
+    "Rehearse": {
+        "simulate": Entry(
+            module="simulate", help="Run a trace through these rules in pretend time."
+        ),
+        "compare": Entry(module="compare", help="Put several sets of rules side by side."),
+    },
     "Administration": {
         "up": Entry(module="daemon_commands", help="Start Muster on this machine."),
         "down": Entry(module="daemon_commands", help="Stop Muster; jobs run on."),

@@ -42,6 +42,12 @@ ORDER = Section(
             example="-10",
         ),
         Key(
+            name="short",
+            shape=WHOLE,
+            meaning="the weight of being expected to take little GPU-time, learned from the past",
+            example="8000",
+        ),
+        Key(
             name="queue",
             shape=WHOLE,
             meaning="the weight of the queue's priority",

@@ -34,6 +34,7 @@ from muster.schedule.verify.preemption import (
     victims_make_room,
 )
 from muster.schedule.verify.quotas import quotas_hold
+from muster.schedule.verify.register import Register
 from muster.schedule.verify.reservations import amounts_stay_reserved, nodes_stay_reserved
 from muster.schedule.verify.rights import preemption_is_right
 from muster.schedule.verify.room import cpu_and_memory_suffice, exclusive_tasks_are_alone
@@ -54,7 +55,7 @@ from muster.schedule.verify.where import (
 )
 from muster.schedule.verify.whole import groups_are_whole, resizes_go_on
 
-__all__ = ["Violation", "violations"]
+__all__ = ["Register", "Violation", "violations"]
 
 RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     decisions_suit_the_state,
@@ -108,9 +109,16 @@ RULES_FOR_NONE = (names_the_snapshot, every_waiting_job_has_one_decision)
 """Those of them that have something to say about a plan that lets everybody wait."""
 
 
-def violations(snapshot: Snapshot, plan: Plan) -> list[Violation]:
-    """Every hard rule that the plan breaks; empty when it may be committed. Never raises."""
-    case = case_of(snapshot, plan)
+def violations(
+    snapshot: Snapshot, plan: Plan, register: Register | None = None
+) -> list[Violation]:
+    """Every hard rule that the plan breaks; empty when it may be committed. Never raises.
+
+    register: kept by whoever asks about one snapshot after the other; it only saves time.
+    """
+    if register is not None:
+        register.follow(snapshot)
+    case = case_of(snapshot, plan, register)
     if not case.additions and not plan.measures and not case.clears:
         return [broken for rule in RULES_FOR_NONE for broken in rule(case)]
     found = [broken for rule in RULES_FOR_ALL for broken in rule(case)]

@@ -13,6 +13,7 @@ from muster.schedule.verify.census import Census
 from muster.schedule.verify.fleet import Fleet
 from muster.schedule.verify.glance import Glance, glance_at
 from muster.schedule.verify.moments import Moment, moments_of
+from muster.schedule.verify.register import Register
 
 PART = 200
 """So many additions that the processor's own memory holds all that they are judged by."""
@@ -81,7 +82,7 @@ class Case:
         return {clear.job: clear for clear in self.clears}
 
 
-def case_of(snapshot: Snapshot, plan: Plan) -> Case:
+def case_of(snapshot: Snapshot, plan: Plan, register: Register | None = None) -> Case:
     """Gather it, looking once at each decision, each job and each allocation."""
     acts = [each for each in plan.decisions if not isinstance(each, Wait)]
     clears = [each for each in acts if isinstance(each, Clear)]
@@ -97,7 +98,7 @@ def case_of(snapshot: Snapshot, plan: Plan) -> Case:
         preempts=[each for each in plan.measures if isinstance(each, Preempt)],
         resizes=resizes,
         cuts=_cuts(plan),
-        moments=moments_of(snapshot, additions, glance.nodes, clears),
+        moments=moments_of(snapshot, additions, glance.nodes, clears, register),
     )
 
 

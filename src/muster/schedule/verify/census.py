@@ -1,7 +1,7 @@
 """Who holds what and stays, written down as rules will ask, and no more of it than they do."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, NodeId, PoolName, QueuePath
+from muster.schedule.verify.register import Register
 
 Holder = tuple[Job, tuple[Placement, ...]]
 """A job and what it holds."""
@@ -51,11 +52,16 @@ class Census:
     """
 
     def __init__(
-        self, snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]
+        self,
+        snapshot: Snapshot,
+        victims: Set[JobId],
+        nodes: Set[NodeId],
+        register: Register | None,
     ) -> None:
         self._snapshot = snapshot
         self._victims = victims
         self._nodes = nodes
+        self._register = register
 
     @property
     def count(self) -> int:
@@ -129,7 +135,14 @@ class Census:
 
     @cached_property
     def _glimpse(self) -> Glimpse:
-        return _glimpse_of(self._snapshot, self._victims, self._nodes)
+        register, everybody = self._register, self._snapshot.allocations
+        if register is None:
+            return _glimpse_of(self._snapshot, everybody, self._victims, self._nodes)
+        # In the order of their ids, whoever came first.
+        there = sorted({job_id for node in self._nodes for job_id in register.on(node)})
+        glimpse = _glimpse_of(self._snapshot, there, self._victims, self._nodes)
+        glimpse.count = len(register.holding) - len(register.holding & self._victims)
+        return glimpse
 
     @cached_property
     def _rows(self) -> Rows:
@@ -155,16 +168,16 @@ def ceilings_of(classes: Mapping[ClassName, JobClass]) -> dict[ClassName, JobCla
 
 
 def _glimpse_of(
-    snapshot: Snapshot, victims: Container[JobId], nodes: Container[NodeId]
+    snapshot: Snapshot, ids: Iterable[JobId], victims: Set[JobId], nodes: Set[NodeId]
 ) -> Glimpse:
-    """Everybody is passed on the way, so this is spelt out."""
-    jobs, count = snapshot.jobs, 0
+    """Everybody may be passed on the way, so this is spelt out."""
+    jobs, allocations, count = snapshot.jobs, snapshot.allocations, 0
     running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
     standing: dict[NodeId, list[Sitting]] = {}
     dozing: dict[NodeId, list[Sitting]] = {}
-    for job_id, allocation in snapshot.allocations.items():
-        job = jobs.get(job_id)
-        if job is None:
+    for job_id in ids:
+        job, allocation = jobs.get(job_id), allocations.get(job_id)
+        if job is None or allocation is None:
             continue
         state = job.state
         # Asked one by one: to look an enum's member up in a set takes far longer.

@@ -16,6 +16,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, NodeId, Value, replace
 from muster.schedule.verify.additions import Addition, Kind, Task
 from muster.schedule.verify.census import Census, Holder, Sitting
+from muster.schedule.verify.register import Register
 
 
 class Seats(Value, gc=False):
@@ -82,12 +83,16 @@ class Moment:
 
 
 def moments_of(
-    snapshot: Snapshot, additions: list[Addition], nodes: Container[NodeId], clears: list[Clear]
+    snapshot: Snapshot,
+    additions: list[Addition],
+    nodes: set[NodeId],
+    clears: list[Clear],
+    register: Register | None,
 ) -> tuple[Moment, ...]:
     """The moments that must be looked at: without claims, only now. Something is new on `nodes`."""
-    claiming = _claiming(snapshot)
+    claiming = _claiming(snapshot, register)
     victims = _victims(snapshot, claiming, clears)
-    staying = Census(snapshot, victims, nodes)
+    staying = Census(snapshot, victims, nodes, register)
     leaving = _leaving(snapshot, victims)
     now = Moment(
         words="",
@@ -138,9 +143,13 @@ def _is_on_instances(allocation: Allocation) -> bool:
     return any(isinstance(share.slice, Mig) for share in shares)
 
 
-def _claiming(snapshot: Snapshot) -> list[Job]:
+def _claiming(snapshot: Snapshot, register: Register | None) -> list[Job]:
     """Jobs whose claim has not run out, on nodes that are all UP."""
-    claiming = [job for job in snapshot.jobs.values() if job.claim is not None]
+    jobs = snapshot.jobs
+    if register is None:
+        claiming = [job for job in jobs.values() if job.claim is not None]
+    else:
+        claiming = [jobs[each] for each in sorted(register.claiming)]
     return [job for job in claiming if job.claim is not None and _stands(job.claim, snapshot)]
 
 

@@ -1,0 +1,126 @@
+"""The other options of a job: arrays, dependencies, signals, names of files. Pure."""
+
+import re
+from collections.abc import Callable
+
+from muster.doors.slurm.request import Request
+from muster.doors.slurm.scene import user_of
+from muster.doors.units import BadTextError, signal_number
+from muster.model.job import Dependency, DependencyKind
+from muster.model.launch import Warn
+from muster.model.value import MINUTE, Duration, JobId, UserName
+
+MOST_PARTS = 100_000
+MOST_INDEX = 100_000
+USUAL_LEAD = Duration(60_000)
+
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
+_JOB = re.compile(r"([0-9]{1,18})(?:_([0-9]{1,9}|\*))?(?:\+([0-9]{1,9}))?(?:\([a-z]+\))?")
+
+
+def indices_of(request: Request) -> tuple[tuple[int, ...], int | None]:
+    """The indices of an array in rising order, and how many may run at once."""
+    text = request.text("array")
+    if text is None:
+        return (), None
+    written, percent, most = text.strip("[] ").partition("%")
+    found: set[int] = set()
+    for each in written.split(","):
+        match = _RANGE.fullmatch(each.strip())
+        if match is None:
+            raise _bad_array(request)
+        first, last, step = match.groups()
+        span = range(int(first), int(last or first) + 1, int(step or 1) or 1)
+        if not span or step == "0" or span[-1] > MOST_INDEX or len(span) > MOST_PARTS:
+            raise _bad_array(request)
+        found |= set(span)
+    if percent and not (most.isdigit() and int(most)):
+        raise _bad_array(request)
+    return tuple(sorted(found)), int(most) if percent else None
+
+
+Meant = Callable[[int, int | None], tuple[JobId, ...]]
+"""The jobs that `12` or `12_3` stands for: all parts of an array, or one of them."""
+
+
+def dependencies_of(request: Request, meant: Meant) -> tuple[Dependency, ...]:
+    """`afterok:12:13,afterany:14`; `a?b` (any of them) cannot be said in our terms."""
+    text = request.text("dependency")
+    if not text or text.lower() == "none":
+        return ()
+    if "?" in text:
+        raise request.submission_failed("Job dependency problem")
+    return tuple(
+        each for word in text.split(",") if word for each in _dependency(word, request, meant)
+    )
+
+
+def warn_of(request: Request) -> Warn | None:
+    """`[[R][B]:]signal[@seconds]`."""
+    text = request.text("signal")
+    if text is None:
+        return None
+    flags, colon, rest = text.rpartition(":")
+    name, at, lead = rest.partition("@")
+    if (colon and not set(flags) <= set("RB")) or (at and not lead.isdigit()):
+        raise request.bad("signal")
+    try:
+        number = signal_number(name)
+    except BadTextError as bad:
+        raise request.bad("signal") from bad
+    span = Duration(int(lead) * 1_000) if at else USUAL_LEAD
+    return Warn(signal=number, lead=span, shell_only="B" in flags)
+
+
+def user(request: Request) -> UserName | None:
+    """For whom, when root submits for another."""
+    text = request.text("uid")
+    return None if text is None else UserName(user_of(text))
+
+
+def priority_of(request: Request) -> int:
+    """A nice value counts against the job, as in Slurm."""
+    text = request.text("priority")
+    if text is not None and not text.isdigit() and text.upper() != "TOP":
+        raise request.bad("priority")
+    wanted = int(text) if text is not None and text.isdigit() else 0
+    if not request.has("nice"):
+        return wanted
+    nice = request.text("nice") or "100"
+    if not nice.lstrip("+-").isdigit() or abs(int(nice)) > 2_147_483_645:
+        raise request.bad("nice")
+    return wanted - int(nice)
+
+
+def appends(request: Request) -> bool:
+    """Slurm's own default is to begin output files anew."""
+    mode = request.text("open-mode")
+    if mode is not None and (not mode or mode[0].lower() not in "at"):
+        raise request.bad("open-mode")
+    return mode is not None and mode[0].lower() == "a"
+
+
+def _dependency(word: str, request: Request, meant: Meant) -> tuple[Dependency, ...]:
+    name, *others = word.split(":")
+    kind = _KINDS.get(name.strip().lower())
+    if kind is DependencyKind.SINGLETON and not others:
+        return (Dependency(kind=kind),)
+    if kind is None or kind is DependencyKind.SINGLETON or not others:
+        raise request.submission_failed("Job dependency problem")
+    found: list[Dependency] = []
+    for other in others:
+        match = _JOB.fullmatch(other)
+        if match is None:
+            raise request.submission_failed("Job dependency problem")
+        index = int(match[2]) if match[2] and match[2] != "*" else None
+        delay = Duration(int(match[3] or 0) * MINUTE)
+        jobs = meant(int(match[1]), index)
+        found.extend(Dependency(kind=kind, job=job, delay=delay) for job in jobs)
+    return tuple(found)
+
+
+def _bad_array(request: Request) -> Exception:
+    return request.submission_failed("Invalid job array specification")
+
+
+_KINDS = {kind.value: kind for kind in DependencyKind} | {"aftercorr": DependencyKind.AFTER_OK}

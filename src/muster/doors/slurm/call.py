@@ -1,0 +1,132 @@
+"""What a thin command sends, what it gets back, and what a command may ask of the service."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from muster.controller.asked import Caller
+from muster.controller.looking import Looking
+from muster.controller.service import Service
+from muster.doors.slurm.trouble import failed
+from muster.model.value import Instant, Value
+
+VERSION = "slurm-wlm 22.05.8"
+"""The Slurm whose commands these are: clients read it to know what they can use."""
+
+
+class Script(Value):
+    """A batch script as the command read it; no name when it came from stdin."""
+
+    text: str
+    name: str | None = None
+
+
+class Call(Value):
+    """One use of a command: its words and what it finds around it.
+
+    env: SLURM_*, SBATCH_* and the like; of commands that submit, all of it.
+    memo: what the reply before this one asked to be given back.
+    """
+
+    argv: tuple[str, ...] = ()
+    cwd: str = "/"
+    env: Mapping[str, str] = {}
+    script: Script | None = None
+    umask: int = 0o022
+    columns: int = 0
+    tty: bool = False
+    host: str = "localhost"
+    memo: Mapping[str, str] = {}
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The user's time zone; None is the server's own."""
+        name = self.env.get("TZ", "").lstrip(":")
+        try:
+            return ZoneInfo(name) if name else None
+        except (ZoneInfoNotFoundError, ValueError):
+            return None
+
+
+class ReadScript(Value, tag="read"):
+    """Read this file, or stdin if it is None, and call again with what is in it."""
+
+    file: str | None = None
+
+
+class Again(Value, tag="again"):
+    """Call again after so long, with this memo."""
+
+    memo: Mapping[str, str]
+    after_ms: int = 0
+
+
+class RunHere(Value, tag="run"):
+    """Run a command here, with this added to the environment; then call again.
+
+    The memo that comes back has its exit code as `code`.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = {}
+    memo: Mapping[str, str] = {}
+
+
+class Become(Value, tag="become"):
+    """Be this command from now on."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = {}
+
+
+class Follow(Value, tag="follow"):
+    """Print what the job writes until it is over, then call again with the memo."""
+
+    job: int
+    memo: Mapping[str, str]
+
+
+Then = ReadScript | Again | RunHere | Become | Follow
+
+
+class Reply(Value):
+    """What the command prints, and how it ends or goes on."""
+
+    out: str = ""
+    err: str = ""
+    code: int = 0
+    then: Then | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Whom a command asks, for whom, and when."""
+
+    service: Service
+    caller: Caller
+    now: Instant
+
+    @property
+    def looking(self) -> Looking:
+        """What looks at things."""
+        return self.service.looking
+
+
+def lines(texts: list[str]) -> str:
+    """Lines of output, each with its end."""
+    return "\n".join([*texts, ""]) if texts else ""
+
+
+def version() -> Reply:
+    return Reply(out=f"{VERSION}\n")
+
+
+def unsupported(command: str, option: str) -> Exception:
+    """An option that means something we cannot do, and that must not be passed over."""
+    return failed(command, f"--{option} is not supported by Muster")
+
+
+def warning(command: str, option: str) -> str:
+    """Said on stderr of what is accepted and has no effect."""
+    return f"{command}: warning: --{option} is ignored by Muster\n"

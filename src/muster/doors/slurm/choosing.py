@@ -1,0 +1,178 @@
+"""Which jobs a command is about: ids as Slurm writes them, and filters."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from muster.controller.asked import JobQuery, JobView
+from muster.doors.slurm.call import Door
+from muster.doors.slurm.jobs import JobRow
+from muster.doors.slurm.scene import Scene, user_of
+from muster.doors.slurm.states import LIVE, WORDS, State, state_of
+from muster.model.history import Attempt
+from muster.model.job import Job
+from muster.model.launch import Launch
+from muster.model.value import Instant, JobId, QueuePath, UserName, Value
+from muster.stores.base import HistoryQuery
+
+KEPT_MS = 300_000
+"""MinJobAge: so long squeue still shows a job that is over."""
+
+EVERYTHING = 1_000_000
+
+_ID = re.compile(r"([0-9]{1,18})(?:_(?:([0-9]{1,9})|\[([0-9,:%-]+)\]|(\*)))?(?:\+[0-9]+)?(?:\.(\w+))?")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
+
+
+class JobName(Value):
+    """`12`, `12_3`, `12_[1-4]`: a job, or an array and some of its indices. step: `12.0`."""
+
+    job: JobId
+    indices: frozenset[int] | None = None
+    step: str | None = None
+
+    def means(self, job: Job) -> bool:
+        part = job.spec.array
+        if part is not None and part.array == self.job:
+            return self.indices is None or part.index in self.indices
+        return self.indices is None and job.id == self.job
+
+
+def job_name(text: str) -> JobName | None:
+    """Read an id; None if it is none."""
+    found = _ID.fullmatch(text.strip())
+    if found is None:
+        return None
+    indices: frozenset[int] | None = None
+    if found[2]:
+        indices = frozenset({int(found[2])})
+    elif found[3]:
+        indices = _indices(found[3])
+        if indices is None:
+            return None
+    return JobName(job=JobId(int(found[1])), indices=indices, step=found[5])
+
+
+def split_ids(text: str) -> list[str]:
+    """At commas outside of brackets."""
+    return [each for each in re.split(r",(?![^\[]*\])", text) if each]
+
+
+class Filter(Value):
+    """Everything that is given must hold. states of None: what squeue shows unless told."""
+
+    names: tuple[JobName, ...] = ()
+    users: frozenset[str] = frozenset()
+    accounts: frozenset[str] = frozenset()
+    qos: frozenset[str] = frozenset()
+    job_names: frozenset[str] = frozenset()
+    states: frozenset[State] | None = None
+
+    def accepts(self, job: Job, state: State) -> bool:
+        """Does a job pass, apart from where it is?"""
+        spec = job.spec
+        return (
+            (not self.users or spec.user in self.users)
+            and (not self.accounts or spec.queue in self.accounts)
+            and (not self.qos or spec.job_class in self.qos)
+            and (not self.job_names or spec.name in self.job_names)
+            and state in (LIVE if self.states is None else self.states)
+            and (not self.names or any(name.means(job) for name in self.names))
+        )
+
+
+def states_of(words: Iterable[str]) -> frozenset[State] | str:
+    """The states that are meant, or the word that means none."""
+    found: set[State] = set()
+    for word in words:
+        if word.lower() == "all":
+            return frozenset(State)
+        state = WORDS.get(word.lower())
+        if state is None:
+            return word
+        found.add(state)
+    return frozenset(found)
+
+
+def users_of(words: Iterable[str]) -> frozenset[str]:
+    """Names, of which some may be numbers."""
+    return frozenset(user_of(word) for word in words)
+
+
+def live_views(door: Door, wish: Filter) -> list[JobView]:
+    """Jobs that are not over, in the order of their ids."""
+    named = tuple(sorted({name.job for name in wish.names}))
+    users = tuple(UserName(each) for each in sorted(wish.users))
+    base = JobQuery(users=users, limit=EVERYTHING)
+    queries = [base]
+    if named:
+        queries = [
+            JobQuery(users=users, jobs=named, limit=EVERYTHING),
+            JobQuery(users=users, arrays=named, limit=EVERYTHING),
+        ]
+    found: dict[JobId, JobView] = {}
+    for query in queries:
+        for view in door.looking.jobs(door.caller, query).jobs:
+            if wish.accepts(view.job, state_of(view.job)):
+                found[view.job.id] = view
+    return [found[each] for each in sorted(found)] if named else list(found.values())
+
+
+def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
+    """Jobs that are over since then."""
+    named = tuple(sorted({name.job for name in wish.names}))
+    users = tuple(UserName(each) for each in sorted(wish.users))
+    queues = tuple(QueuePath(each) for each in sorted(wish.accounts))
+    base = HistoryQuery(users=users, queues=queues, ended_from=since, limit=10_000)
+    queries = [base]
+    if named:
+        queries = [
+            HistoryQuery(users=users, jobs=named, ended_from=since, limit=10_000),
+            HistoryQuery(users=users, arrays=named, ended_from=since, limit=10_000),
+        ]
+    found: dict[JobId, JobView] = {}
+    for query in queries:
+        for ended in door.looking.ended(door.caller, query).jobs:
+            view = JobView(job=ended.job, started_at=ended.started_at, ended_at=ended.ended_at)
+            if wish.accepts(view.job, state_of(view.job)):
+                found[view.job.id] = view
+    return [found[each] for each in sorted(found)]
+
+
+def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:
+    """Rows that know their last attempt, if they are over, and what they run, if asked."""
+    over = tuple(view.job.id for view in views if view.ended_at is not None)
+    last: dict[JobId, Attempt] = {}
+    for attempt in door.looking.attempts(door.caller, over) if over else ():
+        last[attempt.job] = attempt
+    launch_of = Launches(door).of
+    rows = [JobRow(view, scene, last.get(view.job.id)) for view in views]
+    for row in rows:
+        row.launch_of = launch_of
+    return rows
+
+
+class Launches:
+    """What jobs run, looked up once for each array."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._known: dict[JobId, Launch | None] = {}
+
+    def of(self, job: Job) -> Launch | None:
+        key = job.spec.array.array if job.spec.array else job.id
+        if key not in self._known:
+            self._known[key] = self._door.looking.job(self._door.caller, job.id).launch
+        return self._known[key]
+
+
+def _indices(text: str) -> frozenset[int] | None:
+    found: set[int] = set()
+    for each in text.partition("%")[0].split(","):
+        match = _RANGE.fullmatch(each)
+        if match is None:
+            return None
+        low, high, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if high - low > EVERYTHING:
+            return None
+        found |= set(range(low, high + 1, step or 1))
+    return frozenset(found)

@@ -1,0 +1,1 @@
+"""One file for each command: `run(call, door) -> Reply`."""

@@ -1,0 +1,327 @@
+"""A job as Slurm's lists show it: one row, and the facts that can be told of it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from math import ceil
+
+from muster.backends.local.patterns import Names, filled
+from muster.controller.asked import JobView
+from muster.doors.slurm import states, times
+from muster.doors.slurm.hostlist import compressed, ranges_text
+from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.sizes import memory_text
+from muster.doors.slurm.states import State
+from muster.doors.slurm.submit import LABEL
+from muster.model.gpu import GpuAsk, Mig
+from muster.model.history import Attempt
+from muster.model.job import Dependency, Job, JobState, TaskGroup
+from muster.model.launch import NO_LAUNCH, Launch
+from muster.model.plan import NoEstimate
+from muster.model.queue import JobClass
+from muster.model.resources import NOTHING, Resources
+from muster.model.value import Duration, GpuModel, Instant
+
+LaunchOf = Callable[[Job], Launch | None]
+
+
+class JobRow:
+    """A job, or the waiting parts of an array as one row.
+
+    attempt: the last one, of a job that is over. indices: of the parts that share the row.
+    """
+
+    __slots__ = ("_launch", "attempt", "indices", "job", "launch_of", "scene", "state", "view")
+
+    def __init__(self, view: JobView, scene: Scene, attempt: Attempt | None = None) -> None:
+        self.view = view
+        self.job = view.job
+        self.scene = scene
+        self.attempt = attempt
+        self.state: State = states.state_of(view.job)
+        self.indices: tuple[int, ...] = ()
+        self.launch_of: LaunchOf | None = None
+        self._launch: Launch | None = None
+
+    @property
+    def launch(self) -> Launch:
+        """What it runs, as far as the user may see it."""
+        if self._launch is None:
+            found = self.launch_of(self.job) if self.launch_of is not None else None
+            self._launch = found or NO_LAUNCH
+        return self._launch
+
+    def label(self, name: str) -> str | None:
+        """What was kept of the request under this name."""
+        return self.job.spec.labels.get(LABEL + name)
+
+
+def collapsed(rows: Iterable[JobRow]) -> Iterator[JobRow]:
+    """The rows, with the waiting parts of each array as one; they come in the order of ids."""
+
+    def kin(row: JobRow) -> tuple[object, ...]:
+        part = row.job.spec.array
+        if part is None or row.job.attempt or row.state is not State.PENDING:
+            return (row.job.id,)
+        return part.array, row.job.state, "array"
+
+    for key, found in groupby(rows, kin):
+        first, *others = found
+        if len(key) > 1:
+            first.indices = tuple(_index(row) for row in (first, *others))
+        yield first
+
+
+def id_text(row: JobRow) -> str:
+    """`12`, `12_3`, `12_[4-9%2]`."""
+    part = row.job.spec.array
+    if part is None:
+        return str(row.job.id)
+    return f"{part.array}_{index_text(row, brackets=True)}"
+
+
+def index_text(row: JobRow, *, brackets: bool = False) -> str:
+    part = row.job.spec.array
+    if part is None:
+        return "N/A"
+    if not row.indices:
+        return str(part.index)
+    most = "" if part.at_once is None else f"%{part.at_once}"
+    text = ranges_text(row.indices) + most
+    return f"[{text}]" if brackets else text
+
+
+def plain_id(row: JobRow) -> str:
+    return str(row.job.id)
+
+
+def array_id(row: JobRow) -> str:
+    part = row.job.spec.array
+    return str(row.job.id if part is None else part.array)
+
+
+def reason(row: JobRow) -> str:
+    wait = row.view.wait
+    return states.reason(row.job, None if wait is None else wait.why)
+
+
+def partition(row: JobRow) -> str:
+    held = row.view.allocation
+    if held is not None:
+        return held.placements[0].pool
+    if row.attempt is not None and row.attempt.pools:
+        return row.attempt.pools[0]
+    return ",".join(row.job.spec.pools) or row.scene.default_pool
+
+
+def nodes(row: JobRow) -> tuple[str, ...]:
+    """Where it runs or ran, by name."""
+    held = row.view.allocation
+    if held is not None:
+        if len(held.placements) == 1:
+            return (held.placements[0].node,)
+        return tuple(sorted({placed.node for placed in held.placements}, key=by_number))
+    if row.attempt is not None and row.state is not State.PENDING:
+        return tuple(sorted(set(row.attempt.nodes), key=by_number))
+    return ()
+
+
+def by_number(name: str) -> tuple[str, int, str]:
+    """node2 comes before node10."""
+    prefix = name.rstrip("0123456789")
+    number = name[len(prefix) :]
+    return prefix, int(number) if number else -1, name
+
+
+def node_list(row: JobRow) -> str:
+    return compressed(nodes(row))
+
+
+def where_or_why(row: JobRow) -> str:
+    """The last column of squeue."""
+    if row.state is State.PENDING or (row.state not in states.LIVE and not nodes(row)):
+        return f"({reason(row)})"
+    if row.state not in states.LIVE and (word := reason(row)) != "None":
+        return f"({word})"
+    return node_list(row)
+
+
+def node_count(row: JobRow) -> int:
+    there = nodes(row)
+    if there:
+        return len(there)
+    return max(int(row.label("nodes") or 0), _apart(row.job.spec.groups))
+
+
+def task_count(row: JobRow) -> int:
+    asked = row.label("ntasks")
+    return int(asked) if asked else sum(group.count for group in row.job.spec.groups)
+
+
+def cpus_per_task(row: JobRow) -> int:
+    asked = row.label("cpus-per-task")
+    if asked:
+        return int(asked)
+    return max(1, ceil(amount(row).cpu_milli / 1_000 / max(1, task_count(row))))
+
+
+def amount(row: JobRow) -> Resources:
+    """What it holds, held or asks for."""
+    held = row.view.allocation
+    if held is not None:
+        if len(held.placements) == 1:
+            return held.placements[0].amount
+        return sum((placed.amount for placed in held.placements), NOTHING)
+    if row.attempt is not None:
+        return row.attempt.amount
+    return asked_amount(row.job)
+
+
+def asked_amount(job: Job) -> Resources:
+    found = NOTHING
+    for group in job.spec.groups:
+        models = group.each.gpus.models if group.each.gpus else ()
+        found += group.each.amount(models[0] if models else None) * group.count
+    return found
+
+
+def cpus(row: JobRow) -> int:
+    return max(1, ceil(amount(row).cpu_milli / 1_000))
+
+
+def tres(row: JobRow, *, typed: bool) -> str:
+    """`cpu=4,mem=8G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2`."""
+    found = amount(row)
+    parts = [f"cpu={cpus(row)}"]
+    if found.memory_mib:
+        parts.append(f"mem={memory_text(found.memory_mib)}")
+    parts += [f"node={node_count(row)}", f"billing={cpus(row)}"]
+    count = gpu_count(row)
+    if count:
+        parts.append(f"gres/gpu={count}")
+    if typed and count:
+        parts += [f"gres/gpu:{kind}={many}" for kind, many in sorted(gpu_types(row).items())]
+    return ",".join(parts)
+
+
+def gpu_count(row: JobRow) -> int:
+    """GPUs or parts of them: Slurm counts both as devices."""
+    held = row.view.allocation
+    if held is not None:
+        return sum(len(placed.devices) for placed in held.placements)
+    return sum(count * gpus.count for count, gpus in _with_gpus(row.job))
+
+
+def gpu_types(row: JobRow) -> Counter[str]:
+    """How many GPUs of which type the job holds."""
+    found: Counter[str] = Counter()
+    held = row.view.allocation
+    for placed in held.placements if held is not None else ():
+        node = row.scene.nodes.get(placed.node)
+        models = {each.id: each.model for each in node.devices} if node else {}
+        for share in placed.devices:
+            model = models.get(share.device, GpuModel("gpu"))
+            kind = row.scene.gpu_type(model)
+            if isinstance(share.slice, Mig):
+                kind = f"{kind}_{share.slice.profile}"
+            found[kind] += 1
+    return found
+
+
+def tres_per_node(row: JobRow) -> str:
+    """As it was asked for."""
+    asked = row.label("tres-per-node")
+    if asked is not None:
+        return asked
+    asks = [gpus for _, gpus in _with_gpus(row.job)]
+    return f"gres:gpu:{asks[0].count}" if asks else "N/A"
+
+
+def memory_per_node_mib(row: JobRow) -> int:
+    return max((group.each.memory_mib for group in row.job.spec.groups), default=0)
+
+
+def started_at(row: JobRow) -> Instant | None:
+    return None if row.state is State.PENDING else row.view.started_at
+
+
+def expected_at(row: JobRow) -> Instant | None:
+    """When it began, or is expected to."""
+    begun = started_at(row)
+    wait = row.view.wait
+    if begun is not None or wait is None or isinstance(wait.expected, NoEstimate):
+        return begun
+    return max(wait.expected, row.scene.now)
+
+
+def elapsed(row: JobRow) -> Duration:
+    begun = started_at(row)
+    if begun is None:
+        return Duration(0)
+    return Duration(max(0, (row.view.ended_at or row.scene.now) - begun))
+
+
+def ends_at(row: JobRow) -> Instant | None:
+    if row.view.ended_at is not None:
+        return row.view.ended_at
+    begun, limit = expected_at(row), row.job.spec.time_limit
+    return None if begun is None or limit is None else Instant(begun + limit)
+
+
+def at_text(row: JobRow, at: Instant | None, otherwise: str = "N/A") -> str:
+    scene = row.scene
+    return otherwise if at is None else times.instant_text(at, scene.time_form, scene.zone)
+
+
+def priority(row: JobRow) -> int:
+    """A number that orders jobs as their classes and their own priority do; held jobs have none."""
+    if row.job.state is JobState.HELD:
+        return 0
+    found: JobClass | None = row.scene.site.classes.get(row.job.spec.job_class)
+    return max(1, 1_000 * (1 + (0 if found is None else found.priority)) + row.job.spec.priority)
+
+
+def dependency_text(row: JobRow) -> str:
+    """`afterok:46(failed)`, as far as it is not fulfilled."""
+    return ",".join(map(_dependency, row.job.spec.after)) or "(null)"
+
+
+def output_file(row: JobRow, *, stderr: bool = False) -> str:
+    """Where it writes: the whole path, or nothing for those who may not see it."""
+    launch, job = row.launch, row.job
+    wanted = (launch.stderr if stderr else None) or launch.stdout or ""
+    if not wanted or not launch.workdir:
+        return ""
+    part, there = job.spec.array, nodes(row)
+    names = Names(
+        job=job.id,
+        job_name=job.spec.name,
+        user=job.spec.user,
+        node=there[0] if there else "",
+        array=None if part is None else part.array,
+        index=None if part is None else part.index,
+    )
+    path = filled(wanted, names)
+    return path if path.startswith("/") else f"{launch.workdir}/{path}"
+
+
+def _index(row: JobRow) -> int:
+    part = row.job.spec.array
+    return 0 if part is None else part.index
+
+
+def _apart(groups: tuple[TaskGroup, ...]) -> int:
+    return sum(group.count if group.where.max_per_node == 1 else 1 for group in groups)
+
+
+def _with_gpus(job: Job) -> list[tuple[int, GpuAsk]]:
+    """How many tasks want which GPUs."""
+    groups = job.spec.groups
+    return [(group.count, group.each.gpus) for group in groups if group.each.gpus is not None]
+
+
+def _dependency(each: Dependency) -> str:
+    if each.job is None:
+        return each.kind.value
+    delay = f"+{each.delay // 60_000}" if each.delay else ""
+    return f"{each.kind.value}:{each.job}{delay}(unfulfilled)"

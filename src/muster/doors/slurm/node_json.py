@@ -1,0 +1,55 @@
+"""Nodes as `sinfo --json` writes them, in the shape of the REST API v0.0.38."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from muster.doors.slurm import machines
+from muster.doors.slurm.call import VERSION
+from muster.doors.slurm.job_json import META
+from muster.doors.slurm.machines import NodeRow
+from muster.doors.slurm.sizes import memory_text
+from muster.model.cluster import NodeState
+
+
+def nodes_json(rows: Iterable[NodeRow]) -> str:
+    """The whole document: nodes, not partitions, with states in small letters."""
+    document = {"meta": META, "errors": [], "nodes": [node_document(row) for row in rows]}
+    return msgspec.json.format(msgspec.json.encode(document), indent=3).decode() + "\n"
+
+
+def node_document(row: NodeRow) -> dict[str, Any]:
+    node = row.node
+    draining = node.state is NodeState.DRAINING
+    base = {"drained": "idle", "draining": "mixed"}.get(row.state, row.state)
+    return {
+        "architecture": "x86_64",
+        "name": node.id,
+        "hostname": node.id,
+        "address": node.id,
+        "state": base,
+        "state_flags": ["DRAIN"] if draining else [],
+        "cpus": row.cpus,
+        "alloc_cpus": row.cpus_used,
+        "idle_cpus": row.cpus - row.cpus_used,
+        "real_memory": node.memory_mib,
+        "alloc_memory": row.used.memory_mib,
+        "free_memory": max(0, node.memory_mib - row.used.memory_mib),
+        "gres": machines.gres(row).replace("(null)", ""),
+        "gres_used": machines.gres_used(row).replace("(null)", ""),
+        "partitions": [node.pool],
+        "reason": node.reason,
+        "features": machines.features(row).replace("(null)", ""),
+        "slurmd_version": VERSION.rpartition(" ")[2],
+        "tres": tres(row.cpus, node.memory_mib, len(node.devices)),
+        "tres_used": tres(row.cpus_used, row.used.memory_mib, row.used.gpu_milli // 1_000),
+    }
+
+
+def tres(cpus: int, memory_mib: int, gpus: int) -> str:
+    """`cpu=64,mem=500G,billing=64,gres/gpu=8`; nothing where nothing is held."""
+    if not cpus:
+        return ""
+    memory = f",mem={memory_text(memory_mib)}" if memory_mib else ""
+    return f"cpu={cpus}{memory},billing={cpus}" + (f",gres/gpu={gpus}" if gpus else "")

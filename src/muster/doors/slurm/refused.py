@@ -1,0 +1,50 @@
+"""Why a request was refused, in Slurm's words. Pure."""
+
+from muster.lifecycle.refusal import (
+    DeadlineTooSoon,
+    MayNotSubmit,
+    NoSuchJob,
+    TooManySubmitted,
+)
+from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
+from muster.model.plan import (
+    NoSuchClass,
+    NoSuchPool,
+    NoSuchQueue,
+    OverClassLimit,
+    OverLimit,
+    TooLong,
+)
+from muster.model.value import Value
+
+ACCOUNT = "Invalid account or account/partition combination specified"
+UNAVAILABLE = "Requested node configuration is not available"
+POLICY = (
+    "Job violates accounting/QOS policy "
+    "(job submit limit, user's size and/or time limits)"
+)
+TIME = "Requested time limit is invalid (missing or exceeds some limit)"
+
+_WORDS: dict[type[Value], str] = {
+    NoSuchQueue: ACCOUNT,
+    MayNotSubmit: ACCOUNT,
+    NoSuchClass: "Invalid qos specification",
+    NoSuchPool: "Invalid partition name specified",
+    NoSuchJob: "Job dependency problem",
+    TooLong: TIME,
+    DeadlineTooSoon: TIME,
+    TooManySubmitted: POLICY,
+    OverLimit: POLICY,
+    OverClassLimit: POLICY,
+}
+
+
+def submission_words(error: MusterError) -> str:
+    """What sbatch says after `Batch job submission failed:`."""
+    if isinstance(error, RefusedError):
+        return _WORDS.get(type(error.reason), UNAVAILABLE)
+    if isinstance(error, ForbiddenError):
+        return ACCOUNT if "submit to" in str(error) else "Access/permission denied"
+    if isinstance(error, UnknownError):
+        return "Invalid job id specified"
+    return "Unable to contact slurm controller (connect failure)"

@@ -1,0 +1,260 @@
+"""Nodes, tasks, CPUs, memory and GPUs of a request as groups of tasks.
+
+A Slurm job takes nodes, and its tasks share what it has of each: so one of our tasks stands for a
+node's part of the job. Only where everything is asked for by task (`-n 8 --gpus-per-task=1`), and
+nothing says how many nodes, each of ours is one of theirs and they land wherever there is room.
+"""
+
+from collections.abc import Callable
+from math import ceil
+
+from muster.doors.slurm.gres import BadGresError, NoSuchTypeError, Wish, gpu_wish, gres_wish
+from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.request import Request
+from muster.doors.slurm.scene import Machines
+from muster.doors.slurm.trouble import failed
+from muster.model.job import Ask, LabelRule, Operator, TaskGroup, Where
+from muster.model.value import GpuModel, NodeId, Value
+
+UNAVAILABLE = "Requested node configuration is not available"
+
+
+class Amounts(Value):
+    """What was asked for by whom: for each node, task, CPU or GPU, or for the job as a whole."""
+
+    nodes: int | None
+    tasks: int | None
+    tasks_per_node: int | None
+    cpus_per_task: int
+    least_cpus: int
+    cpus_per_gpu: int | None
+    memory: int | None
+    memory_per_cpu: int | None
+    memory_per_gpu: int | None
+    per_node: Wish | None
+    per_task: Wish | None
+    in_all: Wish | None
+
+    @property
+    def gpus(self) -> Wish | None:
+        """The wish that says which GPUs, whatever its number counts."""
+        return self.per_node or self.per_task or self.in_all
+
+
+class Shape(Value):
+    """The groups, and how many tasks Slurm would count in how many nodes."""
+
+    groups: tuple[TaskGroup, ...]
+    nodes: int
+    tasks: int
+
+
+def amounts_of(request: Request, machines: Machines) -> Amounts:
+    """Read all options that say how much."""
+    return Amounts(
+        nodes=_nodes(request),
+        tasks=request.number("ntasks"),
+        tasks_per_node=request.number("ntasks-per-node"),
+        cpus_per_task=request.number("cpus-per-task") or 1,
+        least_cpus=request.number("mincpus") or 0,
+        cpus_per_gpu=request.number("cpus-per-gpu"),
+        memory=request.memory("mem"),
+        memory_per_cpu=request.memory("mem-per-cpu"),
+        memory_per_gpu=request.memory("mem-per-gpu"),
+        per_node=_wish(request, "gpus-per-node", machines) or _gres(request, machines),
+        per_task=_wish(request, "gpus-per-task", machines),
+        in_all=_wish(request, "gpus", machines),
+    )
+
+
+def shape_of(request: Request, machines: Machines, name: str = "main") -> Shape:
+    """What the options come to, on machines like these."""
+    amounts = amounts_of(request, machines)
+    where = _where(request, machines)
+    tasks, nodes = _counts(amounts, machines, len(where.nodes))
+    if nodes is None:
+        group = TaskGroup(name=name, count=tasks, each=_task_ask(amounts), where=where)
+        return Shape(groups=(group,), nodes=1, tasks=tasks)
+    return Shape(groups=_by_node(amounts, where, (tasks, nodes), name), nodes=nodes, tasks=tasks)
+
+
+def _counts(amounts: Amounts, machines: Machines, named: int) -> tuple[int, int | None]:
+    """Tasks and nodes; no number of nodes where tasks may land anywhere."""
+    per_node = amounts.tasks_per_node
+    nodes = max(amounts.nodes or 0, named) or None
+    if nodes is not None:
+        return amounts.tasks or nodes * (per_node or 1), nodes
+    tasks = amounts.tasks or _tasks_by_gpus(amounts) or per_node or 1
+    if per_node is not None:
+        return tasks, ceil(tasks / per_node)
+    if tasks > 1 and not (amounts.per_node or amounts.in_all or amounts.memory):
+        return tasks, None
+    return tasks, max(1, min(_fewest_nodes(amounts, tasks, machines), max(tasks, 1_000)))
+
+
+def _tasks_by_gpus(amounts: Amounts) -> int | None:
+    if amounts.in_all is not None and amounts.per_task is not None and amounts.per_task.count:
+        return amounts.in_all.count // amounts.per_task.count
+    return None
+
+
+def _fewest_nodes(amounts: Amounts, tasks: int, machines: Machines) -> int:
+    gpus = 0
+    if amounts.in_all is not None:
+        gpus = amounts.in_all.count
+    elif amounts.per_task is not None:
+        gpus = amounts.per_task.count * tasks
+    by_gpus = ceil(gpus / machines.most_gpus) if machines.most_gpus else 1
+    by_cpus = ceil(tasks * amounts.cpus_per_task / max(1, machines.most_cpus)) if tasks > 1 else 1
+    return max(by_gpus, by_cpus)
+
+
+def _by_node(
+    amounts: Amounts, where: Where, counts: tuple[int, int], name: str
+) -> tuple[TaskGroup, ...]:
+    """One of our tasks for each node; of GPUs that do not divide, some nodes have one more."""
+    tasks, nodes = counts
+    each, more = _gpus_per_node(amounts, tasks, nodes)
+    if nodes > 1:
+        where = _apart(where)
+    parts = ((name, nodes - more, each), (f"{name}-more", more, each + 1))
+    return tuple(
+        TaskGroup(
+            name=label,
+            count=count,
+            each=_node_ask(amounts, ceil(tasks / nodes), gpus),
+            where=where,
+        )
+        for label, count, gpus in parts
+        if count
+    )
+
+
+def _gpus_per_node(amounts: Amounts, tasks: int, nodes: int) -> tuple[int, int]:
+    if amounts.per_node is not None:
+        return amounts.per_node.count, 0
+    if amounts.in_all is not None:
+        return divmod(amounts.in_all.count, nodes)
+    if amounts.per_task is not None:
+        return amounts.per_task.count * ceil(tasks / nodes), 0
+    return 0, 0
+
+
+def _node_ask(amounts: Amounts, tasks: int, gpus: int) -> Ask:
+    wish = amounts.gpus
+    cpus = max(tasks * amounts.cpus_per_task, amounts.least_cpus)
+    if amounts.cpus_per_gpu is not None:
+        cpus = max(cpus, amounts.cpus_per_gpu * gpus)
+    return Ask(
+        cpu_milli=cpus * 1_000,
+        memory_mib=_memory(amounts, cpus, gpus),
+        gpus=None if wish is None else wish.ask(gpus),
+    )
+
+
+def _task_ask(amounts: Amounts) -> Ask:
+    gpus = amounts.per_task.count if amounts.per_task else 0
+    cpus = max(amounts.cpus_per_task, (amounts.cpus_per_gpu or 0) * gpus)
+    return Ask(
+        cpu_milli=cpus * 1_000,
+        memory_mib=_memory(amounts, cpus, gpus),
+        gpus=None if amounts.per_task is None else amounts.per_task.ask(),
+    )
+
+
+def _memory(amounts: Amounts, cpus: int, gpus: int) -> int:
+    if amounts.memory is not None:
+        return amounts.memory
+    if amounts.memory_per_gpu is not None:
+        return amounts.memory_per_gpu * gpus
+    return (amounts.memory_per_cpu or 0) * cpus
+
+
+def _apart(where: Where) -> Where:
+    return Where(
+        require=where.require,
+        nodes=where.nodes,
+        not_nodes=where.not_nodes,
+        exclusive=where.exclusive,
+        max_per_node=1,
+    )
+
+
+def _where(request: Request, machines: Machines) -> Where:
+    exclusive = request.text("exclusive")
+    if exclusive not in {None, "user", "mcs"}:
+        raise request.bad("exclusive")
+    return Where(
+        require=_features(request, machines),
+        nodes=_named(request, "nodelist", machines),
+        not_nodes=_named(request, "exclude", machines),
+        exclusive=request.has("exclusive"),
+    )
+
+
+def _named(request: Request, option: str, machines: Machines) -> tuple[NodeId, ...]:
+    text = request.text(option)
+    names = tuple(dict.fromkeys(expanded(text))) if text else ()
+    if any(name not in machines.nodes for name in names):
+        raise request.submission_failed("Invalid node name specified")
+    return tuple(map(NodeId, names))
+
+
+def _features(request: Request, machines: Machines) -> tuple[LabelRule, ...]:
+    """`a&b` and `key=a|key=b`: a feature is a label of the node, with a value or without."""
+    text = request.text("constraint")
+    if text is None:
+        return ()
+    rules = tuple(_feature(each, request) for each in text.strip("[]").replace(",", "&").split("&"))
+    if not any(all(rule.accepts(labels) for rule in rules) for labels in machines.labels):
+        raise request.submission_failed("Invalid feature specification")
+    return rules
+
+
+def _feature(text: str, request: Request) -> LabelRule:
+    choices = [each.partition("=") for each in text.strip("()").split("|")]
+    keys = {key for key, _, _ in choices}
+    if len(keys) != 1:
+        raise request.submission_failed("Invalid feature specification")
+    values = tuple(value for _, equals, value in choices if equals)
+    key = keys.pop()
+    if not values:
+        return LabelRule(key=key, operator=Operator.EXISTS)
+    return LabelRule(key=key, values=values)
+
+
+def _nodes(request: Request) -> int | None:
+    """`2`, `2-4` (the fewest are taken), `1k`."""
+    text = request.text("nodes")
+    if text is None:
+        return None
+    first = text.partition("-")[0].lower()
+    number = first.removesuffix("k")
+    if not number.isdigit() or not int(number):
+        raise failed(request.command, f'"{text}" is not a valid node count', code=255)
+    return int(number) * (1_024 if first.endswith("k") else 1)
+
+
+def _wish(request: Request, option: str, machines: Machines) -> Wish | None:
+    return _read_gpus(request, request.text(option), machines, gpu_wish)
+
+
+def _gres(request: Request, machines: Machines) -> Wish | None:
+    return _read_gpus(request, request.text("gres"), machines, gres_wish)
+
+
+def _read_gpus(
+    request: Request,
+    text: str | None,
+    machines: Machines,
+    read: Callable[[str, tuple[GpuModel, ...]], Wish | None],
+) -> Wish | None:
+    if text is None:
+        return None
+    try:
+        return read(text, machines.models)
+    except BadGresError as bad:
+        problem = "Invalid generic resource (gres) specification"
+        raise failed(request.command, problem) from bad
+    except NoSuchTypeError as bad:
+        raise request.submission_failed(UNAVAILABLE) from bad

@@ -1,0 +1,143 @@
+"""The columns of sinfo: by letter for `-o`, by name for `-O`."""
+
+from collections.abc import Callable
+
+from muster.doors.slurm import machines
+from muster.doors.slurm.call import VERSION
+from muster.doors.slurm.formats import Field, by_name
+from muster.doors.slurm.machines import Group, NodeRow
+
+Get = Callable[[Group], str]
+
+
+def _constant(text: str) -> Get:
+    return lambda _: text
+
+
+def _of_first(get: Callable[[NodeRow], str], otherwise: str = "(null)") -> Get:
+    return lambda group: get(group.rows[0]) if group.rows else otherwise
+
+
+def _reason(group: Group) -> str:
+    return (group.rows[0].node.reason if group.rows else "") or "none"
+
+
+def _memory(row: NodeRow) -> int:
+    return row.node.memory_mib
+
+
+def _free(row: NodeRow) -> int:
+    return max(0, row.node.memory_mib - row.used.memory_mib)
+
+
+LETTERS: dict[str, Field[Group]] = {
+    "a": Field(header="AVAIL", get=_constant("up")),
+    "A": Field(header="NODES(A/I)", get=lambda g: machines.node_states(g, all_four=False)),
+    "b": Field(header="ACTIVE_FEATURES", get=_of_first(machines.features)),
+    "B": Field(header="MAX_CPUS_PER_NODE", get=_constant("UNLIMITED")),
+    "c": Field(header="CPUS", get=lambda g: machines.least(g, lambda row: row.cpus)),
+    "C": Field(header="CPUS(A/I/O/T)", get=machines.cpu_states),
+    "d": Field(header="TMP_DISK", get=_constant("0")),
+    "D": Field(header="NODES", get=lambda g: str(len(g.rows))),
+    "e": Field(header="FREE_MEM", get=lambda g: machines.least(g, _free)),
+    "E": Field(header="REASON", get=_reason),
+    "f": Field(header="AVAIL_FEATURES", get=_of_first(machines.features)),
+    "F": Field(header="NODES(A/I/O/T)", get=machines.node_states),
+    "g": Field(header="GROUPS", get=_constant("all")),
+    "G": Field(header="GRES", get=_of_first(machines.gres)),
+    "h": Field(header="OVERSUBSCRIBE", get=_constant("NO")),
+    "H": Field(header="TIMESTAMP", get=_constant("Unknown")),
+    "i": Field(header="RESERVATION", get=_constant("")),
+    "I": Field(header="PRIO_JOB_FACTOR", get=_constant("1")),
+    "l": Field(header="TIMELIMIT", get=machines.limit_text),
+    "L": Field(header="DEFAULTTIME", get=lambda g: machines.limit_text(g, default=True)),
+    "m": Field(header="MEMORY", get=lambda g: machines.least(g, _memory)),
+    "M": Field(header="PREEMPT_MODE", get=_constant("REQUEUE")),
+    "n": Field(header="HOSTNAMES", get=machines.node_list),
+    "N": Field(header="NODELIST", get=machines.node_list),
+    "o": Field(header="NODE_ADDR", get=machines.node_list),
+    "O": Field(header="CPU_LOAD", get=_constant("N/A")),
+    "p": Field(header="PRIO_TIER", get=_constant("1")),
+    "P": Field(header="PARTITION", get=machines.partition_text),
+    "r": Field(header="ROOT", get=_constant("no")),
+    "R": Field(header="PARTITION", get=lambda g: machines.partition_text(g, star=False)),
+    "s": Field(header="JOB_SIZE", get=_constant("1-infinite")),
+    "S": Field(header="ALLOCNODES", get=_constant("all")),
+    "t": Field(header="STATE", get=lambda g: machines.state_text(g, short=True)),
+    "T": Field(header="STATE", get=lambda g: machines.state_text(g, short=False)),
+    "u": Field(header="USER", get=_constant("Unknown")),
+    "U": Field(header="USER", get=_constant("Unknown")),
+    "v": Field(header="VERSION", get=_constant(VERSION.rpartition(" ")[2])),
+    "V": Field(header="CLUSTER", get=lambda g: g.scene.cluster),
+    "w": Field(header="WEIGHT", get=_constant("1")),
+    "X": Field(header="SOCKETS", get=_constant("1")),
+    "Y": Field(header="CORES", get=lambda g: machines.least(g, lambda row: row.cpus)),
+    "z": Field(header="S:C:T", get=lambda g: f"1:{machines.least(g, lambda row: row.cpus)}:1"),
+    "Z": Field(header="THREADS", get=_constant("1")),
+}
+
+OF_ONE_NODE = frozenset("bEfGtT")
+"""Letters of which nodes in one row must have the same."""
+
+_BY_LETTER = {
+    "All": "P",
+    "AllocNodes": "S",
+    "Available": "a",
+    "Cluster": "V",
+    "Cores": "Y",
+    "CPUs": "c",
+    "CPUsLoad": "O",
+    "CPUsState": "C",
+    "DefaultTime": "L",
+    "Disk": "d",
+    "Features": "f",
+    "features_act": "b",
+    "FreeMem": "e",
+    "Gres": "G",
+    "Groups": "g",
+    "MaxCPUsPerNode": "B",
+    "Memory": "m",
+    "NodeAddr": "o",
+    "NodeAI": "A",
+    "NodeAIOT": "F",
+    "NodeHost": "n",
+    "NodeList": "N",
+    "Nodes": "D",
+    "OverSubscribe": "h",
+    "Partition": "P",
+    "PartitionName": "R",
+    "PreemptMode": "M",
+    "PriorityJobFactor": "I",
+    "PriorityTier": "p",
+    "Reason": "E",
+    "Root": "r",
+    "Size": "s",
+    "SocketCoreThread": "z",
+    "Sockets": "X",
+    "StateCompact": "t",
+    "StateLong": "T",
+    "StateComplete": "T",
+    "Threads": "Z",
+    "Time": "l",
+    "TimeStamp": "H",
+    "User": "u",
+    "UserLong": "U",
+    "Version": "v",
+    "Weight": "w",
+}
+
+NAMES: dict[str, Field[Group]] = by_name(
+    {name: LETTERS[letter] for name, letter in _BY_LETTER.items() if name != "All"}
+    | {
+        "GresUsed": Field(header="GRES_USED", get=_of_first(machines.gres_used)),
+        "AllocMem": Field(
+            header="ALLOCMEM", get=lambda g: machines.least(g, lambda row: row.used.memory_mib)
+        ),
+        "Comment": Field(header="COMMENT", get=_constant("(null)")),
+        "Extra": Field(header="EXTRA", get=_constant("(null)")),
+    }
+)
+
+NAMES_OF_ONE_NODE = frozenset(
+    name.lower() for name, letter in _BY_LETTER.items() if letter in OF_ONE_NODE
+) | {"gresused", "allocmem", "freemem"}

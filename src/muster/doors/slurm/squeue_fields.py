@@ -1,0 +1,232 @@
+"""The columns of squeue: by letter for `-o`, by name for `-O`."""
+
+from collections.abc import Callable
+
+from muster.doors.slurm import jobs, times
+from muster.doors.slurm.formats import Field, by_name
+from muster.doors.slurm.hostlist import compressed
+from muster.doors.slurm.jobs import JobRow
+from muster.doors.slurm.scene import group_of, uid_of
+from muster.doors.slurm.sizes import memory_text
+from muster.doors.slurm.states import State
+
+Get = Callable[[JobRow], str]
+
+
+def _constant(text: str) -> Get:
+    return lambda _: text
+
+
+def _limit(row: JobRow) -> str:
+    limit = row.job.spec.time_limit
+    return "UNLIMITED" if limit is None else times.short_text(limit)
+
+
+def _left(row: JobRow) -> str:
+    limit = row.job.spec.time_limit
+    if limit is None:
+        return "UNLIMITED"
+    return times.short_text(type(limit)(max(0, limit - jobs.elapsed(row))))
+
+
+def _requested(row: JobRow) -> str:
+    return compressed(row.job.spec.groups[0].where.nodes)
+
+
+def _excluded(row: JobRow) -> str:
+    return compressed(row.job.spec.groups[0].where.not_nodes)
+
+
+def _first_node(row: JobRow) -> str:
+    there = jobs.nodes(row)
+    return there[0] if there else "n/a"
+
+
+def _per_node_cpus(row: JobRow) -> str:
+    groups = row.job.spec.groups
+    return str(max(1, *(group.each.cpu_milli // 1_000 for group in groups)))
+
+
+def _command(row: JobRow) -> str:
+    return row.label("command") or "(null)"
+
+
+def _memory(row: JobRow) -> str:
+    return memory_text(jobs.memory_per_node_mib(row), convert=row.scene.convert)
+
+
+def _gpus_of_job(row: JobRow) -> str:
+    return f"gres:gpu:{jobs.gpu_count(row)}" if row.label("tres-per-job") else "N/A"
+
+
+def _sharing(row: JobRow) -> str:
+    return "NO" if row.job.spec.groups[0].where.exclusive else "OK"
+
+
+def _tasks(row: JobRow) -> str:
+    return str(jobs.task_count(row))
+
+
+def _exit(row: JobRow) -> str:
+    return "0" if row.state is State.COMPLETED else "1"
+
+
+LETTERS: dict[str, Field[JobRow]] = {
+    "a": Field(header="ACCOUNT", get=lambda row: row.job.spec.queue),
+    "A": Field(header="JOBID", get=jobs.plain_id),
+    "b": Field(header="TRES_PER_NODE", get=jobs.tres_per_node),
+    "B": Field(header="EXEC_HOST", get=_first_node),
+    "c": Field(header="MIN_CPUS", get=_per_node_cpus),
+    "C": Field(header="CPUS", get=lambda row: str(jobs.cpus(row))),
+    "d": Field(header="MIN_TMP_DISK", get=_constant("0")),
+    "D": Field(header="NODES", get=lambda row: str(jobs.node_count(row))),
+    "e": Field(header="END_TIME", get=lambda row: jobs.at_text(row, jobs.ends_at(row))),
+    "E": Field(header="DEPENDENCY", get=jobs.dependency_text),
+    "f": Field(header="FEATURES", get=lambda row: row.label("features") or "(null)"),
+    "F": Field(header="ARRAY_JOB_ID", get=jobs.array_id),
+    "g": Field(header="GROUP", get=lambda row: group_of(row.job.spec.user)[0]),
+    "G": Field(header="GROUP", get=lambda row: str(group_of(row.job.spec.user)[1])),
+    "h": Field(header="OVER_SUBSCRIBE", get=_sharing),
+    "H": Field(header="SOCKETS_PER_NODE", get=_constant("*")),
+    "i": Field(header="JOBID", get=jobs.id_text),
+    "I": Field(header="CORES_PER_SOCKET", get=_constant("*")),
+    "j": Field(header="NAME", get=lambda row: row.job.spec.name),
+    "J": Field(header="THREADS_PER_CORE", get=_constant("*")),
+    "k": Field(header="COMMENT", get=lambda row: row.label("comment") or "(null)"),
+    "K": Field(header="ARRAY_TASK_ID", get=jobs.index_text),
+    "l": Field(header="TIME_LIMIT", get=_limit),
+    "L": Field(header="TIME_LEFT", get=_left),
+    "m": Field(header="MIN_MEMORY", get=_memory),
+    "M": Field(header="TIME", get=lambda row: times.short_text(jobs.elapsed(row))),
+    "n": Field(header="REQ_NODES", get=_requested),
+    "N": Field(header="NODELIST", get=jobs.node_list),
+    "o": Field(header="COMMAND", get=_command),
+    "O": Field(header="CONTIGUOUS", get=_constant("0")),
+    "p": Field(header="PRIORITY", get=lambda row: f"{jobs.priority(row) / 2**32:.14f}"),
+    "P": Field(header="PARTITION", get=jobs.partition),
+    "q": Field(header="QOS", get=lambda row: row.job.spec.job_class),
+    "Q": Field(header="PRIORITY", get=lambda row: str(jobs.priority(row))),
+    "r": Field(header="REASON", get=jobs.reason),
+    "R": Field(header="NODELIST(REASON)", get=jobs.where_or_why),
+    "S": Field(header="START_TIME", get=lambda row: jobs.at_text(row, jobs.expected_at(row))),
+    "t": Field(header="ST", get=lambda row: row.state.value),
+    "T": Field(header="STATE", get=lambda row: row.state.name),
+    "u": Field(header="USER", get=lambda row: row.job.spec.user),
+    "U": Field(header="USER", get=lambda row: str(uid_of(row.job.spec.user))),
+    "v": Field(header="RESERVATION", get=lambda row: row.label("reservation") or "(null)"),
+    "V": Field(header="SUBMIT_TIME", get=lambda row: jobs.at_text(row, row.job.submitted_at)),
+    "w": Field(header="WCKEY", get=lambda row: row.label("wckey") or "(null)"),
+    "W": Field(header="LICENSES", get=_constant("(null)")),
+    "x": Field(header="EXC_NODES", get=_excluded),
+    "X": Field(header="CORE_SPEC", get=_constant("N/A")),
+    "y": Field(header="NICE", get=lambda row: str(-row.job.spec.priority)),
+    "Y": Field(header="SCHEDNODES", get=_constant("(null)")),
+    "z": Field(header="S:C:T", get=_constant("*:*:*")),
+    "Z": Field(header="WORK_DIR", get=lambda row: row.launch.workdir or "(null)"),
+}
+
+_SAME_AS_LETTER = {
+    "Account": "a",
+    "ArrayJobID": "F",
+    "ArrayTaskID": "K",
+    "BatchHost": "B",
+    "Command": "o",
+    "Comment": "k",
+    "Contiguous": "O",
+    "CoreSpec": "X",
+    "Dependency": "E",
+    "EndTime": "e",
+    "ExcNodes": "x",
+    "Feature": "f",
+    "GroupID": "G",
+    "GroupName": "g",
+    "JobArrayID": "i",
+    "JobID": "A",
+    "Licenses": "W",
+    "MinCpus": "c",
+    "MinMemory": "m",
+    "MinTmpDisk": "d",
+    "Name": "j",
+    "Nice": "y",
+    "NodeList": "N",
+    "NumCPUs": "C",
+    "NumNodes": "D",
+    "OverSubscribe": "h",
+    "Partition": "P",
+    "Priority": "p",
+    "PriorityLong": "Q",
+    "QOS": "q",
+    "Reason": "r",
+    "ReasonList": "R",
+    "ReqNodes": "n",
+    "Reservation": "v",
+    "SchedNodes": "Y",
+    "SCT": "z",
+    "StartTime": "S",
+    "State": "T",
+    "StateCompact": "t",
+    "SubmitTime": "V",
+    "TimeLeft": "L",
+    "TimeLimit": "l",
+    "TimeUsed": "M",
+    "UserID": "U",
+    "UserName": "u",
+    "WCKey": "w",
+    "WorkDir": "Z",
+    "tres-per-node": "b",
+    "Gres": "b",
+    "Nodes": "N",
+    "Cores": "I",
+    "Sockets": "H",
+    "Threads": "J",
+}
+
+_ONLY_BY_NAME: dict[str, Field[JobRow]] = {
+    "AccrueTime": Field(
+        header="ACCRUE_TIME", get=lambda row: jobs.at_text(row, row.job.submitted_at)
+    ),
+    "AllocNodes": Field(header="ALLOC_NODES", get=_constant("localhost")),
+    "AllocSID": Field(header="ALLOC_SID", get=_constant("0")),
+    "BatchFlag": Field(header="BATCH_FLAG", get=_constant("1")),
+    "Cluster": Field(header="CLUSTER", get=lambda row: row.scene.cluster),
+    "cpus-per-task": Field(
+        header="CPUS_PER_TASK", get=lambda row: row.label("cpus-per-task") or "N/A"
+    ),
+    "Deadline": Field(header="DEADLINE", get=lambda row: jobs.at_text(row, row.job.spec.deadline)),
+    "DerivedEC": Field(header="DERIVED_EC", get=_constant("0")),
+    "EligibleTime": Field(
+        header="ELIGIBLE_TIME",
+        get=lambda row: jobs.at_text(row, row.job.begin_at or row.job.submitted_at),
+    ),
+    "exit_code": Field(header="EXIT_CODE", get=_exit),
+    "LastSchedEval": Field(
+        header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.scene.now)
+    ),
+    "MaxCPUs": Field(header="MAX_CPUS", get=_constant("0")),
+    "MaxNodes": Field(header="MAX_NODES", get=_constant("0")),
+    "MCSLabel": Field(header="MCSLABEL", get=_constant("N/A")),
+    "MinTime": Field(header="MIN_TIME", get=_constant("N/A")),
+    "Network": Field(header="NETWORK", get=_constant("(null)")),
+    "NumTasks": Field(header="TASKS", get=_tasks),
+    "PendingTime": Field(
+        header="PENDING_TIME",
+        get=lambda row: str(
+            max(0, (jobs.started_at(row) or row.scene.now) - row.job.submitted_at) // 1_000
+        ),
+    ),
+    "PreemptTime": Field(header="PREEMPT_TIME", get=_constant("N/A")),
+    "Profile": Field(header="PROFILE", get=_constant("N/A")),
+    "Reboot": Field(header="REBOOT", get=_constant("0")),
+    "Requeue": Field(header="REQUEUE", get=lambda row: str(int(row.job.spec.retry.requeue))),
+    "RestartCnt": Field(header="RESTART_COUNT", get=lambda row: str(max(0, row.job.attempt - 1))),
+    "STDERR": Field(header="STDERR", get=lambda row: jobs.output_file(row, stderr=True)),
+    "STDIN": Field(header="STDIN", get=lambda row: row.launch.stdin or "/dev/null"),
+    "STDOUT": Field(header="STDOUT", get=jobs.output_file),
+    "tres-alloc": Field(header="TRES_ALLOC", get=lambda row: jobs.tres(row, typed=True)),
+    "tres-per-job": Field(header="TRES_PER_JOB", get=_gpus_of_job),
+    "tres-per-task": Field(header="TRES_PER_TASK", get=_constant("N/A")),
+}
+
+NAMES: dict[str, Field[JobRow]] = by_name(
+    {name: LETTERS[letter] for name, letter in _SAME_AS_LETTER.items()} | _ONLY_BY_NAME
+)

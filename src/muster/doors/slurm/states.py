@@ -1,0 +1,234 @@
+"""Our states and reasons in Slurm's words. Pure."""
+
+import signal
+from enum import Enum
+
+from muster.model.job import (
+    FINAL,
+    Cancelled,
+    DeadlinePassed,
+    EndReason,
+    Exited,
+    HeldBy,
+    Job,
+    JobState,
+    LaunchFailed,
+    NodeFailed,
+    OutOfMemory,
+    Preempted,
+    Requeued,
+    Signaled,
+    TimedOut,
+)
+from muster.model.plan import (
+    ArrayFull,
+    Behind,
+    BorrowedOut,
+    DependsOn,
+    MakingRoom,
+    MissesDeadline,
+    NeverFits,
+    NoRoom,
+    NoSuchClass,
+    NoSuchPool,
+    NoSuchQueue,
+    NotBefore,
+    OverClassLimit,
+    OverLimit,
+    Reserved,
+    TooLong,
+    TooManyJobs,
+    WaitingToResume,
+    WaitReason,
+)
+from muster.model.queue import Meter
+from muster.model.value import UserName
+
+
+class State(Enum):
+    """Slurm's states, in the order in which it numbers them, with their short forms."""
+
+    PENDING = "PD"
+    RUNNING = "R"
+    SUSPENDED = "S"
+    COMPLETED = "CD"
+    CANCELLED = "CA"
+    FAILED = "F"
+    TIMEOUT = "TO"
+    NODE_FAIL = "NF"
+    PREEMPTED = "PR"
+    BOOT_FAIL = "BF"
+    DEADLINE = "DL"
+    OUT_OF_MEMORY = "OOM"
+    COMPLETING = "CG"
+    CONFIGURING = "CF"
+    RESIZING = "RS"
+    RESV_DEL_HOLD = "RD"
+    REQUEUED = "RQ"
+    REQUEUE_FED = "RF"
+    REQUEUE_HOLD = "RH"
+    REVOKED = "RV"
+    SIGNALING = "SI"
+    SPECIAL_EXIT = "SE"
+    STAGE_OUT = "SO"
+    STOPPED = "ST"
+
+
+ORDER = {state: place for place, state in enumerate(State)}
+WORDS = {state.name.lower(): state for state in State} | {
+    state.value.lower(): state for state in State
+}
+LIVE = frozenset(
+    {State.PENDING, State.RUNNING, State.SUSPENDED, State.COMPLETING, State.CONFIGURING}
+)
+"""What squeue shows unless told."""
+
+_LIVE_STATES = {
+    JobState.HELD: State.PENDING,
+    JobState.PENDING: State.PENDING,
+    JobState.STARTING: State.CONFIGURING,
+    JobState.RUNNING: State.RUNNING,
+    JobState.SUSPENDED: State.SUSPENDED,
+    JobState.STOPPING: State.COMPLETING,
+    JobState.COMPLETED: State.COMPLETED,
+    JobState.FAILED: State.FAILED,
+    JobState.CANCELLED: State.CANCELLED,
+}
+
+
+def state_of(job: Job) -> State:
+    """Where a job stands."""
+    if job.state in FINAL and job.why is not None and not isinstance(job.why, HeldBy):
+        return ended_as(job.why)
+    return _LIVE_STATES[job.state]
+
+
+def ended_as(why: EndReason) -> State:
+    """What an attempt that ended for this reason came to."""
+    match why:
+        case Exited(code=0):
+            return State.COMPLETED
+        case Exited() | Signaled() | LaunchFailed():
+            return State.FAILED
+        case TimedOut():
+            return State.TIMEOUT
+        case OutOfMemory():
+            return State.OUT_OF_MEMORY
+        case NodeFailed():
+            return State.NODE_FAIL
+        case Preempted():
+            return State.PREEMPTED
+        case Cancelled():
+            return State.CANCELLED
+        case Requeued():
+            return State.REQUEUED
+        case DeadlinePassed():
+            return State.DEADLINE
+
+
+def exit_code(job: Job) -> str:
+    """`3:0` after an exit, `0:11` after a signal."""
+    match job.why:
+        case Exited(code=code):
+            return f"{code}:0"
+        case Signaled(signal=number):
+            return f"0:{number}"
+        case OutOfMemory():
+            return "0:125"
+        case LaunchFailed():
+            return "1:0"
+        case _:
+            return "0:0"
+
+
+def reason(job: Job, wait: WaitReason | None) -> str:
+    """Why it waits, or how it ended; `None` when there is nothing to say."""
+    if job.state in FINAL:
+        return _end_word(job)
+    if isinstance(job.why, HeldBy) and job.state is JobState.HELD:
+        return held_word(job.why.user, job.spec.user)
+    if job.state in {JobState.PENDING, JobState.HELD} and wait is not None:
+        return wait_word(wait, job.spec.user)
+    return "None"
+
+
+def held_word(by: UserName, owner: UserName) -> str:
+    return "JobHeldUser" if by == owner and by != "root" else "JobHeldAdmin"
+
+
+def wait_word(why: WaitReason, owner: UserName) -> str:
+    """A reason to wait."""
+    match why:
+        case HeldBy(user=user):
+            return held_word(user, owner)
+        case DependsOn(never=never):
+            return "DependencyNeverSatisfied" if never else "Dependency"
+        case OverLimit(scope=scope) | BorrowedOut(scope=scope):
+            return _OVER_QUEUE[scope.meter]
+        case OverClassLimit(side=side, resource=resource):
+            return _OVER_CLASS.get((side, resource), "QOSMaxJobsPerUserLimit")
+        case _:
+            return _PLAIN_WORDS[type(why)]
+
+
+def _end_word(job: Job) -> str:
+    match job.why:
+        case Exited(code=code) if code:
+            return "NonZeroExitCode"
+        case Signaled(signal=number):
+            return f"RaisedSignal:{number}({_signal_text(number)})"
+        case TimedOut():
+            return "TimeLimit"
+        case OutOfMemory():
+            return "OutOfMemory"
+        case NodeFailed():
+            return "NodeDown"
+        case LaunchFailed():
+            return "JobLaunchFailure"
+        case DeadlinePassed():
+            return "DeadLine"
+        case _:
+            return "None"
+
+
+def _signal_text(number: int) -> str:
+    try:
+        return (signal.strsignal(number) or "Unknown").replace(" ", "_")
+    except ValueError:
+        return "Unknown"
+
+
+_PLAIN_WORDS: dict[type, str] = {
+    NoRoom: "Resources",
+    NeverFits: "BadConstraints",
+    TooManyJobs: "AssocGrpJobsLimit",
+    TooLong: "PartitionTimeLimit",
+    Behind: "Priority",
+    Reserved: "ReqNodeNotAvail",
+    NotBefore: "BeginTime",
+    MissesDeadline: "DeadLine",
+    ArrayFull: "JobArrayTaskLimit",
+    NoSuchPool: "PartitionDown",
+    NoSuchQueue: "InvalidAccount",
+    NoSuchClass: "InvalidQOS",
+    MakingRoom: "Resources",
+    WaitingToResume: "Resources",
+}
+
+_OVER_QUEUE = {
+    Meter.GPU: "AssocGrpGRES",
+    Meter.MIG: "AssocGrpGRES",
+    Meter.CPU: "AssocGrpCpuLimit",
+    Meter.MEMORY: "AssocGrpMemLimit",
+}
+
+_OVER_CLASS = {
+    ("user", "gpu"): "QOSMaxGRESPerUser",
+    ("user", "cpu"): "QOSMaxCpuPerUserLimit",
+    ("user", "memory"): "QOSMaxMemoryPerUser",
+    ("user", "jobs"): "QOSMaxJobsPerUserLimit",
+    ("queue", "gpu"): "QOSMaxGRESPerAccount",
+    ("queue", "cpu"): "QOSMaxCpuPerAccountLimit",
+    ("queue", "memory"): "QOSMaxMemoryPerAccount",
+    ("queue", "jobs"): "QOSMaxJobsPerAccountLimit",
+}

@@ -1,0 +1,249 @@
+"""From a call of sbatch to what is submitted: options, script and environment as one JobSpec."""
+
+import os.path
+from collections.abc import Mapping
+
+from muster.controller.entry import NO_QUEUE
+from muster.doors.slurm import asking, directives
+from muster.doors.slurm.call import Call, Script, unsupported, warning
+from muster.doors.slurm.exporting import described, exported
+from muster.doors.slurm.job_options import (
+    ALIASES,
+    ENVIRONMENT,
+    IGNORED_NAMES,
+    OPTIONS,
+    REFUSED_NAMES,
+    SBATCH,
+)
+from muster.doors.slurm.options import Manner, Parsed, parsed
+from muster.doors.slurm.request import Request, merged
+from muster.doors.slurm.scene import Machines
+from muster.doors.slurm.shape import Amounts, Shape, amounts_of, shape_of
+from muster.doors.slurm.trouble import SlurmError, failed
+from muster.lifecycle.admit import UNNAMED
+from muster.model.job import Dependency, JobSpec, RetryPolicy, TaskGroup
+from muster.model.launch import Launch, Runs
+from muster.model.value import ClassName, Instant, PoolName, QueuePath, UserName, Value
+
+LABEL = "slurm/"
+"""Before the names of labels that keep what our own words have no place for."""
+
+NOT_A_SCRIPT = (
+    "sbatch: error: This does not look like a batch script.  The first",
+    "sbatch: error: line must start with #! followed by the path to an interpreter.",
+    "sbatch: error: For instance: #!/bin/sh",
+)
+
+
+class Wanted(Value):
+    """What is submitted, how, and what its user is told besides."""
+
+    spec: JobSpec
+    indices: tuple[int, ...] = ()
+    at_once: int | None = None
+    held: bool = False
+    warnings: str = ""
+
+
+class World(Value):
+    """What a request is read against. meant: which jobs an id stands for."""
+
+    machines: Machines
+    user: UserName
+    now: Instant
+    meant: asking.Meant
+    partitions: frozenset[PoolName]
+
+
+def command_line(call: Call, manner: Manner = SBATCH) -> Parsed:
+    """What stands on the command line."""
+    return parsed(OPTIONS, call.argv, manner)
+
+
+def script_of(line: Parsed, script: Script | None) -> str:
+    """The script: given, read, or made of --wrap. SlurmError for what is none."""
+    wrapped = line.value("wrap")
+    if wrapped is not None:
+        if line.rest:
+            raise failed("sbatch", "Script arguments not permitted with --wrap option")
+        return f"#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{wrapped}\n"
+    text = script.text if script is not None else ""
+    if not text:
+        raise failed("sbatch", "Batch script is empty!")
+    if text.isspace():
+        raise failed("sbatch", "Batch script contains only whitespace!")
+    if not text.startswith("#!"):
+        raise SlurmError(*NOT_A_SCRIPT)
+    if "\0" in text:
+        problem = "The Slurm controller does not allow scripts that\n"
+        raise failed("sbatch", problem + "sbatch: error: contain a NULL character '\\0'.")
+    if "\r\n" in text:
+        problem = "Batch script contains DOS line breaks (\\r\\n)\n"
+        raise failed("sbatch", problem + "sbatch: error: instead of expected UNIX line breaks (\\n).")
+    return text
+
+
+def requests_of(call: Call, line: Parsed, script: str, now: Instant) -> tuple[Request, ...]:
+    """One request for each component of the job: script, then environment, then command line."""
+    surrounding = _from_environment(call.env)
+    return tuple(
+        Request(
+            command="sbatch",
+            given=merged(
+                parsed(OPTIONS, options, Manner(command="sbatch", permute=False, code=255)),
+                *((surrounding, line) if place == 0 else (Parsed(rest=line.rest),)),
+                aliases=ALIASES,
+            ),
+            call=call,
+            now=now,
+        )
+        for place, options in enumerate(directives.components(script))
+    )
+
+
+def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
+    """Everything together; SlurmError in Slurm's words for what cannot be."""
+    request = requests[0]
+    warnings = "".join(_deeds(each) for each in requests)
+    amounts = amounts_of(request, world.machines)
+    shapes = [
+        shape_of(each, world.machines, "main" if place == 0 else f"het{place}")
+        for place, each in enumerate(requests)
+    ]
+    shape = Shape(
+        groups=tuple(group for each in shapes for group in each.groups),
+        nodes=sum(each.nodes for each in shapes),
+        tasks=sum(each.tasks for each in shapes),
+    )
+    indices, at_once = asking.indices_of(request)
+    launch = _launch(request, script, exported(request) | described(request, amounts, shape, indices))
+    after = asking.dependencies_of(request, world.meant)
+    spec = _spec(request, world, shape.groups, (launch, after, _labels(request, amounts, shape)))
+    return Wanted(
+        spec=spec,
+        indices=indices,
+        at_once=at_once,
+        held=request.has("hold") or request.text("priority") == "0",
+        warnings=warnings,
+    )
+
+
+def _from_environment(env: Mapping[str, str]) -> Parsed:
+    given = [(option, env[name]) for name, option in ENVIRONMENT.items() if name in env]
+    return Parsed(given=tuple(given))
+
+
+def _deeds(request: Request) -> str:
+    """Warnings for what has no effect; what we cannot do is refused."""
+    names = dict.fromkeys(name for name, _ in request.given.given)
+    for name in names:
+        if name in REFUSED_NAMES:
+            raise unsupported(request.command, name)
+    return "".join(warning(request.command, name) for name in names if name in IGNORED_NAMES)
+
+
+def _spec(
+    request: Request,
+    world: World,
+    groups: tuple[TaskGroup, ...],
+    rest: tuple[Launch, tuple[Dependency, ...], dict[str, str]],
+) -> JobSpec:
+    launch, after, labels = rest
+    return JobSpec(
+        name=request.text("job-name") or _usual_name(request),
+        user=asking.user(request) or world.user,
+        queue=QueuePath(request.text("account") or NO_QUEUE),
+        groups=groups,
+        job_class=ClassName(request.text("qos") or UNNAMED),
+        pools=_pools(request, world),
+        priority=asking.priority_of(request),
+        time_limit=request.limit() or None,
+        begin_at=request.instant("begin"),
+        deadline=request.instant("deadline"),
+        after=after,
+        retry=RetryPolicy(requeue=_requeues(request)),
+        labels=labels,
+        launch=launch,
+    )
+
+
+def _usual_name(request: Request) -> str:
+    if request.has("wrap"):
+        return "wrap"
+    return os.path.basename(request.given.rest[0]) if request.given.rest else "sbatch"
+
+
+def _pools(request: Request, world: World) -> tuple[PoolName, ...]:
+    text = request.text("partition")
+    pools = tuple(PoolName(each) for each in (text or "").split(",") if each)
+    for pool in pools:
+        if pool not in world.partitions:
+            problem = "Batch job submission failed: Invalid partition name specified"
+            raise SlurmError(
+                f"{request.command}: error: invalid partition specified: {pool}",
+                f"{request.command}: error: {problem}",
+            )
+    return pools
+
+
+def _requeues(request: Request) -> bool:
+    """The last word counts; JobRequeue=1 is the default."""
+    said = [name for name, _ in request.given.given if name in {"requeue", "no-requeue"}]
+    return not said or said[-1] == "requeue"
+
+
+def _launch(request: Request, script: str, env: dict[str, str]) -> Launch:
+    call = request.call
+    is_array = request.has("array")
+    folder = request.text("chdir")
+    return Launch(
+        argv=request.given.rest[1:],
+        script=script,
+        image=_image(request.text("container-image")),
+        env=env,
+        workdir=os.path.normpath(os.path.join(call.cwd, folder)) if folder else call.cwd,
+        runs=Runs.FIRST_TASK,
+        stdin=_file(request, "input"),
+        stdout=_file(request, "output") or ("slurm-%A_%a.out" if is_array else "slurm-%j.out"),
+        stderr=_file(request, "error"),
+        append=asking.appends(request),
+        umask=call.umask,
+        warn=asking.warn_of(request),
+    )
+
+
+def _file(request: Request, option: str) -> str | None:
+    """`none` and an empty name are /dev/null, as in Slurm."""
+    text = request.text(option)
+    return "/dev/null" if text in {"", "none"} else text
+
+
+def _image(text: str | None) -> str | None:
+    """pyxis writes the registry's name with a `#` behind it."""
+    return None if text is None else text.removeprefix("docker://").replace("#", "/", 1)
+
+
+def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
+    """What lists show later, only where it was asked for."""
+    wish = amounts.per_node
+    named = {
+        "comment": request.text("comment"),
+        "wckey": request.text("wckey"),
+        "features": request.text("constraint"),
+        "reservation": request.text("reservation"),
+        "tres-per-node": wish.text or f"gres:gpu:{wish.count}" if wish else None,
+        "ntasks": str(shape.tasks) if shape.tasks > 1 else None,
+        "nodes": str(shape.nodes) if shape.nodes > 1 else None,
+        "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
+        "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
+        "command": _command(request),
+        "line": directives.joined(("sbatch", *request.call.argv)),
+    }
+    return {LABEL + name: value for name, value in named.items() if value is not None}
+
+
+def _command(request: Request) -> str | None:
+    rest = request.given.rest
+    if not rest or request.has("wrap"):
+        return None
+    return " ".join((os.path.normpath(os.path.join(request.call.cwd, rest[0])), *rest[1:]))
