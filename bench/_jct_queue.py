@@ -60,7 +60,11 @@ class Machines:
         if rest:
             taken = without.union(node for node, _ in found)
             best = min(
-                (f * 1_000_000 + n for n, f in enumerate(self.free) if f >= rest and n not in taken),
+                (
+                    f * 1_000_000 + n
+                    for n, f in enumerate(self.free)
+                    if f >= rest and n not in taken
+                ),
                 default=None,
             )
             if best is None:

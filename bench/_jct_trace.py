@@ -1,4 +1,4 @@
-"""The traces of `bench jct`: jobs by virtual cluster, and how large each of these is taken to be."""
+"""The traces of `bench jct`: jobs by virtual cluster, and how large each is taken to be."""
 
 import csv
 import gzip
@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import starmap
 from pathlib import Path
 
 GPUS_PER_NODE = 8
@@ -61,22 +60,33 @@ def folder() -> Path:
 
 def venus(where: Path) -> list[Park]:
     """Two virtual clusters of Helios' Venus, September 2020, with the nodes that they had."""
-    path = where / "helios" / "helios_venus_2vc_sept.csv.gz"
-    told = (
-        (int(row["submit_time"]) // 1_000_000, row["duration_s"], row["num_chips"], row["tenant"])
-        + (row["user"],)
-        for row in _lines(path)
+    rows = (
+        Row(
+            number=number,
+            at_s=int(row["submit_time"]) // 1_000_000,
+            lasts_s=_seconds(row["duration_s"]),
+            gpus=int(row["num_chips"]),
+            park=row["tenant"],
+            user=row["user"],
+        )
+        for number, row in enumerate(_lines(where / "helios" / "helios_venus_2vc_sept.csv.gz"))
     )
     nodes = {"vcvGl": 20, "vcvlY": 2}
-    return _parks(starmap(_row, ((n, *each) for n, each in enumerate(told))), nodes.get)
+    return _parks(rows, nodes.get)
 
 
 def itp(where: Path) -> list[Park]:
     """Ten clusters of Microsoft's ITP, 2021; nobody says how large they were."""
     path = where / "itp_microsoft2021" / "itp_raw_10clusters.csv.gz"
     rows = (
-        _row(n, float(row["submission_time_s"]), row["duration_s"], row["num_gpu"], row["cluster"])
-        for n, row in enumerate(_lines(path))
+        Row(
+            number=number,
+            at_s=int(float(row["submission_time_s"])),
+            lasts_s=_seconds(row["duration_s"]),
+            gpus=int(row["num_gpu"]),
+            park=row["cluster"],
+        )
+        for number, row in enumerate(_lines(path))
     )
     return _parks(rows, lambda _: None)
 
@@ -95,12 +105,18 @@ def tight_philly(where: Path) -> list[Park]:
 
 def _philly_rows(where: Path) -> Iterator[Row]:
     for number, row in enumerate(_lines(where / "philly" / "philly_pollux_82k.csv.gz")):
-        at = datetime.fromisoformat(row["submit_time_utc"]).replace(tzinfo=UTC).timestamp()
-        yield _row(number, at, row["duration_s"], row["num_gpus"], row["vc"])
+        at = datetime.fromisoformat(row["submit_time_utc"]).replace(tzinfo=UTC)
+        yield Row(
+            number=number,
+            at_s=int(at.timestamp()),
+            lasts_s=_seconds(row["duration_s"]),
+            gpus=int(row["num_gpus"]),
+            park=row["vc"],
+        )
 
 
-def _row(number: int, at_s: float, lasts: str, gpus: str, park: str, user: str = "") -> Row:
-    return Row(number, int(at_s), max(1, round(float(lasts))), int(gpus), park, user)
+def _seconds(text: str) -> int:
+    return max(1, round(float(text)))
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, str]]:

@@ -1,7 +1,7 @@
 """Whose turn it is when nobody knows durations: by how soon jobs like this one were done so far.
 
-Jobs are alike that ask for as many GPUs and have had about as much GPU-time. What is known of them
-is how many came so far and how many of those ended before they had twice as much. The promise of
+Jobs are alike that ask for as many GPUs and have run for about as long. What is known of them is
+how many came so far and how many of those ended before they had run twice as long. The promise of
 a job is the best ratio of the chance to end to the GPU-time spent on it, over all the GPU-time that
 one could grant it next (Gittins' index). With nothing known it falls with the GPU-time had:
 least attained service, as in Tiresias, with finer classes.
@@ -10,8 +10,8 @@ least attained service, as in Tiresias, with finer classes.
 from collections import Counter
 from math import log2
 
-FIRST_GPU_S = 600.0
-"""The first rung ends here, each next one at twice as much."""
+FIRST_S = 600.0
+"""The first rung ends when a job has run so long, each next one at twice as much."""
 
 RUNGS = 32
 AHEAD = 16
@@ -39,8 +39,8 @@ Kind = tuple[int, int]
 
 
 def end_of(rung: int) -> float:
-    """Where a rung ends, in GPU-seconds."""
-    return FIRST_GPU_S * WIDTH**rung
+    """Where a rung ends: when a job has run for so many seconds in all."""
+    return FIRST_S * WIDTH**rung
 
 
 class Ladder:
@@ -94,7 +94,7 @@ class Ladder:
         for rung in range(first, min(first + AHEAD, RUNGS)):
             chance = self._chance(gpus, rung)
             width = end_of(rung) - (end_of(rung - 1) if rung else 0.0)
-            cost += left * width * (1 - chance / 2)
+            cost += left * width * gpus * (1 - chance / 2)
             left *= 1 - chance
             best = max(best, (1 - left) / cost)
         return best

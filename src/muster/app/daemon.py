@@ -1,5 +1,6 @@
 """Start and stop Muster on this machine: one daemon for each state folder."""
 
+import contextlib
 import fcntl
 import gc
 import logging
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 START_PATIENCE_S = 60.0
 LEAD_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
+LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 LOG_NAME = "muster.log"
 SITE_NAME = "first-site.yaml"
@@ -247,14 +249,16 @@ def _welcome(home: Path) -> int:
 def _locked(home: Path) -> int:
     """Hold the folder for this process; the file says who holds it."""
     file = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(file)
-        raise AlreadyRunningError(f"another Muster runs with the state in {home}") from error
-    os.ftruncate(file, 0)
-    os.pwrite(file, str(os.getpid()).encode(), 0)
-    return file
+    # Whoever only looks holds the lock for a moment; a daemon holds it for good.
+    for _ in range(LOCK_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(file, 0)
+            os.pwrite(file, str(os.getpid()).encode(), 0)
+            return file
+        time.sleep(LOOK_AGAIN_S)
+    os.close(file)
+    raise AlreadyRunningError(f"another Muster runs with the state in {home}")
 
 
 def _pid(home: Path) -> int | None:
@@ -266,10 +270,20 @@ def _pid(home: Path) -> int | None:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return int(os.pread(file, 32, 0) or b"0") or None
+        return _daemon(os.pread(file, 32, 0))
     finally:
         os.close(file)
     return None
+
+
+def _daemon(text: bytes) -> int | None:
+    """The process of this number, if it is a daemon of ours: a new one may not have signed yet."""
+    number = int(text) if text.isdigit() else 0
+    try:
+        command = Path(f"/proc/{number}/cmdline").read_bytes()
+    except OSError:
+        return None
+    return number if b"muster" in command else None
 
 
 def _first_site(home: Path) -> Site | None:

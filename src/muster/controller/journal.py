@@ -121,6 +121,8 @@ class Journal:
     def _learn(self, batch: Batch) -> None:
         """Find out how jobs came out that ended before anybody depended on them."""
         named = {each for job in batch.jobs if job.spec.after for each in awaited_by(job)}
+        if not named:
+            return
         unknown = named - self.record.jobs.keys() - self.record.finished.keys()
         if unknown:
             self.record.finished.update(self.store.finished(tuple(sorted(unknown))))

@@ -209,7 +209,7 @@ class Turn:
             return False
         offer = ledger.offer(room.kind, need)
         return offer is not None and any(
-            ledger.fit_now(room, need, gpus) for gpus in offer.gpus
+            ledger.remains.fit_now(room, need, gpus) for gpus in offer.gpus
         )
 
     def _may_clear(self, entry: Entry) -> bool:

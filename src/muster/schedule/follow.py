@@ -294,8 +294,11 @@ def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
     return bool(changed) and private_labels(old.values()) != private_labels(new.values())
 
 
-def _size(node: Node | None) -> tuple[int, int, int] | None:
-    return None if node is None else (node.cpu_milli, node.memory_mib, len(node.devices))
+def _size(node: Node | None) -> tuple[int, int, tuple[tuple[str, int], ...]] | None:
+    if node is None:
+        return None
+    devices = tuple((device.model, device.memory_mib) for device in node.devices)
+    return node.cpu_milli, node.memory_mib, devices
 
 
 def _counts(node: Node | None) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ The ledger follows the snapshot, takes room for the jobs that the plan starts, a
 trial. What it says about a node hangs only on who is there, never on the order they came in.
 """
 
-from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
@@ -24,19 +23,11 @@ from muster.schedule.index import (
     private_labels,
     reserved_nodes,
 )
-from muster.schedule.needs import Need, Needs, Offer, tasks_on_host
-from muster.schedule.profiles import Family, GpuNeed, Profile, Profiles, Taking
+from muster.schedule.needs import Need, Needs, Offer
+from muster.schedule.profiles import Family, Profile, Profiles, Taking
+from muster.schedule.remains import SEALED, Remains
 from muster.schedule.score import Score, supply_of
-from muster.schedule.slices import DeviceState, resting, with_tenant
-
-SEALED = -1
-"""What is left beside an exclusive job: less than any task asks for, even one without asks."""
-
-
-MOST_SEEN = 100_000
-"""So many states of a node's devices are remembered with what families see of them."""
-
-NOBODY: frozenset[JobId] = frozenset()
+from muster.schedule.slices import DeviceState, resting
 
 
 class Seat(NamedTuple):
@@ -84,6 +75,7 @@ class Ledger:
         self.policy = policy
         self.score = Score(snapshot.usual, supply_of(snapshot.nodes.values()))
         self.profiles = Profiles(self.score.change)
+        self.remains = Remains(self.profiles)
         self.index = Index(self.score)
         self.needs = Needs()
         self.rooms: dict[NodeId, Room] = {}
@@ -98,8 +90,6 @@ class Ledger:
         self._reserved = reserved_nodes(snapshot)
         self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
-        self._seen: dict[tuple[DeviceState | None, ...], tuple[Profile, ...]] = {}
-        self._taken: dict[tuple[DeviceState, Slice | None, int | None], DeviceState] = {}
         self._undo: list[_Before] = []
         self._trials = 0
 
@@ -128,7 +118,7 @@ class Ledger:
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
         self.index.remove(room)
-        room.cpu_milli, room.memory_mib, room.devices = self._left(room, room.tenants)
+        room.cpu_milli, room.memory_mib, room.devices = self.remains.left(room, room.tenants)
         self._list(room, self._views(room))
 
     # Asking
@@ -138,49 +128,6 @@ class Ledger:
         if kind not in need.offers:
             need.offers[kind] = offer(kind, need, self.needs, self.policy)
         return need.offers[kind]
-
-    def fit_without(self, room: Room, gone: Set[JobId], need: Need, gpus: GpuNeed | None) -> int:
-        """How many tasks would fit if some of those who are there left."""
-        staying = {job: tenant for job, tenant in room.tenants.items() if job not in gone}
-        if need.where.exclusive and staying:
-            return 0
-        cpu_milli, memory_mib, devices = self._left(room, staying)
-        fit = tasks_on_host(need, cpu_milli, memory_mib)
-        if gpus is None or not fit:
-            return fit
-        return min(fit, self.profiles.most(self.profiles.of(devices, gpus.family), gpus))
-
-    def fit_now(self, room: Room, need: Need, gpus: GpuNeed | None) -> int:
-        """How many tasks would fit beside those who are there, were nothing promised to others."""
-        if gpus is not None and gpus.family is Family.MIG:
-            # Until a cut is made, the room says more than those who are there.
-            return self.fit_without(room, NOBODY, need, gpus)
-        if need.where.exclusive and room.tenants:
-            return 0
-        fit = tasks_on_host(need, room.cpu_milli, room.memory_mib)
-        if gpus is None or not fit:
-            return fit
-        return min(fit, self.profiles.most(self.views_of(room.devices)[gpus.family], gpus))
-
-    def views_of(self, devices: tuple[DeviceState | None, ...]) -> tuple[Profile, ...]:
-        """What each family sees of these devices."""
-        known = self._seen.get(devices)
-        if known is None:
-            if len(self._seen) >= MOST_SEEN:
-                self._seen.clear()
-            known = tuple(self.profiles.of(devices, family) for family in Family)
-            self._seen[devices] = known
-        return known
-
-    def resting(self, room: Room) -> dict[DeviceId, DeviceState]:
-        """The healthy devices of a node when nobody is there."""
-        if room.resting is None:
-            room.resting = {
-                device.id: self.profiles.state(resting(device))
-                for device in room.node.devices
-                if device.healthy
-            }
-        return room.resting
 
     # Taking
 
@@ -303,39 +250,6 @@ class Ledger:
     def _is_shared(self, key: str) -> bool:
         return key not in self.private_labels
 
-    def _left(
-        self, room: Room, tenants: Mapping[JobId, Tenant]
-    ) -> tuple[int, int, tuple[DeviceState | None, ...]]:
-        node = room.node
-        cpu_milli, memory_mib = node.cpu_milli, node.memory_mib
-        states = dict(self.resting(room))
-        for _, tenant in sorted(tenants.items()):
-            for placement in tenant.placements:
-                memory_mib -= placement.amount.memory_mib
-                if not tenant.is_suspended:
-                    cpu_milli -= placement.amount.cpu_milli
-                    self._take_shares(states, placement)
-        for device in _unready(tenants):
-            states.pop(device, None)
-        if any(tenant.is_exclusive for tenant in tenants.values()):
-            cpu_milli, memory_mib = SEALED, SEALED
-        # In the order of the node's devices; None for one that nobody may use.
-        return cpu_milli, memory_mib, tuple([states.get(device.id) for device in node.devices])
-
-    def _take_shares(self, states: dict[DeviceId, DeviceState], placement: Placement) -> None:
-        for share in placement.devices:
-            state = states.get(share.device)
-            if state is not None:
-                states[share.device] = self._with_tenant(state, share)
-
-    def _with_tenant(self, state: DeviceState, share: DeviceShare) -> DeviceState:
-        key = (state, share.slice, share.start)
-        known = self._taken.get(key)
-        if known is None:
-            found = with_tenant(state, share.slice, share.start)
-            known = self._taken[key] = self.profiles.state(found)
-        return known
-
     def _list(self, room: Room, views: tuple[Profile, ...]) -> None:
         """Put the room where searches will find what is open to jobs of any length."""
         room.open_cpu_milli, room.open_memory_mib, room.views = (
@@ -358,7 +272,7 @@ class Ledger:
         if room.promise is not None:
             promised = room.promise.devices
             states = tuple([each for place, each in enumerate(states) if place not in promised])
-        return self.views_of(states)
+        return self.remains.views_of(states)
 
     def _moved(self, room: Room, taking: Taking) -> tuple[Profile, ...]:
         """The views after a task took its devices."""
@@ -428,14 +342,3 @@ def _first(states: list[DeviceState | None], wanted: DeviceState, barred: frozen
     while place in barred:
         place = states.index(wanted, place + 1)
     return place
-
-
-def _unready(tenants: Mapping[JobId, Tenant]) -> set[DeviceId]:
-    """Devices that are claimed while others still have to leave them."""
-    return {
-        share.device
-        for tenant in tenants.values()
-        if tenant.is_unready
-        for placement in tenant.placements
-        for share in placement.devices
-    }

@@ -264,7 +264,7 @@ def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
     if gpus is None:
         return Seat(room, None)
     ledger = search.standing.ledger
-    taking = ledger.profiles.taking(ledger.views_of(room.devices)[gpus.family], gpus)
+    taking = ledger.profiles.taking(ledger.remains.views_of(room.devices)[gpus.family], gpus)
     return None if taking is None else Seat(room, taking)
 
 

@@ -102,7 +102,7 @@ class Walk:
             if share.slice is not None:
                 spot.is_plain = False
                 return
-            state = self._ledger.resting(spot.room).get(share.device)
+            state = self._ledger.remains.resting(spot.room).get(share.device)
             spot.idle += gpus is not None and state is not None and _serves(state, gpus)
 
     def _may_use(self, room: Room) -> bool:
@@ -118,7 +118,7 @@ class Walk:
     def _fit(self, spot: _Spot) -> int:
         need, gpus = self._search.need, self._option.gpus
         if not spot.is_plain or need.where.exclusive:
-            return self._ledger.fit_without(spot.room, spot.gone.keys(), need, gpus)
+            return self._ledger.remains.fit_without(spot.room, spot.gone.keys(), need, gpus)
         fit = tasks_on_host(need, spot.cpu_milli, spot.memory_mib)
         return fit if gpus is None else min(fit, spot.idle // gpus.count)
 

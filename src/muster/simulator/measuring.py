@@ -93,6 +93,11 @@ class Measures:
             self._end(ended)
         self.fragment.set(now, self.fragments.milli)
 
+    @property
+    def gpu_milli(self) -> int:
+        """All GPUs, also those that are down just now."""
+        return sum(node.capacity.gpu_milli for node in self._nodes.values())
+
     def close(self, now: Instant) -> None:
         """Nothing more happens up to this instant."""
         self.now = max(self.now, now)

@@ -122,7 +122,7 @@ def report_of(measures: Measures, *, name: str = "", refused: int = 0) -> Report
         jct_s=spread([each.ended_at - each.submitted_at for each in ran], scale=1_000),
         wait_s=spread([_wait_ms(each) for each in ran], scale=1_000),
         slowdown=spread([_slowdown(each) for each in ran]),
-        gpus=measures.gpu_there.value / 1_000,
+        gpus=measures.gpu_milli / 1_000,
         gpu_utilisation=_part(used, measures.gpu_there.integral()),
         cpu_utilisation=_part(measures.cpu_used.integral(), measures.cpu_there.integral()),
         fragmented=_part(measures.fragment.integral(), measures.gpu_there.integral()),

@@ -161,6 +161,7 @@ def _group(launch: spool.LaunchFile, grounds: Grounds) -> tuple[Group | None, li
 
 def _start_all(running: Outset, way: tasks.Way, launch: spool.LaunchFile) -> None:
     everywhere = surroundings(way.user) | launch["env"]
+    everywhere |= {"SLURM_JOB_UID": str(way.user.uid), "SLURM_JOB_GID": str(way.user.gid)}
     everywhere["MASTER_PORT"] = str(_free_port(launch["master_port"]))
     if launch["limit_ms"] is not None:
         everywhere["MUSTER_ENDS_AT"] = str(int(time.time()) + launch["limit_ms"] // 1_000)

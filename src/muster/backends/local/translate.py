@@ -3,7 +3,7 @@
 import msgspec
 
 from muster.backends.base import Continue, Limit, OutputAsked, Run, Signal, Stop, Suspend
-from muster.backends.local import environment, spool
+from muster.backends.local import environment, slurm_environment, spool
 from muster.backends.local.environment import Given
 from muster.backends.local.patterns import Names, default_stdout, filled
 from muster.model.job import Job
@@ -41,7 +41,11 @@ def launch_file(run: Run, site: Site) -> spool.LaunchFile:
     """Everything the supervisor needs; the placements are in the order of the ranks."""
     job, launch, placements = run.job, run.launch, run.allocation.placements
     key = spool.key_of(job.id, run.allocation.attempt)
-    own = environment.of_tasks(run, site.given)
+    slurms = slurm_environment.of_tasks(run)
+    own = [
+        mine | theirs
+        for mine, theirs in zip(environment.of_tasks(run, site.given), slurms, strict=True)
+    ]
     memory = [placement.amount.memory_mib for placement in placements]
     return {
         "key": key,
@@ -103,7 +107,8 @@ def _env(run: Run, site: Site) -> dict[str, str]:
     checkpoint = _checkpoint(run)
     where = {} if checkpoint is None else {"MUSTER_CHECKPOINT_PATH": checkpoint["path"]}
     marked = {"MUSTER_ATTEMPT_KEY": site.mark}
-    return {**run.launch.env, **environment.of_attempt(run), **where, **marked}
+    facts = {**environment.of_attempt(run), **slurm_environment.of_attempt(run)}
+    return {**run.launch.env, **facts, **where, **marked}
 
 
 def _task(run: Run, rank: int, env: dict[str, str]) -> spool.TaskFile:

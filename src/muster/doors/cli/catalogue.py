@@ -69,6 +69,7 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         "users": Entry(module="users", help="List users and what they may do."),
         "tokens": Entry(module="tokens", help="List, make and revoke keys for remote use."),
         "audit": Entry(module="audit", help="List who changed what."),
+        "slurm": Entry(module="slurm", help="Put Slurm's commands on your PATH."),
         "doctor": Entry(module="doctor", help="Look for what is wrong, and say what to do."),
         "completion": Entry(module="completion", help="Print the completion script of a shell."),
         "version": Entry(module="version", help="Print the version."),

@@ -1,6 +1,6 @@
 """What `muster simulate` and `muster compare` ask for: a trace, machines, rules, misfortunes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -10,6 +10,7 @@ from muster.doors.cli.surroundings import Call
 from muster.model.value import DAY, Duration, Instant, replace
 
 if TYPE_CHECKING:
+    from muster.api.jobs import JobDocument
     from muster.model.cluster import Node
     from muster.model.site import Site
     from muster.simulator.outages import Outage, Span
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FORMATS = ("csv", "history")
+FORMATS = "openb philly helios itp muri swf sacct kubernetes csv history".split()
 
 
 def scenario_options(command: F) -> F:
@@ -30,7 +31,7 @@ def scenario_options(command: F) -> F:
             "--format",
             "form",
             type=click.Choice(FORMATS),
-            help="What TRACE is; `history` needs none and takes this installation's own.",
+            help="What TRACE is; csv if not said. `history`: no file, but this installation's own.",
         ),
         click.option("--nodes", type=click.IntRange(min=1), help="So many pretend nodes."),
         click.option("--gpus", default="0", metavar="SPEC", help="GPUs of each: 8xA100-80GB."),
@@ -118,23 +119,20 @@ def _turn(tree: dict[str, Any], keys: Sequence[str], value: str) -> None:
 
 
 def _workload(call: Call, chosen: dict[str, Any]) -> "Workload":
-    from muster.simulator.workload import (  # noqa: PLC0415  only to simulate
-        rows_from_csv,
-        rows_from_history,
-        workload,
-    )
+    from muster.simulator.workload import jobs_in, past_jobs, workload  # noqa: PLC0415  the same
 
     trace: Path | None = chosen["trace"]
-    if chosen["form"] == "history" or trace is None:
+    form: str = chosen["form"] or ("history" if trace is None else "csv")
+    if form == "history":
         if trace is not None:
             raise click.UsageError("--format history takes no file: it is this installation's own.")
-        if chosen["form"] not in {"history", None}:
-            raise click.UsageError("Name the file of the trace.")
-        return workload(rows_from_history(_ended(call)))
-    return workload(rows_from_csv(trace.read_text(encoding="utf-8")))
+        return workload(past_jobs(_ended(call)))
+    if trace is None:
+        raise click.UsageError("Name the file of the trace.")
+    return workload(jobs_in(trace, form))
 
 
-def _ended(call: Call) -> Any:
+def _ended(call: Call) -> "Iterator[JobDocument]":
     from muster.api.pages import JobFilter  # noqa: PLC0415  only here
 
     states = ("cancelled", "completed", "failed")

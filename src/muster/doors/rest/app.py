@@ -13,6 +13,7 @@ from muster.doors.rest import (
     of_logs,
     of_muster,
     of_site,
+    of_slurm,
 )
 from muster.doors.rest.auth import People
 from muster.doors.rest.endpoint import Endpoint, send_trouble
@@ -31,6 +32,7 @@ TABLE: tuple[Operation, ...] = (
     *of_muster.OPERATIONS,
     *of_cluster.OPERATIONS,
     *of_site.OPERATIONS,
+    *of_slurm.OPERATIONS,
 )
 
 

@@ -6,7 +6,14 @@ from concurrent.futures import Future
 from muster.controller.asked import JobView, Outcome
 from muster.doors.slurm import times
 from muster.doors.slurm.call import Call, Door, Reply
-from muster.doors.slurm.choosing import Filter, JobName, ended_views, job_name, live_views, split_ids
+from muster.doors.slurm.choosing import (
+    Filter,
+    JobName,
+    ended_views,
+    job_name,
+    live_views,
+    split_ids,
+)
 from muster.doors.slurm.hostlist import expanded, ranges_text
 from muster.doors.slurm.states import State
 from muster.doors.slurm.submit import LABEL
@@ -158,7 +165,9 @@ def _change(given: dict[str, str], call: Call, door: Door) -> Change:
     for key, value in given.items():
         make = CHANGES.get(key)
         if make is None:
-            raise SlurmError(f"Update of this parameter is not supported: {key}={value}", "Request aborted")
+            raise SlurmError(
+                f"Update of this parameter is not supported: {key}={value}", "Request aborted"
+            )
         changes.append(make(value, call, door))
 
     def change(spec: JobSpec) -> JobSpec:
@@ -225,8 +234,8 @@ CHANGES: "dict[str, Callable[[str, Call, Door], Change]]" = {
     "name": lambda value, _c, _d: lambda spec: replace(spec, name=value),
     "comment": _label("comment"),
     "wckey": _label("wckey"),
-    "partition": lambda value, _c, _d: lambda spec: replace(
-        spec, pools=tuple(map(PoolName, value.split(",")))
+    "partition": lambda value, _c, _d: (
+        lambda spec: replace(spec, pools=tuple(map(PoolName, value.split(","))))
     ),
     "qos": lambda value, _c, _d: lambda spec: replace(spec, job_class=ClassName(value)),
     "account": lambda value, _c, _d: lambda spec: replace(spec, queue=QueuePath(value)),
@@ -235,8 +244,8 @@ CHANGES: "dict[str, Callable[[str, Call, Door], Change]]" = {
     "arraytaskthrottle": _throttle,
     "priority": _number("Priority"),
     "nice": _number("Nice", sign=-1),
-    "requeue": lambda value, _c, _d: lambda spec: replace(
-        spec, retry=replace(spec.retry, requeue=value != "0")
+    "requeue": lambda value, _c, _d: (
+        lambda spec: replace(spec, retry=replace(spec.retry, requeue=value != "0"))
     ),
 }
 

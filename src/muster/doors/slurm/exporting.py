@@ -1,6 +1,7 @@
 """What of the submitter's environment a job gets, and what sbatch adds to it. Pure."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from muster.doors.slurm.call import Call
 from muster.doors.slurm.request import Request
@@ -71,7 +72,7 @@ def of_array(indices: tuple[int, ...]) -> dict[str, str]:
     """What all parts of an array know of it."""
     if not indices:
         return {}
-    steps = {after - before for before, after in zip(indices, indices[1:], strict=False)}
+    steps = {after - before for before, after in pairwise(indices)}
     step = steps.pop() if len(steps) == 1 else 1
     return {
         "SLURM_ARRAY_TASK_COUNT": str(len(indices)),

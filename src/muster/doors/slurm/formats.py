@@ -59,7 +59,7 @@ def long_form(text: str) -> Form:
 
 
 def picked_form(words: Iterable[str], fields: Fields[R]) -> tuple[Form, list[str]]:
-    """sacct's `name[%[-]size]`, and the names that are no fields."""
+    """What sacct takes, `name[%[-]size]`, and the names that are no fields."""
     columns: list[Column] = []
     unknown: list[str] = []
     for word in words:
@@ -92,7 +92,7 @@ def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) 
 
 
 def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:
-    """sacct's tables: a space after each column, a `+` where something was cut off."""
+    """Tables of sacct: a space after each column, a `+` where something was cut off."""
     chosen = [fields[column.field] for column in form.columns]
     sides = [(column.width, column.right) for column in form.columns]
 

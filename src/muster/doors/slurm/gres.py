@@ -86,7 +86,7 @@ def _of_kind(kind: str, parts: list[str], models: Sequence[GpuModel]) -> Wish:
 
 
 def _gpus(parts: list[str], models: Sequence[GpuModel]) -> Wish:
-    if not parts or len(parts) == 1 and parts[0].isdigit():
+    if not parts or (len(parts) == 1 and parts[0].isdigit()):
         return Wish(count=_count(parts))
     kind, count = parts[0].lower(), _count(parts[1:2])
     if found := _PROFILE.fullmatch(kind):

@@ -32,7 +32,7 @@ REFUSED = table("container= export-file= gpus-per-socket= F:nodefile= container-
 """They would change what the job is, and we cannot: so that nothing runs that was not meant."""
 
 NEEDLESS = frozenset(
-    "contiguous oversubscribe overcommit no-kill get-user-env ignore-pbs gid cluster clusters".split()
+    "contiguous oversubscribe overcommit no-kill get-user-env ignore-pbs gid clusters".split()
 )
 """Of the honoured: true here anyway, or without a meaning on one cluster. Nothing is said."""
 

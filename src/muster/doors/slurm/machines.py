@@ -22,7 +22,9 @@ SHORT = {
     "idle": "idle",
     "mixed": "mix",
 }
-RANK = {name: place for place, name in enumerate("down idle allocated mixed drained draining".split())}
+RANK = {
+    name: place for place, name in enumerate("down idle allocated mixed drained draining".split())
+}
 """The order in which Slurm numbers states; sinfo lists the highest first."""
 
 
@@ -161,7 +163,9 @@ def gres_used(row: NodeRow) -> str:
 
 def features(row: NodeRow) -> str:
     """Labels: those without a value by their name alone."""
-    found = [key if value in {"", "true"} else f"{key}={value}" for key, value in row.node.labels.items()]
+    found = [
+        key if value in {"", "true"} else f"{key}={value}" for key, value in row.node.labels.items()
+    ]
     return ",".join(sorted(found)) or "(null)"
 
 

@@ -19,10 +19,7 @@ from muster.model.value import Value
 
 ACCOUNT = "Invalid account or account/partition combination specified"
 UNAVAILABLE = "Requested node configuration is not available"
-POLICY = (
-    "Job violates accounting/QOS policy "
-    "(job submit limit, user's size and/or time limits)"
-)
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 TIME = "Requested time limit is invalid (missing or exceeds some limit)"
 
 _WORDS: dict[type[Value], str] = {

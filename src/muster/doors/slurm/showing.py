@@ -30,7 +30,7 @@ def job_lines(row: JobRow, *, details: bool) -> list[str]:
 def node_lines(row: NodeRow, *, details: bool) -> list[str]:
     """One node."""
     node = row.node
-    used = [f"GresDrain=N/A", f"GresUsed={machines.gres_used(row)}"] if details else []
+    used = ["GresDrain=N/A", f"GresUsed={machines.gres_used(row)}"] if details else []
     state = BASE_STATES.get(row.state, row.state.upper())
     state += "+DRAIN" if node.state is NodeState.DRAINING else ""
     total = tres(row.cpus, node.memory_mib, len(node.devices))
@@ -45,8 +45,10 @@ def node_lines(row: NodeRow, *, details: bool) -> list[str]:
         *used,
         f"NodeAddr={node.id} NodeHostName={node.id} Version={VERSION.rpartition(' ')[2]}",
         f"OS={release} ",
-        f"RealMemory={node.memory_mib} AllocMem={row.used.memory_mib} "
-        f"FreeMem={max(0, node.memory_mib - row.used.memory_mib)} Sockets=1 Boards=1",
+        (
+            f"RealMemory={node.memory_mib} AllocMem={row.used.memory_mib} "
+            f"FreeMem={max(0, node.memory_mib - row.used.memory_mib)} Sockets=1 Boards=1"
+        ),
         f"State={state} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A",
         f"Partitions={node.pool} ",
         "BootTime=None SlurmdStartTime=None",
@@ -105,12 +107,18 @@ def _who(row: JobRow) -> list[str]:
     return [
         f"JobId={job.id}{array} JobName={spec.name}",
         f"UserId={spec.user}({uid_of(spec.user)}) GroupId={group}({gid}) MCS_label=N/A",
-        f"Priority={jobs.priority(row)} Nice={-spec.priority} "
-        f"Account={spec.queue} QOS={spec.job_class}",
-        f"JobState={row.state.name} Reason={jobs.reason(row)} "
-        f"Dependency={jobs.dependency_text(row)}",
-        f"Requeue={int(spec.retry.requeue)} Restarts={max(0, job.attempt - 1)} BatchFlag=1 "
-        f"Reboot=0 ExitCode={states.exit_code(job) if row.state not in states.LIVE else '0:0'}",
+        (
+            f"Priority={jobs.priority(row)} Nice={-spec.priority} "
+            f"Account={spec.queue} QOS={spec.job_class}"
+        ),
+        (
+            f"JobState={row.state.name} Reason={jobs.reason(row)} "
+            f"Dependency={jobs.dependency_text(row)}"
+        ),
+        (
+            f"Requeue={int(spec.retry.requeue)} Restarts={max(0, job.attempt - 1)} BatchFlag=1 "
+            f"Reboot=0 ExitCode={states.exit_code(job) if row.state not in states.LIVE else '0:0'}"
+        ),
     ]
 
 
@@ -122,14 +130,20 @@ def _when(row: JobRow, *, details: bool) -> list[str]:
     return [
         *(["DerivedExitCode=0:0"] if details else []),
         f"RunTime={times.long_text(jobs.elapsed(row))} TimeLimit={limit} TimeMin=N/A",
-        f"SubmitTime={jobs.at_text(row, job.submitted_at)} "
-        f"EligibleTime={jobs.at_text(row, job.begin_at or job.submitted_at)}",
+        (
+            f"SubmitTime={jobs.at_text(row, job.submitted_at)} "
+            f"EligibleTime={jobs.at_text(row, job.begin_at or job.submitted_at)}"
+        ),
         f"AccrueTime={jobs.at_text(row, job.submitted_at)}",
-        f"StartTime={begun} EndTime={jobs.at_text(row, jobs.ends_at(row), 'Unknown')} "
-        f"Deadline={jobs.at_text(row, spec.deadline)}",
+        (
+            f"StartTime={begun} EndTime={jobs.at_text(row, jobs.ends_at(row), 'Unknown')} "
+            f"Deadline={jobs.at_text(row, spec.deadline)}"
+        ),
         *preempt,
-        f"SuspendTime=None SecsPreSuspend=0 LastSchedEval={jobs.at_text(row, row.scene.now)} "
-        "Scheduler=Main",
+        (
+            f"SuspendTime=None SecsPreSuspend=0 LastSchedEval={jobs.at_text(row, row.scene.now)} "
+            "Scheduler=Main"
+        ),
     ]
 
 
@@ -143,19 +157,27 @@ def _where(row: JobRow, *, details: bool) -> list[str]:
     features = row.label("features") or "(null)"
     return [
         f"Partition={jobs.partition(row)} AllocNode:Sid=localhost:0",
-        f"ReqNodeList={compressed(where.nodes) or '(null)'} "
-        f"ExcNodeList={compressed(where.not_nodes) or '(null)'}",
-        f"NodeList={compressed(there) or '(null)'}" if row.state is not State.PENDING else "NodeList=",
+        (
+            f"ReqNodeList={compressed(where.nodes) or '(null)'} "
+            f"ExcNodeList={compressed(where.not_nodes) or '(null)'}"
+        ),
+        f"NodeList={compressed(there) or '(null)'}"
+        if row.state is not State.PENDING
+        else "NodeList=",
         *([f"BatchHost={there[0]}"] if there else []),
-        f"NumNodes={jobs.node_count(row)} NumCPUs={jobs.cpus(row)} "
-        f"NumTasks={jobs.task_count(row)} CPUs/Task={per_task} ReqB:S:C:T=0:0:*:*",
+        (
+            f"NumNodes={jobs.node_count(row)} NumCPUs={jobs.cpus(row)} "
+            f"NumTasks={jobs.task_count(row)} CPUs/Task={per_task} ReqB:S:C:T=0:0:*:*"
+        ),
         f"TRES={jobs.tres(row, typed=True)}",
         f"Socks/Node=* NtasksPerN:B:S:C={per_node}:0:*:* CoreSpec=*",
         *(_held(row) if details else []),
         f"MinCPUsNode={max(1, each)} MinMemoryNode={memory} MinTmpDiskNode=0",
         f"Features={features} DelayBoot=00:00:00",
-        f"OverSubscribe={'NO' if where.exclusive else 'OK'} Contiguous=0 Licenses=(null) "
-        "Network=(null)",
+        (
+            f"OverSubscribe={'NO' if where.exclusive else 'OK'} Contiguous=0 Licenses=(null) "
+            "Network=(null)"
+        ),
     ]
 
 
@@ -170,7 +192,12 @@ def _held(row: JobRow) -> list[str]:
         placed = [each for each in held.placements if each.node == name]
         node = row.scene.nodes.get(placed[0].node)
         index = {each.id: (each.index, each.model) for each in node.devices} if node else {}
-        devices = [index[share.device] for each in placed for share in each.devices if share.device in index]
+        devices = [
+            index[share.device]
+            for each in placed
+            for share in each.devices
+            if share.device in index
+        ]
         gres = ""
         if devices:
             kind = row.scene.gpu_type(devices[0][1])

@@ -58,9 +58,7 @@ def write_script(words: tuple[str, ...], _call: Call, door: Door) -> Reply:
 def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     scene = Scene(call, door)
     names = tuple(job_name(each) for each in ids[:1])
-    wish = Filter(
-        names=tuple(name for name in names if name is not None), states=frozenset(State)
-    )
+    wish = Filter(names=tuple(name for name in names if name is not None), states=frozenset(State))
     if ids and not wish.names:
         raise SlurmError(UNKNOWN_JOB)
     views = live_views(door, wish)
@@ -70,15 +68,13 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
             raise SlurmError(UNKNOWN_JOB)
         return "No jobs in the system\n"
     rows = collapsed(rows_of(door, scene, views))
-    return _blocks(
-        (showing.job_lines(row, details=line.has("details")) for row in rows), line, gap="\n"
-    )
+    return _blocks((showing.job_lines(row, details=line.has("details")) for row in rows), line)
 
 
 def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     rows = machines.node_rows(Scene(call, door))
     wanted = [name for each in ids for name in expanded(each)]
-    known = {row.node.id: row for row in rows}
+    known: dict[str, machines.NodeRow] = {row.node.id: row for row in rows}
     for name in wanted:
         if name not in known:
             raise SlurmError(f"Node {name} not found")
@@ -144,10 +140,8 @@ def _config(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str
     return f"{head}{body}\nSlurmctld(primary) at {call.host} is UP\n"
 
 
-def _blocks(things: Iterable[list[str]], line: Parsed, gap: str = "") -> str:
-    is_one_line = line.has("oneliner")
-    end = "" if is_one_line else gap
-    return "".join(showing.block(each, oneliner=is_one_line) + end for each in things)
+def _blocks(things: Iterable[list[str]], line: Parsed) -> str:
+    return "".join(showing.block(each, oneliner=line.has("oneliner")) for each in things)
 
 
 SHOWS: dict[str, Show] = {

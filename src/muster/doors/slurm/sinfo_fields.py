@@ -30,6 +30,10 @@ def _free(row: NodeRow) -> int:
     return max(0, row.node.memory_mib - row.used.memory_mib)
 
 
+def _held(group: Group) -> str:
+    return machines.least(group, lambda row: row.used.memory_mib)
+
+
 LETTERS: dict[str, Field[Group]] = {
     "a": Field(header="AVAIL", get=_constant("up")),
     "A": Field(header="NODES(A/I)", get=lambda g: machines.node_states(g, all_four=False)),
@@ -130,9 +134,7 @@ NAMES: dict[str, Field[Group]] = by_name(
     {name: LETTERS[letter] for name, letter in _BY_LETTER.items() if name != "All"}
     | {
         "GresUsed": Field(header="GRES_USED", get=_of_first(machines.gres_used)),
-        "AllocMem": Field(
-            header="ALLOCMEM", get=lambda g: machines.least(g, lambda row: row.used.memory_mib)
-        ),
+        "AllocMem": Field(header="ALLOCMEM", get=_held),
         "Comment": Field(header="COMMENT", get=_constant("(null)")),
         "Extra": Field(header="EXTRA", get=_constant("(null)")),
     }

@@ -105,25 +105,9 @@ def state_of(job: Job) -> State:
 
 def ended_as(why: EndReason) -> State:
     """What an attempt that ended for this reason came to."""
-    match why:
-        case Exited(code=0):
-            return State.COMPLETED
-        case Exited() | Signaled() | LaunchFailed():
-            return State.FAILED
-        case TimedOut():
-            return State.TIMEOUT
-        case OutOfMemory():
-            return State.OUT_OF_MEMORY
-        case NodeFailed():
-            return State.NODE_FAIL
-        case Preempted():
-            return State.PREEMPTED
-        case Cancelled():
-            return State.CANCELLED
-        case Requeued():
-            return State.REQUEUED
-        case DeadlinePassed():
-            return State.DEADLINE
+    if isinstance(why, Exited):
+        return State.FAILED if why.code else State.COMPLETED
+    return _ENDS[type(why)]
 
 
 def exit_code(job: Job) -> str:
@@ -197,6 +181,18 @@ def _signal_text(number: int) -> str:
     except ValueError:
         return "Unknown"
 
+
+_ENDS: dict[type, State] = {
+    Signaled: State.FAILED,
+    LaunchFailed: State.FAILED,
+    TimedOut: State.TIMEOUT,
+    OutOfMemory: State.OUT_OF_MEMORY,
+    NodeFailed: State.NODE_FAIL,
+    Preempted: State.PREEMPTED,
+    Cancelled: State.CANCELLED,
+    Requeued: State.REQUEUED,
+    DeadlinePassed: State.DEADLINE,
+}
 
 _PLAIN_WORDS: dict[type, str] = {
     NoRoom: "Resources",

@@ -79,7 +79,9 @@ def script_of(line: Parsed, script: Script | None) -> str:
         raise failed("sbatch", problem + "sbatch: error: contain a NULL character '\\0'.")
     if "\r\n" in text:
         problem = "Batch script contains DOS line breaks (\\r\\n)\n"
-        raise failed("sbatch", problem + "sbatch: error: instead of expected UNIX line breaks (\\n).")
+        raise failed(
+            "sbatch", problem + "sbatch: error: instead of expected UNIX line breaks (\\n)."
+        )
     return text
 
 
@@ -116,7 +118,9 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
         tasks=sum(each.tasks for each in shapes),
     )
     indices, at_once = asking.indices_of(request)
-    launch = _launch(request, script, exported(request) | described(request, amounts, shape, indices))
+    launch = _launch(
+        request, script, exported(request) | described(request, amounts, shape, indices)
+    )
     after = asking.dependencies_of(request, world.meant)
     spec = _spec(request, world, shape.groups, (launch, after, _labels(request, amounts, shape)))
     return Wanted(
@@ -219,7 +223,7 @@ def _file(request: Request, option: str) -> str | None:
 
 
 def _image(text: str | None) -> str | None:
-    """pyxis writes the registry's name with a `#` behind it."""
+    """A name as pyxis takes it, with a `#` behind the registry."""
     return None if text is None else text.removeprefix("docker://").replace("#", "/", 1)
 
 

@@ -1,4 +1,4 @@
-"""Times as Slurm reads and writes them: limits, instants, spans. Pure; `now` and the zone are given."""
+"""Times as Slurm reads and writes them. Pure; `now` and the zone are given."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo

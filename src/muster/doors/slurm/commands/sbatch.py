@@ -113,5 +113,7 @@ def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
     named = compressed(spec.groups[0].where.nodes)
     where = f"on nodes {named} in partition {pool}" if named else f"in partition {pool}"
     start = times.instant_text(at, zone=call.zone)
-    said = f"sbatch: Job {rehearsal.job} to start at {start} using {processors} processors {where}\n"
+    said = (
+        f"sbatch: Job {rehearsal.job} to start at {start} using {processors} processors {where}\n"
+    )
     return Reply(err=want.warnings + said)

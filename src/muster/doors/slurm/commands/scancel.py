@@ -27,7 +27,18 @@ OPTIONS = table("""
     n:name= w:nodelist= p:partition= q:qos= Q:quiet R:reservation= sibling= s:signal= t:state= usage
     u:user= v:verbose V:version wckey=
 """)
-FILTERS = ("account", "jobname", "me", "name", "nodelist", "partition", "qos", "state", "user", "wckey")
+FILTERS = (
+    "account",
+    "jobname",
+    "me",
+    "name",
+    "nodelist",
+    "partition",
+    "qos",
+    "state",
+    "user",
+    "wckey",
+)
 KILL = 9
 
 

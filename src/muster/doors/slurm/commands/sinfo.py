@@ -95,7 +95,11 @@ def _groups(line: Parsed, call: Call, form: Form, rows: list[NodeRow]) -> list[G
     def key(row: NodeRow) -> tuple[str, ...]:
         if apart:
             return (row.node.id,)
-        alone = Group(scene.pools[row.node.pool], (row,), scene) if row.node.pool in scene.pools else None
+        alone = (
+            Group(scene.pools[row.node.pool], (row,), scene)
+            if row.node.pool in scene.pools
+            else None
+        )
         return () if alone is None else tuple(fields[each].get(alone) for each in used)
 
     groups = grouped(scene, rows, key)

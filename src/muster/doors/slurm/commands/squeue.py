@@ -19,8 +19,8 @@ from muster.doors.slurm.choosing import (
 from muster.doors.slurm.formats import Form, keys_of, known, long_form, rendered, short_form
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
-from muster.doors.slurm.jobs import JobRow, collapsed
 from muster.doors.slurm.job_json import jobs_json
+from muster.doors.slurm.jobs import JobRow, collapsed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.squeue_fields import LETTERS, NAMES
@@ -74,7 +74,9 @@ def _with_words(line: Parsed) -> Parsed:
 
 
 def _table(line: Parsed, call: Call, rows: list[JobRow], warned: str) -> Reply:
-    by_name = line.value("Format") or (None if line.has("format") else call.env.get("SQUEUE_FORMAT2"))
+    by_name = line.value("Format") or (
+        None if line.has("format") else call.env.get("SQUEUE_FORMAT2")
+    )
     form = long_form(by_name) if by_name else short_form(_format(line, call))
     fields = NAMES if by_name else LETTERS
     form, lost = known(form, fields)

@@ -1,0 +1,70 @@
+"""The traces of `bench jct` through the real cycle, one virtual cluster after the other."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bench._jct_trace import GPUS_PER_NODE, Park, Row
+from bench._muri_site import LAB, SITE, nodes, spec_of
+from bench._muri_sorter import Sorter, SortingBackend
+from muster.backends.fate import Fate
+from muster.controller.stage import Change
+from muster.model.event import JobEnded
+from muster.model.job import Exited
+from muster.model.value import Duration, Instant, JobId
+from muster.simulator.run import Arrival, Simulation
+from muster.stores.base import Batch
+
+ONE_GPU_S, ONE_NODE_S, MORE_S = 7, 30, 60
+"""What going on after a stop costs, as in the simulator of Helios: one GPU, one node, more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """When each job ended, by its number, and how often jobs were begun again."""
+
+    ended: dict[int, int]
+    restarts: int
+
+
+def ours(parks: Iterable[Park]) -> Outcome:
+    """Run the whole trace."""
+    ended: dict[int, int] = {}
+    restarts = 0
+    for park in parks:
+        found = ours_in(park)
+        ended |= found.ended
+        restarts += found.restarts
+    return Outcome(ended, restarts)
+
+
+def ours_in(park: Park) -> Outcome:
+    """Run one virtual cluster: an installation of its own."""
+    by_id = {JobId(number): row for number, row in enumerate(park.rows, start=1)}
+    backend = SortingBackend(nodes(park.nodes), LAB, lambda job, _: _fate(by_id[job.id]))
+    simulation = Simulation(SITE, {LAB.name: backend})
+    ended: dict[int, int] = {}
+
+    def note(batch: Batch, _: tuple[Change, ...]) -> None:
+        for event in batch.events:
+            if isinstance(event, JobEnded) and isinstance(event.why, Exited):
+                ended[by_id[event.job].number] = -(-event.at // 1000)
+
+    simulation.watch(backend.sorter.hear)
+    simulation.watch(note)
+    simulation.run(_arrivals(park.rows, backend.sorter))
+    return Outcome(ended, backend.sorter.restarts)
+
+
+def _arrivals(rows: Iterable[Row], sorter: Sorter) -> Iterator[Arrival]:
+    for row in rows:
+        spec = spec_of(row.gpus, sorter.class_of_new(row.gpus), user=row.user or "all")
+        yield Arrival(at=Instant(row.at_s * 1000), spec=spec)
+
+
+def _fate(row: Row) -> Fate:
+    again_s = ONE_GPU_S if row.gpus == 1 else ONE_NODE_S if row.gpus <= GPUS_PER_NODE else MORE_S
+    return Fate(
+        work=Duration(row.lasts_s * 1000),
+        restart_overhead=Duration(again_s * 1000),
+        saves_in=Duration(0),
+    )

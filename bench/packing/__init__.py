@@ -1,0 +1,1 @@
+"""The openb benchmark: its protocol, ports of published policies, and our planner beside them."""

@@ -1,0 +1,22 @@
+"""The route of the Slurm commands: one request for each use of a command."""
+
+from muster.doors.rest.operation import Asked, Operation
+from muster.doors.slurm.answering import answered
+from muster.doors.slurm.call import Call, Door, Reply
+
+
+async def _command(asked: Asked) -> Reply:
+    door = Door(service=asked.service, caller=asked.caller, now=asked.door.clock())
+    return await asked.read(answered, asked.path["command"], asked.document, door)
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/v1/slurm/{command}",
+        summary="Use one of Slurm's commands",
+        answer=_command,
+        takes=Call,
+        gives=Reply,
+    ),
+)

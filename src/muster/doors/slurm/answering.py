@@ -1,0 +1,45 @@
+"""Which command answers a call, and how errors become what the command prints."""
+
+import logging
+from typing import Protocol
+
+from muster.doors.slurm.call import Call, Door, Reply
+from muster.doors.slurm.commands import sacct, sbatch, scancel, scontrol, sinfo, squeue
+from muster.doors.slurm.trouble import SlurmError
+from muster.model.errors import ForbiddenError, MusterError
+
+log = logging.getLogger("muster.slurm")
+
+
+class Command(Protocol):
+    """A module of `commands`."""
+
+    NAME: str
+
+    def run(self, call: Call, door: Door) -> Reply: ...
+
+
+COMMANDS = (sbatch, squeue, scancel, sinfo, scontrol, sacct)
+"""Add a command: write its module, name it here; `muster slurm install` finds it."""
+
+NAMES = tuple(command.NAME for command in COMMANDS)
+SUBMITTING = frozenset({"sbatch", "srun", "salloc"})
+"""Commands that send their whole environment."""
+
+_BY_NAME = {command.NAME: command for command in COMMANDS}
+
+
+def answered(name: str, call: Call, door: Door) -> Reply:
+    """What the command prints, whatever happens."""
+    command = _BY_NAME.get(name)
+    if command is None:
+        return Reply(err=f"{name}: error: Muster has no such command\n", code=1)
+    try:
+        return command.run(call, door)
+    except SlurmError as error:
+        return Reply(err=error.text, code=error.code)
+    except ForbiddenError as error:
+        log.info("refused", extra={"command": name, "why": str(error)})
+        return Reply(err=f"{name}: error: Access/permission denied\n", code=1)
+    except MusterError as error:
+        return Reply(err=f"{name}: error: {error}\n", code=1)

@@ -1,0 +1,350 @@
+"""What every Slurm command runs: send the words to the server, print what comes back.
+
+It starts in a few milliseconds because it imports almost nothing: `_socket` and `_json` are the
+parts of `socket` and `json` that are built in. Nothing else of Muster is imported here.
+"""
+
+import _json
+import _socket
+import os
+import posix
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Importing `typing` takes longer than a whole request.
+    from typing import Any
+
+SUBMITTING = frozenset({"sbatch", "srun", "salloc"})
+NEEDED = ("SLURM", "SBATCH_", "SALLOC_", "SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_", "TZ", "COLUMNS")
+"""What the names of variables begin with that other commands may want to know."""
+
+SOCKET = "muster.sock"
+SHARED = "/var/lib/muster"
+MOST_SCRIPT = 4 * 1_024 * 1_024
+
+
+def main(command: str, home: str | None = None) -> None:
+    """Use the command as it was called; ends the process."""
+    try:
+        code = use(command, sys.argv[1:], home)
+    except BrokenPipeError:
+        code = 141
+    except KeyboardInterrupt:
+        code = 130
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = 141
+    # Nothing is left to clean up, and the interpreter's own end takes as long as its beginning.
+    os._exit(code)
+
+
+def use(command: str, argv: list[str], home: str | None) -> int:
+    """Ask until the server says that it is over."""
+    call: dict[str, Any] = {
+        "argv": argv,
+        "cwd": _folder(),
+        "env": _environment(command),
+        "umask": _umask(),
+        "columns": 0,
+        "tty": os.isatty(1),
+        "host": posix.uname().nodename,
+    }
+    while True:
+        try:
+            reply = ask(command, call, home)
+        except OSError as error:
+            return _unreachable(command, error)
+        _print(1, reply["out"])
+        _print(2, reply["err"])
+        then = reply["then"]
+        if then is None:
+            return reply["code"]
+        code = go_on(command, call, then, home)
+        if code is not None:
+            return code
+
+
+def go_on(
+    command: str, call: "dict[str, Any]", then: "dict[str, Any]", home: str | None
+) -> int | None:
+    """Do what the server wants done here; a number ends the command with it."""
+    kind = then["type"]
+    if kind == "read":
+        return _read_script(command, call, then["file"])
+    if kind == "again":
+        _pause(then["after_ms"])
+        call["memo"] = then["memo"]
+        return None
+    if kind == "run":
+        call["memo"] = dict(then["memo"], code=str(_run_here(then)))
+        return None
+    if kind == "become":
+        os.environ.update(then["env"])
+        os.execvp(then["argv"][0], then["argv"])  # noqa: S606 -- named by the user's own server
+    if kind == "follow":
+        _follow(then["job"], home)
+        call["memo"] = then["memo"]
+        return None
+    _print(2, command + ": error: this command is older than the server; install it again\n")
+    return 1
+
+
+def ask(command: str, call: "dict[str, Any]", home: str | None) -> "dict[str, Any]":
+    """One request and its answer, as values."""
+    body = _written(call).encode()
+    status, answer = request("POST", "/v1/slurm/" + command, body, home)
+    value = _read(answer.decode())
+    if status != 200:
+        text = value.get("detail") or value.get("title") or "no answer"
+        return {"out": "", "err": command + ": error: " + text + "\n", "code": 1, "then": None}
+    return value
+
+
+def request(method: str, path: str, body: bytes, home: str | None) -> tuple[int, bytes]:
+    """Over the unix socket, or to MUSTER_URL if there is one."""
+    url = os.environ.get("MUSTER_URL", "")
+    if url.startswith("http"):
+        return _request_far(method, url, path, body)
+    where = url[5:] if url.startswith("unix:") else _socket_path(home)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.connect(where)
+        token = os.environ.get("MUSTER_TOKEN")
+        head = [method + " " + path + " HTTP/1.1", "Host: muster", "Connection: close"]
+        head += ["Content-Type: application/json", "Content-Length: " + str(len(body))]
+        if token:
+            head.append("Authorization: Bearer " + token)
+        connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
+        return _answer(connection)
+    finally:
+        connection.close()
+
+
+def _answer(connection: _socket.socket) -> tuple[int, bytes]:
+    parts: list[bytes] = []
+    while True:
+        part = connection.recv(1_048_576)
+        if not part:
+            break
+        parts.append(part)
+    head, _, body = b"".join(parts).partition(b"\r\n\r\n")
+    if not head:
+        raise OSError("the server hung up")
+    if b"transfer-encoding: chunked" in head.lower():
+        body = _unchunked(body)
+    return int(head.split(b" ", 2)[1]), body
+
+
+def _unchunked(body: bytes) -> bytes:
+    found: list[bytes] = []
+    while body:
+        size, _, body = body.partition(b"\r\n")
+        count = int(size.split(b";")[0] or b"0", 16)
+        if not count:
+            break
+        found.append(body[:count])
+        body = body[count + 2 :]
+    return b"".join(found)
+
+
+def _request_far(method: str, url: str, path: str, body: bytes) -> tuple[int, bytes]:
+    """Rare, so that it may take its time to import what it needs."""
+    import ssl  # noqa: PLC0415 -- see above
+    import urllib.error  # noqa: PLC0415 -- see above
+    import urllib.request  # noqa: PLC0415 -- see above
+
+    headers = {"Content-Type": "application/json"}
+    if token := os.environ.get("MUSTER_TOKEN"):
+        headers["Authorization"] = "Bearer " + token
+    trusted = ssl.create_default_context(cafile=os.environ.get("MUSTER_CA"))
+    asked = urllib.request.Request(  # noqa: S310 -- begins with http
+        url.rstrip("/") + path, body, headers, method=method
+    )
+    try:
+        with urllib.request.urlopen(asked, context=trusted) as answer:  # noqa: S310 -- the same
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def _socket_path(home: str | None) -> str:
+    """As MUSTER_HOME says, or as it was when the commands were installed, or the usual place."""
+    given = os.environ.get("MUSTER_HOME") or home
+    if given:
+        return given + "/" + SOCKET
+    own = os.path.expanduser("~") + "/.local/state/muster/" + SOCKET
+    shared = SHARED + "/" + SOCKET
+    return own if os.getuid() and os.path.exists(own) else shared
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
+
+
+def _umask() -> int:
+    now = os.umask(0o022)
+    os.umask(now)
+    return now
+
+
+def _environment(command: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in os.environ.items():
+        # What is no text cannot be sent, and no job should depend on it.
+        is_wanted = command in SUBMITTING or name.startswith(NEEDED)
+        if is_wanted and _is_text(name + value):
+            found[name] = value
+    return found
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read_script(command: str, call: "dict[str, Any]", name: str | None) -> int | None:
+    """The script, with the rights of whoever calls."""
+    try:
+        with open(0 if name is None else name, "rb", closefd=name is not None) as file:
+            content = file.read(MOST_SCRIPT + 1)
+    except OSError:
+        _print(2, command + ": error: Unable to open file " + str(name) + "\n")
+        return 1
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        _print(2, command + ": error: the script is not UTF-8 text\n")
+        return 1
+    if len(content) > MOST_SCRIPT:
+        _print(2, command + ": error: Job script exceeds size limit of 4194304 bytes\n")
+        return 1
+    call["script"] = {"text": text, "name": name}
+    return None
+
+
+def _pause(after_ms: int) -> None:
+    if after_ms:
+        import time  # noqa: PLC0415 -- rarely needed
+
+        time.sleep(after_ms / 1_000)
+
+
+def _run_here(then: "dict[str, Any]") -> int:
+    import subprocess  # noqa: PLC0415 -- rarely needed
+
+    try:
+        env = dict(os.environ, **then["env"])
+        code = subprocess.call(then["argv"], env=env)  # noqa: S603 -- the user's own command
+    except OSError as error:
+        _print(2, then["argv"][0] + ": " + str(error.strerror) + "\n")
+        return 127
+    return 128 - code if code < 0 else code
+
+
+def _follow(job: int, home: str | None) -> None:
+    """Print what the job writes, as it writes it."""
+    where = _socket_path(home)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.connect(where)
+        path = "/v1/jobs/" + str(job) + "/log?follow=true"
+        head = "GET " + path + " HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode())
+        _copy(connection)
+    finally:
+        connection.close()
+
+
+def _copy(connection: _socket.socket) -> None:
+    """A chunked answer onto stdout, part by part."""
+    held = b""
+    is_head = True
+    while True:
+        part: bytes = connection.recv(65_536)
+        if not part:
+            return
+        held += part
+        if is_head:
+            is_head = b"\r\n\r\n" not in held
+            held = held if is_head else held.partition(b"\r\n\r\n")[2]
+        if not is_head:
+            held = _write_chunks(held)
+
+
+def _write_chunks(held: bytes) -> bytes:
+    """Print what is complete; the rest is given back."""
+    while b"\r\n" in held:
+        size, _, rest = held.partition(b"\r\n")
+        count = int(size or b"0", 16)
+        if len(rest) < count + 2:
+            break
+        os.write(1, rest[:count])
+        held = rest[count + 2 :]
+    return held
+
+
+def _print(number: int, text: str) -> None:
+    """Everything, whatever a pipe takes at once."""
+    content = memoryview(text.encode(errors="surrogateescape"))
+    while content:
+        content = content[os.write(number, content) :]
+
+
+def _unreachable(command: str, error: OSError) -> int:
+    if command == "sbatch":
+        text = "Batch job submission failed: Unable to contact slurm controller (connect failure)"
+        _print(2, "sbatch: error: " + text + "\n")
+    elif command == "squeue":
+        text = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+        _print(2, text)
+    else:
+        _print(2, command + ": error: Unable to contact slurm controller (connect failure)\n")
+    _print(2, command + ": error: no Muster answers: " + str(error) + "; start it: muster up\n")
+    return 1
+
+
+def _written(value: "Any") -> str:
+    """As JSON; the encoder of `json` costs more time to import than all the rest takes."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return _json.encode_basestring_ascii(value)
+    if isinstance(value, dict):
+        fields: dict[str, Any] = value
+        return (
+            "{"
+            + ",".join(_written(key) + ":" + _written(each) for key, each in fields.items())
+            + "}"
+        )
+    if isinstance(value, list):
+        items: list[Any] = value
+        return "[" + ",".join(map(_written, items)) + "]"
+    return str(value)
+
+
+class _Way:
+    """How the scanner of `json` is to read."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = None
+
+
+def _read(text: str) -> "dict[str, Any]":
+    scanner: Any = _json.make_scanner(_Way)  # pyright: ignore[reportArgumentType] -- has what it reads
+    return scanner(text, 0)[0]

@@ -1,0 +1,1 @@
+"""Traces of other clusters, and of our own, as one kind of value."""
