@@ -1,6 +1,6 @@
 """How long it takes to simulate whole traces on one core, through the controller's own loop.
 
-ITP (69,351 jobs in ten clusters) and Philly (82,247 jobs in the virtual clusters that Helios names),
+ITP (69,351 jobs, ten clusters) and Philly (82,247 jobs, virtual clusters as Helios names them),
 each job a request that is admitted, planned, verified, committed, begun, ended and written down.
 The folder of traces is named by MUSTER_TRACES.
 """

@@ -193,6 +193,31 @@ class JobPage(Value):
     next: str | None = None
 
 
+class JobLine(Value, array_like=True, gc=False):
+    """A live job in one short line, for long lists: an array in this order.
+
+    since: when it started or, before that, was submitted. where: its nodes, or why it has none.
+    """
+
+    id: int
+    array: int | None
+    array_index: int | None
+    name: str
+    user: str
+    queue: str
+    state: str
+    since: str
+    gpus: float
+    where: str
+
+
+class LinePage(Value):
+    """Some lines, and where the next page begins, if there is one."""
+
+    lines: tuple[JobLine, ...]
+    next: str | None = None
+
+
 class UpdateDocument(Value):
     """What to change about a job; the rest stays. Of a running job only time and labels change."""
 

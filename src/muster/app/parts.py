@@ -23,10 +23,13 @@ from muster.model.event import SiteChanged
 from muster.model.site import Site
 from muster.model.value import ClusterName, Instant, UserName
 from muster.settings import BadSettingsError, Settings, jobs_home, store_url
-from muster.stores.base import Leadership
+from muster.stores.base import HistoryQuery, Leadership
 from muster.stores.opening import WholeStore, open_store
 
 SOCKET_NAME = "muster.sock"
+LEARNED_AGAIN = 5_000
+"""From so many of the latest jobs it is learned at the start how long jobs take."""
+
 ITSELF = UserName("muster")
 
 
@@ -137,7 +140,10 @@ def _record(store: WholeStore, site: Site) -> Record:
     state = store.load()
     live = {job.id for job in state.jobs}
     named = {each for job in state.jobs for each in awaited_by(job)} - live
-    return Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
+    record = Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
+    past = store.ended(HistoryQuery(limit=LEARNED_AGAIN)).jobs
+    record.foresight.relearn(reversed(past))
+    return record
 
 
 def _demand_no_other(home: Path, record: Record) -> None:

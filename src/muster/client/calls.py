@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Self
 from muster.api.jobs import (
     ExplanationDocument,
     JobDocument,
+    JobLine,
     JobPage,
+    LinePage,
     ManyDocument,
     SubmitDocument,
     SubmittedDocument,
@@ -113,6 +115,16 @@ class Client:
             yield from page.jobs
             if page.next is None:
                 return
+            wanted = replace(wanted, after=page.next)
+
+    def all_lines(self, wanted: JobFilter | None = None) -> list[JobLine]:
+        """All live jobs that are wanted, in short lines: the quickest way to list many."""
+        wanted, lines = wanted or JobFilter(), list[JobLine]()
+        while True:
+            page = decoded(self._speech.get_bytes("/v1/jobs/lines", _query(wanted)), LinePage)
+            lines.extend(page.lines)
+            if page.next is None:
+                return lines
             wanted = replace(wanted, after=page.next)
 
     def job(self, job: int) -> JobDocument:

@@ -12,6 +12,7 @@ from muster.model.event import (
     JobPlaced,
     JobResized,
     JobStarted,
+    JobSubmitted,
 )
 from muster.model.job import Dependency, DependencyKind, Job, JobState
 from muster.model.site import Site
@@ -108,6 +109,8 @@ class Attention:
     def _matters(self, event: Event) -> bool:
         if isinstance(event, JobStarted) and self._record.is_awaited(event.job):
             return True
+        if isinstance(event, JobSubmitted):
+            return not event.held
         return not isinstance(event, Quiet)
 
 

@@ -26,14 +26,15 @@ from muster.controller.stage import Change
 from muster.model.errors import ForbiddenError, UnknownError
 from muster.model.explanation import Explanation
 from muster.model.history import Attempt, AuditEntry, Ended
-from muster.model.job import WAITING, Job, JobSpec
+from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
-from muster.model.plan import Plan
+from muster.model.plan import NoEstimate, Plan, Wait
 from muster.model.site import Grant, Role, Site, Token
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.value import ClusterName, Instant, JobId, NodeId
 from muster.schedule.explain import explain
+from muster.schedule.words import decided
 from muster.stores.base import (
     Batch,
     EndedPage,
@@ -41,6 +42,9 @@ from muster.stores.base import (
     HistoryQuery,
     Stored,
 )
+
+PLANNED = WAITING - {JobState.HELD}
+"""Whoever waits so is in the next plan; that somebody is held can be said without one."""
 
 PLAN_PATIENCE_S = 20.0
 """So long an explanation waits for the first plan that knows its job."""
@@ -141,7 +145,7 @@ class Looking:
 
         def is_known() -> bool:
             job = record.jobs.get(job_id)
-            return job is None or job.state not in WAITING or job_id in standing.waits
+            return job is None or job.state not in PLANNED or job_id in standing.waits
 
         if not self._controller.is_leading:
             self._controller.look()
@@ -151,9 +155,7 @@ class Looking:
             raise UnknownError(f"job {job_id} has ended or never was; see: muster show {job_id}")
         if job.state in WAITING and job_id in standing.waits:
             return self._controller.parts.thinker.explain(job_id)
-        snapshot = self.snapshot()
-        nothing = Plan(snapshot_version=snapshot.version, policy=record.site.policy, decisions=())
-        return explain(snapshot, nothing, job_id)
+        return self._settled(job)
 
     def rehearse(
         self,
@@ -167,6 +169,16 @@ class Looking:
         if spec is not None:
             return self._rehearsing.submit(caller, spec)
         return self._rehearsing.apply(change or _same)
+
+    def _settled(self, job: Job) -> Explanation:
+        """About a job that needs no plan: it has what it asked for, or somebody holds it."""
+        snapshot, policy = self.snapshot(), self._record.site.policy
+        if isinstance(job.why, HeldBy):
+            held = Wait(job=job.id, why=job.why, expected=NoEstimate.HELD)
+            text = decided(held, job, snapshot)
+            return Explanation(job=job.id, decision=held, text=text, expected=NoEstimate.HELD)
+        nothing = Plan(snapshot_version=snapshot.version, policy=policy, decisions=())
+        return explain(snapshot, nothing, job.id)
 
     # The rest.
 

@@ -82,6 +82,8 @@ class Record:
         self._jobs_told = Press(self.jobs)
         self._allocations_told = Press(self.allocations)
         self._nodes_told = Press(self.nodes)
+        for job in self.jobs.values():
+            self.foresight.mark(job)
         for allocation in self.allocations.values():
             if allocation.job in self.jobs:
                 self.using.hold(self.jobs[allocation.job], allocation, self.whole)

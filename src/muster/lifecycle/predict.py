@@ -32,6 +32,9 @@ HIGH_STEP = 0.02
 """How fast the high figure learns from having been too low or too high."""
 
 LONGEST_MS = 10 * 365 * 86_400_000
+MOST_KEPT = 200_000
+"""So many kinds of evidence are kept before rare ones are forgotten."""
+
 ERROR_STEP = 0.05
 ERROR_BINS = 240
 
@@ -134,6 +137,8 @@ class Predictor:
         for key in self._keys(spec):
             evidence = self._known.get(key) or self._known.setdefault(key, _Evidence())
             evidence.learn(measure)
+        if len(self._known) > MOST_KEPT:
+            self._forget_rare()
         # The last key is the most special one; powers of two are news.
         return evidence.seen & (evidence.seen - 1) == 0
 
@@ -154,6 +159,12 @@ class Predictor:
         place = next(place for place, count in enumerate(passed) if 2 * count >= self._count)
         error = (place + 0.5) * ERROR_STEP
         return Accuracy(count=self._count, error=error, covered=self._covered / self._count)
+
+    def _forget_rare(self) -> None:
+        """Names that came once say nothing that the more general evidence does not."""
+        self._known = {key: each for key, each in self._known.items() if each.seen > 1}
+        self._patterns.clear()
+        self._shapes.clear()
 
     def _estimate(self, spec: JobSpec) -> tuple[float, float]:
         """The middle and the spread of the logarithm."""

@@ -71,7 +71,7 @@ def _by_prefix(spans: list[_Span | str]) -> list[list[_Span | str]]:
     found: list[list[_Span | str]] = []
     for span in spans:
         last = found[-1][-1] if found else None
-        if isinstance(span, _Span) and isinstance(last, _Span) and _go_together(last, span):
+        if isinstance(span, _Span) and isinstance(last, _Span) and last.prefix == span.prefix:
             found[-1].append(span)
         else:
             found.append([span])

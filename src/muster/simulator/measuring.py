@@ -192,7 +192,8 @@ class Measures:
         self.attempts += 1
         self.restarts += attempt.number > 1
         self.ends[_ending(attempt.why)] += 1
-        lasted = attempt.ended_at - (attempt.started_at or attempt.ended_at)
+        began = attempt.started_at
+        lasted = 0 if began is None else attempt.ended_at - began
         held = attempt.ended_at - attempt.placed_at
         milli = attempt.amount.gpu_milli
         self.lost_gpu_ms += attempt.lost_gpu_ms

@@ -1,6 +1,7 @@
 """The machines of a simulation: made up, from a file, or as an installation has them now."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -19,11 +20,15 @@ from muster.model.value import (
     Value,
     replace,
 )
+from muster.simulator.traces import openb
+from muster.simulator.traces.files import lines, rows
+from muster.simulator.traces.traced import TracedNode
 
 CPUS_PER_GPU = 8
 GIB_PER_GPU = 64
 LEAST_CPUS = 8
 LEAST_GIB = 32
+TRACED_GPU_MIB = 32_768
 
 
 class BadNodesError(MusterError):
@@ -45,6 +50,13 @@ class Rack(Value):
     name: str = ""
     where: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
+
+
+def nodes_in(path: Path, site: Site) -> tuple[Node, ...]:
+    """The nodes of a file: a YAML list of racks, or a table like openb's."""
+    if {".csv", ".gz", ".zip"} & set(path.suffixes):
+        return tuple(traced(openb.nodes(rows(lines(path))), pool_named("", site)))
+    return nodes_from(path.read_text(encoding="utf-8"), site)
 
 
 def nodes_from(text: str, site: Site) -> tuple[Node, ...]:
@@ -74,6 +86,21 @@ def made(racks: Iterable[Rack], site: Site) -> Iterator[Node]:
         for _ in range(rack.nodes):
             numbers[name] = numbers.get(name, 0) + 1
             yield _node(f"{name}{numbers[name]}", pretend, pool, rack)
+
+
+def traced(nodes: Iterable[TracedNode], pool: Pool) -> Iterator[Node]:
+    """The nodes of a trace. Traces do not say how much memory a GPU has: it is enough."""
+    for node in nodes:
+        gpus = PretendGpus(count=node.gpus, model=node.model, memory_mib=TRACED_GPU_MIB)
+        yield Node(
+            id=NodeId(node.name),
+            cluster=pool.cluster,
+            pool=pool.name,
+            cpu_milli=node.cpu_milli,
+            memory_mib=node.memory_mib,
+            devices=tuple(_devices(node.name, (gpus,) if node.gpus else ())),
+            pretend=True,
+        )
 
 
 def pool_named(name: str, site: Site) -> Pool:

@@ -1,23 +1,20 @@
 """What comes: requests in the order of their coming, and how long each would take."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 from muster.api.jobs import JobDocument
-from muster.backends.fate import Fate, Lasts
+from muster.backends.fate import Lasts
 from muster.model.errors import MusterError
-from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, MpsShare
-from muster.model.job import Ask, Cancelled, EndReason, Exited, Job, JobSpec, TaskGroup
-from muster.model.placement import Allocation
-from muster.model.value import SECOND, Duration, Instant, QueuePath, UserName, Value, replace
+from muster.model.gpu import WHOLE_GPU_MILLI
+from muster.model.value import SECOND, Duration, Instant, QueuePath, Value, replace
 from muster.simulator.run import Arrival
+from muster.simulator.traces.arrivals import arrivals, lasting, spread
 from muster.simulator.traces.files import Row, lines, rows
 from muster.simulator.traces.traced import Outcome, TracedJob
-
-LABEL = "trace.row"
-"""Carries a job's place in the workload, so that its fate is found whatever its name is."""
 
 COLUMNS = "submit_s,duration_s,gpus,cpus,memory_gib,tasks,user,queue,name,limit_s,outcome"
 """Of our own tables; the first three must be there."""
@@ -30,7 +27,7 @@ TEXTS = ("swf", "sacct", "kubernetes")
 
 FORMATS = (*TABLES, *TEXTS, "csv", "history")
 
-NOBODY, ANY_QUEUE = "somebody", "default"
+ANY_QUEUE = "default"
 
 
 class BadTraceError(MusterError):
@@ -46,19 +43,29 @@ class Workload(Value):
 
 def jobs_in(path: Path, form: str) -> Iterator[TracedJob]:
     """The jobs of a file of this format; gzip and zip are unpacked."""
-    if form == "csv":
-        return table_jobs(rows(lines(path)))
-    module = import_module(f"muster.simulator.traces.{form}")
-    return module.jobs(rows(lines(path)) if form in TABLES else lines(path))
+    try:
+        yield from _read(path, form)
+    except (KeyError, ValueError) as wrong:
+        text = f"{path.name} cannot be read as {form}: {type(wrong).__name__} {wrong}"
+        raise BadTraceError(f"{text}; name another --format") from wrong
 
 
-def workload(jobs: Iterable[TracedJob]) -> Workload:
-    """The workload of these jobs, put in the order of their coming."""
-    ordered = sorted(jobs, key=lambda job: job.submitted_at)
-    arrivals = tuple(
-        Arrival(at=job.submitted_at, spec=_spec(job, place)) for place, job in enumerate(ordered)
+def workload(jobs: Iterable[TracedJob], gpus_per_node: int | None = None) -> Workload:
+    """The workload of those that ran, in the order of their coming.
+
+    With gpus_per_node, jobs with more GPUs than that become several tasks. A job keeps its name,
+    which others may have too, so that its fate is found by its place.
+    """
+    ran = [job for job in jobs if job.duration is not None]
+    if gpus_per_node:
+        ran = [spread(job, gpus_per_node) for job in ran]
+    ran.sort(key=lambda job: job.submitted_at)
+    placed = [replace(job, name=f"{place:09}") for place, job in enumerate(ran)]
+    coming = tuple(
+        replace(arrival, spec=replace(arrival.spec, name=job.name))
+        for arrival, job in zip(arrivals(placed, _queue), ran, strict=True)
     )
-    return Workload(arrivals=arrivals, lasts=_lasts([_fate(job) for job in ordered]))
+    return Workload(arrivals=coming, lasts=lasting(placed))
 
 
 def faster(given: Workload, speed: float) -> Workload:
@@ -145,43 +152,20 @@ def _gpus(amount: float) -> tuple[int, int]:
     return -(-milli // WHOLE_GPU_MILLI), WHOLE_GPU_MILLI
 
 
-def _spec(job: TracedJob, place: int) -> JobSpec:
-    gpus = None
-    if job.gpus:
-        part = MpsShare(milli=job.gpu_milli) if job.gpu_milli < WHOLE_GPU_MILLI else None
-        gpus = GpuAsk(count=job.gpus, slice=part, models=job.models)
-    each = Ask(cpu_milli=job.cpu_milli, memory_mib=job.memory_mib, gpus=gpus)
-    return JobSpec(
-        name=job.name,
-        user=UserName(job.user or NOBODY),
-        queue=QueuePath(job.queue or ANY_QUEUE),
-        groups=(TaskGroup(count=job.tasks, each=each),),
-        time_limit=job.limit,
-        labels={LABEL: str(place)},
-    )
+def _read(path: Path, form: str) -> Iterator[TracedJob]:
+    if form == "csv":
+        return table_jobs(rows(lines(path)))
+    module = import_module(f"muster.simulator.traces.{form}")
+    # Two of these come in two forms.
+    if form == "philly" and ".csv" not in path.suffixes:
+        return module.original(lines(path))
+    if form == "helios" and any("num_chips" in row for row in islice(rows(lines(path)), 1)):
+        return module.slice_jobs(rows(lines(path)))
+    return module.jobs(rows(lines(path)) if form in TABLES else lines(path))
 
 
-def _fate(job: TracedJob) -> Fate:
-    if job.duration is None:
-        raise BadTraceError(f"the trace does not say how long {job.name} took")
-    return Fate(work=Duration(max(1, job.duration)), end=_end(job))
-
-
-def _end(job: TracedJob) -> EndReason:
-    match job.outcome:
-        case Outcome.COMPLETED:
-            return Exited(code=0)
-        case Outcome.FAILED:
-            return Exited(code=1)
-        case Outcome.CANCELLED:
-            return Cancelled(by=UserName(job.user or NOBODY))
-
-
-def _lasts(fates: Sequence[Fate]) -> Lasts:
-    def lasts(job: Job, _: Allocation) -> Fate:
-        return fates[int(job.spec.labels[LABEL])]
-
-    return lasts
+def _queue(job: TracedJob) -> QueuePath:
+    return QueuePath(job.queue or ANY_QUEUE)
 
 
 def _instant(text: str) -> Instant:

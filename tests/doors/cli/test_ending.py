@@ -17,7 +17,7 @@ def test_the_exit_code_tells_what_kind_of_no_it_was(
     muster: Caller, server: CannedServer, status: int, code: int
 ) -> None:
     problem = Problem(kind="some", text="No, because.")
-    server.answer("GET", "/v1/jobs", Refusal(status=status, problem=problem))
+    server.answer("GET", "/v1/jobs/lines", Refusal(status=status, problem=problem))
 
     outcome = muster("ps")
 

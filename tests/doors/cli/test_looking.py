@@ -5,8 +5,8 @@ import pytest
 
 from doors.cli.calling import Caller, muster_process
 from doors.cli.canned import CannedServer, Raw, Refusal
-from doors.cli.things import RUNNING, STATUS
-from muster.api.jobs import JobPage
+from doors.cli.things import RUNNING, STATUS, line_of
+from muster.api.jobs import JobPage, LinePage
 from muster.api.pages import NodePage
 from muster.api.site import Problem
 from muster.model.value import replace
@@ -15,7 +15,7 @@ from muster.model.value import replace
 def test_ps_asks_only_for_what_is_wanted(muster: Caller, server: CannedServer) -> None:
     muster("ps", "--mine", "--queue", "acme", "--state", "pending", "--name", "x", "--node", "n1")
 
-    query = server.asked("GET", "/v1/jobs")[0].query
+    query = server.asked("GET", "/v1/jobs/lines")[0].query
     assert query == {
         "user": ["alice"],
         "queue": ["acme"],
@@ -24,6 +24,19 @@ def test_ps_asks_only_for_what_is_wanted(muster: Caller, server: CannedServer) -
         "node": ["n1"],
         "limit": ["20000"],
     }
+
+
+def test_a_long_list_is_read_page_after_page(muster: Caller, server: CannedServer) -> None:
+    pages = {
+        None: LinePage(lines=(line_of(RUNNING),), next="17"),
+        "17": LinePage(lines=(line_of(replace(RUNNING, id=18)),)),
+    }
+    server.answer("GET", "/v1/jobs/lines", lambda asked: pages[asked.query.get("after", [None])[0]])
+
+    assert [line.split()[0] for line in muster("ps", "--no-headers").out.splitlines()] == [
+        "17",
+        "18",
+    ]
 
 
 def test_ps_reads_every_page(muster: Caller, server: CannedServer) -> None:
@@ -63,7 +76,7 @@ def test_an_empty_list_as_json_is_an_empty_list(muster: Caller) -> None:
 
 def test_a_hostile_name_cannot_steer_the_terminal(muster: Caller, server: CannedServer) -> None:
     hostile = replace(RUNNING, name="\x1b]0;owned\x07", labels={"a": "\x1b[2J"})
-    server.answer("GET", "/v1/jobs", JobPage(jobs=(hostile,)))
+    server.answer("GET", "/v1/jobs/lines", LinePage(lines=(line_of(hostile),)))
     server.answer("GET", "/v1/jobs/17", hostile)
 
     shown = muster("ps").out + muster("show", "17").out + muster("why", "17").out

@@ -6,8 +6,10 @@ from muster.api.jobs import (
     AttemptDocument,
     ExplanationDocument,
     JobDocument,
+    JobLine,
     JobPage,
     LaunchDocument,
+    LinePage,
     ReasonDocument,
     ShareDocument,
     SubmittedDocument,
@@ -373,10 +375,34 @@ EVENTS = EventPage(
     next=42,
 )
 
+
+def line_of(job: JobDocument) -> JobLine:
+    """The job as the server lists it in short."""
+    marked = " (pretend)" if job.pretend else ""
+    why = job.reason.text if job.reason is not None else ""
+    return JobLine(
+        id=job.id,
+        array=job.array,
+        array_index=job.array_index,
+        name=job.name,
+        user=job.user,
+        queue=job.queue,
+        state=job.state,
+        since=job.started_at or job.submitted_at,
+        gpus=job.gpus,
+        where=",".join(job.nodes) + marked if job.nodes else why,
+    )
+
+
+def listed_in_short(request: Request) -> LinePage:
+    return LinePage(lines=tuple(line_of(job) for job in listed(request).jobs))
+
+
 ROUTES: dict[tuple[str, str], object] = {
     ("GET", "/v1/status"): STATUS,
     ("GET", "/v1/me"): ME,
     ("GET", "/v1/jobs"): listed,
+    ("GET", "/v1/jobs/lines"): listed_in_short,
     ("POST", "/v1/jobs"): SubmittedDocument(id=30, ids=(30,)),
     ("GET", "/v1/jobs/12"): ENDED,
     ("GET", "/v1/jobs/17"): DETAILED,

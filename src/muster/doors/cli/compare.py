@@ -9,7 +9,7 @@ import click
 from muster.doors.cli.options import document_options, example
 from muster.doors.cli.printing import note, say_lines, show_data
 from muster.doors.cli.progress import Bar
-from muster.doors.cli.scenario import changed, scenario_of, scenario_options, site_of
+from muster.doors.cli.scenario import changed, is_live, scenario_of, scenario_options, site_of
 from muster.doors.cli.surroundings import Call
 from muster.model.value import replace
 
@@ -60,7 +60,7 @@ def compare(
     from muster.doors.cli.simulate_text import compared  # noqa: PLC0415
 
     plots = {kind: chosen.pop(kind) for kind in ("html", "svg", "png")}
-    rules = _rules(call, files, changes, live=chosen["trace"] is None)
+    rules = _rules(call, files, changes, live=is_live(chosen))
     reports = [_report(call, name, site, chosen) for name, site in rules.items()]
     if call.look.is_table:
         say_lines(compared(reports, call.screen))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from muster.api.jobs import JobDocument
+from muster.api.jobs import JobDocument, JobLine
 from muster.doors.cli.jobs import Chosen
 from muster.doors.cli.options import example, filter_options, list_options
 from muster.doors.cli.printing import show_list
@@ -38,9 +38,28 @@ def ps(call: Call, *, mine: bool, **chosen: Any) -> None:
     wanted = Chosen(**chosen)
     if mine:
         wanted = replace(wanted, users=(*wanted.users, call.client.me().user))
+    if call.look.output == "table":
+        lines = call.client.all_lines(wanted.filter())
+        columns = line_columns(call.moment)
+        show_list(call, lines, columns, name=lambda job: job.id, none="There are no such jobs.")
+        return
     jobs = list(call.client.all_jobs(wanted.filter()))
     columns = job_columns(call.moment)
     show_list(call, jobs, columns, name=lambda job: job.id, none="There are no such jobs.")
+
+
+def line_columns(moment: Moment) -> list[Column[JobLine]]:
+    """Live jobs as they are listed when nobody asks for more."""
+    return [
+        Column("ID", job_id, "right"),
+        Column("NAME", attrgetter("name"), "flexible"),
+        Column("USER", attrgetter("user")),
+        Column("QUEUE", attrgetter("queue"), "flexible"),
+        Column("STATE", attrgetter("state"), "state"),
+        Column("TIME", passed_since(moment), "right"),
+        Column("GPUS", lambda job: number(job.gpus), "right"),
+        Column("NODES OR REASON", attrgetter("where"), "flexible"),
+    ]
 
 
 def job_columns(moment: Moment) -> list[Column[JobDocument]]:
@@ -66,7 +85,7 @@ def job_columns(moment: Moment) -> list[Column[JobDocument]]:
     ]
 
 
-def job_id(job: JobDocument) -> str:
+def job_id(job: JobDocument | JobLine) -> str:
     """`17`, or `12_3` for a member of an array."""
     return str(job.id) if job.array is None else f"{job.array}_{job.array_index}"
 
@@ -79,12 +98,23 @@ def where_or_why(job: JobDocument) -> str:
 
 
 def elapsed(moment: Moment) -> Callable[[JobDocument], str]:
-    """How long it runs, or waits; jobs that began in the same second share the work."""
+    """How long it runs, or waits."""
+    span = _span(moment)
+    return lambda job: span(job.started_at or job.submitted_at)
+
+
+def passed_since(moment: Moment) -> Callable[[JobLine], str]:
+    """The same, of a line."""
+    span = _span(moment)
+    return lambda line: span(line.since)
+
+
+def _span(moment: Moment) -> Callable[[str], str]:
+    """From an instant to now; jobs that began in the same second share the work."""
     now = moment.now
     known: dict[str, str] = {}
 
-    def cell(job: JobDocument) -> str:
-        began = job.started_at or job.submitted_at
+    def span(began: str) -> str:
         key = began[:19]
         text = known.get(key)
         if text is None:
@@ -92,7 +122,7 @@ def elapsed(moment: Moment) -> Callable[[JobDocument], str]:
             text = known[key] = clock_span(passed)
         return text
 
-    return cell
+    return span
 
 
 def _limit(job: JobDocument) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from muster.model.site import Site
     from muster.simulator.outages import Outage, Span
     from muster.simulator.rehearsal import Scenario
-    from muster.simulator.workload import Workload
+    from muster.simulator.traces.traced import TracedJob
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +36,9 @@ def scenario_options(command: F) -> F:
         click.option("--nodes", type=click.IntRange(min=1), help="So many pretend nodes."),
         click.option("--gpus", default="0", metavar="SPEC", help="GPUs of each: 8xA100-80GB."),
         click.option("--pool", default="", help="The pool of these nodes."),
-        click.option("--cluster", type=FILE, help="A file of pretend nodes instead."),
+        click.option(
+            "--cluster", type=FILE, help="A file of pretend nodes instead: YAML, or openb's table."
+        ),
         click.option("--outages", type=FILE, help="A file with node,from,to: when nodes are down."),
         click.option("--mtbf", metavar="TIME", help="Each node fails so often in the mean: 30d."),
         click.option("--repair", metavar="TIME", default="2h", help="How long a repair takes."),
@@ -59,13 +61,14 @@ def scenario_options(command: F) -> F:
 def scenario_of(call: Call, chosen: dict[str, Any], site: "Site") -> "Scenario":
     """What is to be simulated, under these rules."""
     from muster.simulator.rehearsal import Scenario, fitted  # noqa: PLC0415  only to simulate
-    from muster.simulator.workload import faster  # noqa: PLC0415  the same
+    from muster.simulator.workload import faster, workload  # noqa: PLC0415  the same
 
-    given = faster(_workload(call, chosen), chosen["speed"])
+    nodes = _nodes(call, chosen, site)
+    most = max((len(node.devices) for node in nodes), default=0)
+    given = faster(workload(_jobs(call, chosen), most), chosen["speed"])
     arrivals = given.arrivals[: chosen["jobs"]]
     if not arrivals:
         raise click.UsageError("There are no jobs in this trace.")
-    nodes = _nodes(call, chosen, site)
     site, fitting = fitted(site, arrivals)
     until = _span(chosen["until"], "--until")
     begin = arrivals[0].at
@@ -77,6 +80,13 @@ def scenario_of(call: Call, chosen: dict[str, Any], site: "Site") -> "Scenario":
         until=None if until is None else Instant(begin + until),
     )
     return replace(scenario, outages=tuple(_outages(chosen, scenario)))
+
+
+def is_live(chosen: dict[str, Any]) -> bool:
+    """Is it about what this installation did itself?"""
+    if chosen["trace"] is None and chosen["form"] not in {"history", None}:
+        raise click.UsageError("Name the file of the trace.")
+    return chosen["trace"] is None
 
 
 def site_of(call: Call, file: Path | None, *, live: bool) -> "Site":
@@ -118,18 +128,15 @@ def _turn(tree: dict[str, Any], keys: Sequence[str], value: str) -> None:
     tree[keys[-1]] = value
 
 
-def _workload(call: Call, chosen: dict[str, Any]) -> "Workload":
-    from muster.simulator.workload import jobs_in, past_jobs, workload  # noqa: PLC0415  the same
+def _jobs(call: Call, chosen: dict[str, Any]) -> "Iterator[TracedJob]":
+    from muster.simulator.workload import jobs_in, past_jobs  # noqa: PLC0415  only to simulate
 
     trace: Path | None = chosen["trace"]
-    form: str = chosen["form"] or ("history" if trace is None else "csv")
-    if form == "history":
-        if trace is not None:
-            raise click.UsageError("--format history takes no file: it is this installation's own.")
-        return workload(past_jobs(_ended(call)))
     if trace is None:
-        raise click.UsageError("Name the file of the trace.")
-    return workload(jobs_in(trace, form))
+        return past_jobs(_ended(call))
+    if chosen["form"] == "history":
+        raise click.UsageError("--format history takes no file: it is this installation's own.")
+    return jobs_in(trace, chosen["form"] or "csv")
 
 
 def _ended(call: Call) -> "Iterator[JobDocument]":
@@ -140,12 +147,12 @@ def _ended(call: Call) -> "Iterator[JobDocument]":
 
 
 def _nodes(call: Call, chosen: dict[str, Any], site: "Site") -> "tuple[Node, ...]":
-    from muster.simulator.nodes import Rack, as_seen, made, nodes_from  # noqa: PLC0415  the same
+    from muster.simulator.nodes import Rack, as_seen, made, nodes_in  # noqa: PLC0415  the same
 
     if chosen["cluster"] is not None:
         if chosen["nodes"] is not None:
             raise click.UsageError("Either --nodes or --cluster, not both.")
-        return nodes_from(chosen["cluster"].read_text(encoding="utf-8"), site)
+        return nodes_in(chosen["cluster"], site)
     if chosen["nodes"] is not None:
         rack = Rack(nodes=chosen["nodes"], gpus=chosen["gpus"], pool=chosen["pool"])
         return tuple(made((rack,), site))

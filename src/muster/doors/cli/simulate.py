@@ -8,7 +8,7 @@ import click
 from muster.doors.cli.options import document_options, example
 from muster.doors.cli.printing import show_one
 from muster.doors.cli.progress import Bar
-from muster.doors.cli.scenario import changed, scenario_of, scenario_options, site_of
+from muster.doors.cli.scenario import changed, is_live, scenario_of, scenario_options, site_of
 from muster.doors.cli.surroundings import Call
 
 
@@ -40,7 +40,7 @@ def simulate(call: Call, *, site: Path | None, changes: tuple[str, ...], **chose
     from muster.doors.cli.simulate_text import told  # noqa: PLC0415
     from muster.simulator.rehearsal import rehearse  # noqa: PLC0415
 
-    rules = changed(site_of(call, site, live=chosen["trace"] is None), changes)
+    rules = changed(site_of(call, site, live=is_live(chosen)), changes)
     scenario = scenario_of(call, chosen, rules)
     with Bar(call.around.environ) as bar:
         report = rehearse(scenario, bar.watch)

@@ -11,7 +11,7 @@ from muster.doors.rest.bad import integer
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.parse import chosen
 from muster.doors.rest.show_jobs import job_document, with_attempts
-from muster.doors.rest.written import WrittenPage, encode
+from muster.doors.rest.written import Written, WrittenLines, WrittenPage, encode
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState
 from muster.model.value import JobId, NodeId, QueuePath, UserName, replace
@@ -39,7 +39,7 @@ async def page_of(asked: Asked) -> JobPage | WrittenPage:
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
     page = asked.looking.jobs(asked.caller, query)
-    jobs = await _written(page.jobs, asked)
+    jobs = await _written(page.jobs, asked, asked.door.written)
     if page.next is not None:
         return WrittenPage(jobs=jobs, next=str(page.next))
     if not _wants_ended(asked, query):
@@ -49,6 +49,16 @@ async def page_of(asked: Asked) -> JobPage | WrittenPage:
     rest = await _ended(asked, replace(query, limit=query.limit - len(jobs)), None)
     over = tuple(Raw(encode(each)) for each in rest.jobs)
     return WrittenPage(jobs=jobs + over, next=rest.next)
+
+
+async def lines_of(asked: Asked) -> WrittenLines:
+    """The same of live jobs, in short lines."""
+    query, after = _live_query(asked), asked.text("after")
+    if after is not None:
+        query = replace(query, after=JobId(integer("after", after)))
+    page = asked.looking.jobs(asked.caller, query)
+    lines = await _written(page.jobs, asked, asked.door.lines)
+    return WrittenLines(lines=lines, next=None if page.next is None else str(page.next))
 
 
 def _live_query(asked: Asked) -> JobQuery:
@@ -76,8 +86,8 @@ def _wants_ended(asked: Asked, query: JobQuery) -> bool:
     return not query.states or not FINAL.isdisjoint(query.states)
 
 
-async def _written(views: tuple[JobView, ...], asked: Asked) -> tuple[Raw, ...]:
-    now, written = asked.door.clock(), asked.door.written
+async def _written(views: tuple[JobView, ...], asked: Asked, written: Written) -> tuple[Raw, ...]:
+    now = asked.door.clock()
     made: list[Raw] = []
     for begin in range(0, len(views), AT_ONCE):
         if begin:

@@ -7,6 +7,7 @@ from muster.api.jobs import (
     ExplanationDocument,
     JobDocument,
     JobPage,
+    LinePage,
     ManyDocument,
     SubmitDocument,
     SubmittedDocument,
@@ -15,12 +16,12 @@ from muster.api.jobs import (
 from muster.api.pages import ActionDocument, SignalDocument
 from muster.controller.asked import Outcome, Receipt
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
-from muster.doors.rest.listing import page_of
+from muster.doors.rest.listing import lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
 from muster.doors.rest.parse import Submitter, wanted
 from muster.doors.rest.show_jobs import detail_document, explanation_document
 from muster.doors.rest.updates import change_of
-from muster.doors.rest.written import WrittenPage
+from muster.doors.rest.written import WrittenLines, WrittenPage
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
@@ -73,6 +74,10 @@ async def _submit(asked: Asked) -> SubmittedDocument:
 
 async def _list(asked: Asked) -> JobPage | WrittenPage:
     return await page_of(asked)
+
+
+async def _lines(asked: Asked) -> WrittenLines:
+    return await lines_of(asked)
 
 
 async def _show(asked: Asked) -> JobDocument:
@@ -187,6 +192,14 @@ OPERATIONS = (
         summary="List jobs",
         answer=_list,
         gives=JobPage,
+        parameters=FILTERS,
+    ),
+    Operation(
+        method="GET",
+        path="/v1/jobs/lines",
+        summary="List live jobs in short lines",
+        answer=_lines,
+        gives=LinePage,
         parameters=FILTERS,
     ),
     Operation(

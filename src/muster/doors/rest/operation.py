@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from muster.controller.asked import Caller
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
+from muster.doors.rest.show_jobs import job_line
 from muster.doors.rest.written import Written
 from muster.doors.units import instant
 from muster.model.errors import UnknownError
@@ -37,6 +38,7 @@ class Door:
     clock: Callable[[], Instant]
     hub: "Hub"
     written: Written = field(default_factory=Written)
+    lines: Written = field(default_factory=lambda: Written(job_line))
     readers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="rest-read")
     )

@@ -8,6 +8,7 @@ from muster.api.jobs import (
     AttemptDocument,
     ExplanationDocument,
     JobDocument,
+    JobLine,
     LaunchDocument,
     ReasonDocument,
     ShareDocument,
@@ -63,6 +64,26 @@ def job_document(view: JobView, now: Instant) -> JobDocument:
         labels=spec.labels,
         checkpointed_at=None if held is None else stamp_or_none(held.checkpointed_at),
         gpu_seconds=0 if held is None else gpu_seconds_held(job, held, now),
+    )
+
+
+def job_line(view: JobView, now: Instant) -> JobLine:
+    """A live job in one short line."""
+    job, held = view.job, view.allocation
+    amount, nodes = (_asked(job.spec.groups).amount, ()) if held is None else _held(held)
+    array, why = job.spec.array, None if nodes else reason(job, view.wait, now)
+    marked = " (pretend)" if view.pretend else ""
+    return JobLine(
+        id=job.id,
+        array=None if array is None else array.array,
+        array_index=None if array is None else array.index,
+        name=job.spec.name,
+        user=job.spec.user,
+        queue=job.spec.queue,
+        state=job.state,
+        since=stamp(job.submitted_at if view.started_at is None else view.started_at),
+        gpus=amount.gpu_milli / 1_000,
+        where=f"{','.join(nodes)}{marked}" if why is None else why.text,
     )
 
 

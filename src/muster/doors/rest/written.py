@@ -27,23 +27,32 @@ class WrittenPage(Value):
     next: str | None = None
 
 
+class WrittenLines(Value):
+    """A `LinePage` whose lines are already written."""
+
+    lines: tuple[msgspec.Raw, ...]
+    next: str | None = None
+
+
 class Written:
     """The JSON of jobs that wait, as long as neither they nor their waits are others.
 
     Values are frozen, so that the same object means the same text. Not for several threads.
+    show: what is written of a job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, show: Callable[[JobView, Instant], Value] = job_document) -> None:
+        self._show = show
         self._kept: dict[JobId, Kept] = {}
         self._most = FEWEST_KEPT
 
     def of(self, view: JobView, now: Instant) -> msgspec.Raw:
-        """The job as `job_document` shows it."""
+        """The job as it is shown."""
         job, wait = view.job, view.wait
         kept = self._kept.get(job.id)
         if kept is not None and kept[0] is job and kept[1] is wait and view.allocation is None:
             return kept[2]
-        text = msgspec.Raw(encode(job_document(view, now)))
+        text = msgspec.Raw(encode(self._show(view, now)))
         if view.allocation is None and not (wait and is_told_by_the_clock(wait.why)):
             self._kept[job.id] = (job, wait, text)
         return text

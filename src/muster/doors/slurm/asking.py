@@ -72,6 +72,11 @@ def warn_of(request: Request) -> Warn | None:
     return Warn(signal=number, lead=span, shell_only="B" in flags)
 
 
+def is_mail_type(text: str | None) -> bool:
+    """Would Slurm know when to write?"""
+    return text is None or all(word.strip().upper() in _MAILS for word in text.split(","))
+
+
 def user(request: Request) -> UserName | None:
     """For whom, when root submits for another."""
     text = request.text("uid")
@@ -123,4 +128,8 @@ def _bad_array(request: Request) -> Exception:
     return request.submission_failed("Invalid job array specification")
 
 
+_MAILS = frozenset(
+    "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 "
+    "TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS".split()
+)
 _KINDS = {kind.value: kind for kind in DependencyKind} | {"aftercorr": DependencyKind.AFTER_OK}

@@ -56,7 +56,7 @@ def update(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     if "nodename" in given:
         return _updated_nodes(given, door)
     if "jobid" not in given:
-        raise SlurmError("No valid entity in update command", _INPUT % " ".join(words))
+        raise SlurmError("No valid entity in update command", _INPUT)
     name = job_name(given.pop("jobid"))
     if name is None:
         raise SlurmError(f"{UNKNOWN} for job {words[0]}")
@@ -72,7 +72,10 @@ def update(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     return Reply()
 
 
-_INPUT = 'Input line must include "NodeName", "PartitionName", "Reservation" or "JobId": %s'
+_INPUT = (
+    'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", '
+    'or "SlurmctldDebug"'
+)
 
 
 def _moved(verb: str, name: JobName, door: Door) -> str:

@@ -54,6 +54,9 @@ def _split(text: str) -> Iterator[str]:
 def _names(word: str, text: str) -> list[str]:
     if not word:
         return []
+    if "[" in word and not word.endswith("]"):
+        # Slurm has no names that go on behind their last number.
+        raise BadHostlistError(text)
     choices: list[list[str]] = []
     size = 1
     for inside, outside in _PART.findall(word):

@@ -38,9 +38,10 @@ NEEDLESS = frozenset(
 
 
 def all_options() -> tuple[Option, ...]:
-    """In the order of their names, in which getopt lists what could be meant."""
+    """In the order in which getopt lists what could be meant: by name, but for a few."""
     unique = {option.name: option for option in (*REFUSED, *IGNORED, *HONOURED)}
-    return tuple(option for _, option in sorted(unique.items()))
+    first = {"constraint": "contiguous_", "container-image": "~", "container-mounts": "~"}
+    return tuple(sorted(unique.values(), key=lambda each: first.get(each.name, each.name)))
 
 
 OPTIONS = all_options()

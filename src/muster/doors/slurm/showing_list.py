@@ -12,7 +12,7 @@ from muster.doors.slurm.choosing import (
     live_views,
     rows_of,
 )
-from muster.doors.slurm.hostlist import compressed, expanded
+from muster.doors.slurm.hostlist import BadHostlistError, compressed, expanded
 from muster.doors.slurm.jobs import by_number, collapsed
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.scene import Scene
@@ -98,7 +98,11 @@ def _hostnames(ids: tuple[str, ...], _line: Parsed, call: Call, _door: Door) -> 
     text = ids[0] if ids else call.env.get("SLURM_JOB_NODELIST") or call.env.get("SLURM_NODELIST")
     if not text:
         raise SlurmError("SLURM_JOB_NODELIST environment variable not set")
-    return "".join(f"{name}\n" for name in expanded(text))
+    try:
+        return "".join(f"{name}\n" for name in expanded(text))
+    except BadHostlistError as bad:
+        # Slurm ends well here.
+        raise SlurmError(*bad.lines, code=0) from bad
 
 
 def _hostlist(ids: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> str:
@@ -110,7 +114,7 @@ def _hostlist(ids: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> 
 def _sorted_hostlist(ids: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> str:
     if not ids:
         raise SlurmError("hostlist is missing")
-    return compressed(sorted(set(expanded(ids[0])), key=by_number)) + "\n"
+    return compressed(sorted(expanded(ids[0]), key=by_number)) + "\n"
 
 
 def _reservations(_ids: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> str:

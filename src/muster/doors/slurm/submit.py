@@ -143,6 +143,8 @@ def _deeds(request: Request) -> str:
     for name in names:
         if name in REFUSED_NAMES:
             raise unsupported(request.command, name)
+    if not asking.is_mail_type(request.text("mail-type")):
+        raise request.bad("mail-type")
     return "".join(warning(request.command, name) for name in names if name in IGNORED_NAMES)
 
 

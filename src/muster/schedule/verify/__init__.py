@@ -109,9 +109,7 @@ RULES_FOR_NONE = (names_the_snapshot, every_waiting_job_has_one_decision)
 """Those of them that have something to say about a plan that lets everybody wait."""
 
 
-def violations(
-    snapshot: Snapshot, plan: Plan, register: Register | None = None
-) -> list[Violation]:
+def violations(snapshot: Snapshot, plan: Plan, register: Register | None = None) -> list[Violation]:
     """Every hard rule that the plan breaks; empty when it may be committed. Never raises.
 
     register: kept by whoever asks about one snapshot after the other; it only saves time.

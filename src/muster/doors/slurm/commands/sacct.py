@@ -34,7 +34,7 @@ OPTIONS = table("""
     A:accounts= L:allclusters X:allocations a:allusers x:associations= B:batch-script b:brief
     cluster= M:clusters= c:completion C:constraints= delimiter= D:duplicates E:endtime= env-vars
     federation fields= f:file= F:flags= o:format= g:gid= h:help e:helpformat j:jobs= json local
-    l:long name= I:ncpus= i:nnodes= noconvert N:nodelist= n:noheader p:parsable P:parsable2
+    l:long name= i:nnodes= I:ncpus= N:nodelist= noconvert n:noheader p:parsable P:parsable2
     r:partition= q:qos= R:reason= S:starttime= s:state= K:timelimit-max= k:timelimit-min= T:truncate
     u:uid= units= usage U:use-local-uid user= v:verbose V:version W:wckeys= whole-hetjob? yaml
 """)

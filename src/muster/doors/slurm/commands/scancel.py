@@ -17,7 +17,7 @@ from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.states import State
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.trouble import SlurmError, failed
 from muster.doors.units import BadTextError, signal_number
 from muster.model.value import JobId
 
@@ -95,7 +95,7 @@ def _signal(line: Parsed) -> int | None:
     try:
         return signal_number(text)
     except BadTextError as bad:
-        raise failed(NAME, f"Unknown job signal: {text}") from bad
+        raise SlurmError(f"Unknown job signal: {text}") from bad
 
 
 def _chosen(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) -> list[JobRow]:

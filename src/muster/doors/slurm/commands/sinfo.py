@@ -15,7 +15,7 @@ from muster.doors.slurm.trouble import SlurmError, failed
 NAME = "sinfo"
 OPTIONS = table("""
     O:Format= N:Node a:all M:cluster= clusters= d:dead e:exact federation o:format= help hide
-    i:iterate= json R:list-reasons local l:long noconvert n:nodes= h:noheader p:partition=
+    i:iterate= json R:list-reasons local l:long n:nodes= noconvert h:noheader p:partition=
     T:reservation r:responding S:sort= t:states= s:summarize usage v:verbose V:version yaml
 """)
 IGNORED = ("iterate", "federation", "sort")

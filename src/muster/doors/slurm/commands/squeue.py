@@ -32,8 +32,8 @@ NAME = "squeue"
 MANNER = Manner(command=NAME)
 OPTIONS = table("""
     O:Format= A:accounts= a:all r:array array-unique M:cluster= clusters= federation o:format= help
-    hide i:iterate= j:jobs? json L:licenses= local l:long me n:name= noconvert node= w:nodelist=
-    nodes= h:noheader only-job-state p:partitions= P:priority q:qos= R:reservation= sib S:sort=
+    hide i:iterate= j:jobs? json L:licenses= local l:long me n:name= noconvert node= nodes=
+    w:nodelist= h:noheader only-job-state p:partitions= P:priority q:qos= R:reservation= sib S:sort=
     start t:states= s:steps? usage u:user= U:users= v:verbose V:version yaml
 """)
 IGNORED = ("iterate", "licenses", "reservation", "federation", "sib")

@@ -1,0 +1,56 @@
+"""SenseTime's Helios trace: the published logs, and slices of them in a shorter form.
+
+A job has one task on each of its nodes.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from muster.model.value import Instant
+from muster.simulator.traces.files import Row
+from muster.simulator.traces.moments import instant, span_s
+from muster.simulator.traces.traced import Outcome, TracedJob
+
+_OUTCOMES = {
+    "COMPLETED": Outcome.COMPLETED,
+    "CANCELLED": Outcome.CANCELLED,
+    "CANCELED": Outcome.CANCELLED,
+    "FAILED": Outcome.FAILED,
+    "TIMEOUT": Outcome.FAILED,
+    "NODE_FAIL": Outcome.FAILED,
+}
+
+
+def jobs(rows: Iterable[Row]) -> Iterator[TracedJob]:
+    """The jobs of a log as it was published."""
+    for row in rows:
+        yield TracedJob(
+            name=row["job_id"],
+            submitted_at=instant(row["submit_time"]) or Instant(0),
+            duration=span_s(row["duration"]),
+            tasks=(nodes := max(1, int(row["node_num"] or 1))),
+            cpu_milli=1_000 * int(row["cpu_num"]) // nodes,
+            gpus=-(-int(row["gpu_num"]) // nodes),
+            user=row["user"],
+            queue=row["vc"],
+            outcome=_outcome(row["state"]),
+            started_at=instant(row["start_time"]),
+        )
+
+
+def slice_jobs(rows: Iterable[Row]) -> Iterator[TracedJob]:
+    """The jobs of a slice: times are microseconds from its beginning."""
+    for row in rows:
+        yield TracedJob(
+            name=row["job_id"],
+            submitted_at=Instant(int(row["submit_time"]) // 1_000),
+            duration=span_s(row["duration_s"]),
+            tasks=(nodes := max(1, int(row["num_nodes"]))),
+            gpus=-(-int(row["num_chips"]) // nodes),
+            user=row["user"],
+            queue=row["tenant"],
+            outcome=_outcome(row["final_status"]),
+        )
+
+
+def _outcome(state: str) -> Outcome:
+    return _OUTCOMES.get(state.upper(), Outcome.FAILED)

@@ -1,0 +1,65 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muster.doors.slurm.answering import NAMES
+from muster.doors.slurm.install import MARK, WouldShadowError, install, is_ours
+
+
+@pytest.fixture
+def real_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "real"
+    folder.mkdir()
+    (folder / "sbatch").write_text("#!/bin/sh\necho real\n")
+    (folder / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'ours'}:{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def test_commands_are_written_once_for_each_name(tmp_path: Path) -> None:
+    made = install(tmp_path / "bin")
+
+    assert sorted(path.name for path in (tmp_path / "bin").iterdir()) == sorted(NAMES)
+    assert all(os.access(tmp_path / "bin" / name, os.X_OK) for name in made.names)
+    assert install(tmp_path / "bin").names == NAMES
+
+
+def test_a_real_slurm_is_never_replaced_unasked(real_slurm: Path) -> None:
+    with pytest.raises(WouldShadowError, match="is not Muster's"):
+        install(real_slurm)
+
+    assert not is_ours(real_slurm / "sbatch")
+    assert is_ours(Path(install(real_slurm, force=True).folder) / "sbatch")
+
+
+def test_a_real_slurm_is_never_shadowed_unasked(real_slurm: Path) -> None:
+    with pytest.raises(WouldShadowError, match="is a real Slurm's"):
+        install(real_slurm.parent / "ours")
+
+    assert install(real_slurm.parent / "ours", force=True).notes == ()
+
+
+def test_beside_a_real_slurm_the_user_is_told(real_slurm: Path) -> None:
+    notes = install(real_slurm.parent / "elsewhere").notes
+
+    assert any("real Slurm" in note for note in notes)
+
+
+def test_the_thin_command_imports_nothing_that_takes_time(tmp_path: Path) -> None:
+    install(tmp_path)
+    script = (tmp_path / "squeue").read_text()
+    assert MARK in script
+    ends = "import muster_thin\nprint(*sorted(sys.modules))"
+
+    imported = subprocess.run(  # noqa: S603  our own program
+        [sys.executable, "-IS", "-c", script.partition("import muster_thin")[0] + ends],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+    slow = {"json", "re", "socket", "typing", "subprocess", "muster", "enum", "msgspec", "time_"}
+    assert not slow & set(imported)

@@ -1,0 +1,133 @@
+"""What the Slurm door writes, it reads back as it was."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.doors.slurm.formats import Column, long_form, rendered, short_form
+from muster.doors.slurm.formats import Field as Shown
+from muster.doors.slurm.hostlist import compressed, expanded, ranges_text
+from muster.doors.slurm.options import Manner, Option, Takes, parsed
+from muster.doors.slurm.sizes import memory_mib, memory_text
+from muster.doors.slurm.times import instant, instant_text, limit, long_text, short_text
+from muster.model.value import MINUTE, Duration, Instant
+
+PREFIXES = st.from_regex(r"\A[a-z][a-z0-9-]{0,6}[a-z-]\Z")
+NUMBERS = st.builds(
+    lambda number, width: str(number).zfill(width), st.integers(0, 2_000), st.integers(1, 5)
+)
+NAMES = st.one_of(PREFIXES, st.builds(str.__add__, PREFIXES, NUMBERS))
+LIMITS = st.integers(0, 400 * 24 * 60).map(lambda minutes: Duration(minutes * MINUTE))
+
+
+@given(st.lists(NAMES, max_size=40))
+def test_a_compressed_list_expands_to_the_same_names(names: list[str]) -> None:
+    assert list(expanded(compressed(names))) == names
+
+
+@given(st.lists(st.integers(0, 500), max_size=40))
+def test_a_long_row_of_nodes_becomes_one_range(numbers: list[int]) -> None:
+    ordered = sorted(set(numbers))
+
+    text = compressed(f"n{number}" for number in ordered)
+
+    assert list(expanded(text)) == [f"n{number}" for number in ordered]
+    assert text.count("n") == bool(ordered)
+
+
+@given(st.sets(st.integers(0, 1_000)))
+def test_ranges_name_every_number_once(numbers: set[int]) -> None:
+    text = ranges_text(sorted(numbers))
+
+    read = list(expanded(f"[{text}]")) if text else []
+
+    assert list(map(int, read)) == sorted(numbers)
+
+
+@given(LIMITS)
+def test_limits_are_read_as_they_are_written(span: Duration) -> None:
+    assert limit(long_text(span)) == span
+    assert limit(short_text(span)) == span
+
+
+@given(st.integers(0, 4_000_000_000))
+def test_instants_are_read_as_they_are_written(seconds: int) -> None:
+    at = Instant(seconds * 1_000)
+
+    text = instant_text(at)
+
+    # An hour that the clock shows twice in autumn is read as the first.
+    assert abs(instant(text, Instant(0)) - at) in {0, 3_600_000}
+
+
+@given(st.integers(0, 2**34))
+def test_sizes_are_read_as_they_are_written(mib: int) -> None:
+    assert memory_mib(memory_text(mib)) == mib
+
+
+@given(st.text("abc xyz", max_size=30), st.integers(1, 30), st.booleans())
+def test_a_column_is_exactly_as_wide_as_it_was_asked_to_be(
+    text: str, width: int, right: bool
+) -> None:
+    fields = {"j": Shown[str](header="NAME", get=lambda row: row)}
+    form = short_form(f"%{'.' if right else ''}{width}j|")
+
+    head, line = rendered(form, fields, [text], header=True)
+
+    assert [len(each) for each in (head, line)] == [width + 1] * 2
+    assert line[:-1] == (text[:width].rjust(width) if right else text[:width].ljust(width))
+
+
+@given(
+    st.lists(
+        st.builds(
+            Column,
+            field=st.sampled_from(["jobid", "name", "state"]),
+            width=st.integers(1, 99),
+            right=st.booleans(),
+        ),
+        max_size=6,
+    )
+)
+def test_long_forms_are_read_as_they_are_written(columns: list[Column]) -> None:
+    text = ",".join(f"{each.field}:{'.' if each.right else ''}{each.width}" for each in columns)
+
+    assert list(long_form(text).columns) == columns
+
+
+OPTIONS = (
+    Option(name="nodes", short="N", takes=Takes.MUST),
+    Option(name="name", short="J", takes=Takes.MUST),
+    Option(name="hold", short="H"),
+    Option(name="nice", takes=Takes.MAY),
+)
+GIVEN = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["nodes", "name"]), st.from_regex(r"\A[a-z0-9=]{1,8}\Z")),
+        st.tuples(st.just("hold"), st.none()),
+    ),
+    max_size=8,
+)
+
+
+@given(GIVEN, st.data())
+def test_options_mean_the_same_in_every_spelling(
+    given_options: list[tuple[str, str | None]], data: st.DataObject
+) -> None:
+    words: list[str] = []
+    for name, value in given_options:
+        short = {"nodes": "N", "name": "J", "hold": "H"}[name]
+        if value is None:
+            words += data.draw(st.sampled_from([[f"--{name}"], [f"-{short}"], ["--ho"]]))
+            continue
+        spellings = [
+            [f"--{name}={value}"],
+            [f"--{name}", value],
+            [f"-{short}{value}"],
+            [f"-{short}", value],
+        ]
+        words += data.draw(st.sampled_from(spellings))
+
+    read = parsed(OPTIONS, [*words, "script", "--foo"], Manner(command="x", permute=False))
+
+    assert list(read.given) == given_options
+    assert read.rest == ("script", "--foo")

@@ -1,0 +1,49 @@
+"""Editions of a mapping, and what they say about each other."""
+
+from muster.model.edition import Press, changed
+
+
+def test_nothing_noted_gives_the_very_same_edition_again() -> None:
+    press = Press({"a": 1})
+
+    first = press.edition()
+
+    assert first == {"a": 1}
+    assert press.edition() is first
+    assert changed(first, first) == ()
+
+
+def test_an_edition_tells_what_came_changed_and_went() -> None:
+    values = {"a": 1, "b": 2, "c": 3}
+    press = Press(values)
+    first = press.edition()
+
+    values["a"] = 4
+    del values["b"]
+    values["d"] = 5
+    for key in ("a", "b", "d"):
+        press.note(key)
+    second = press.edition()
+
+    assert changed(first, second) == {"a", "b", "d"}
+    assert first == {"a": 1, "b": 2, "c": 3}
+    assert second == {"a": 4, "c": 3, "d": 5}
+
+
+def test_who_missed_an_edition_must_look_for_himself() -> None:
+    values = {"a": 1}
+    press = Press(values)
+    first = press.edition()
+    press.note("a")
+    press.edition()
+    press.note("b")
+
+    assert changed(first, press.edition()) is None
+
+
+def test_nobody_kept_count_between_mappings_of_different_origin() -> None:
+    first, other = Press({"a": 1}).edition(), Press({"a": 1}).edition()
+
+    assert changed(first, other) is None
+    assert changed({}, first) is None
+    assert changed(first, {}) is None
