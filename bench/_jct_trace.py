@@ -98,11 +98,6 @@ def philly(where: Path) -> list[Park]:
     return _parks(_philly_rows(where), nodes.get)
 
 
-def tight_philly(where: Path) -> list[Park]:
-    """The same jobs with as few nodes as would be used well."""
-    return _parks(_philly_rows(where), lambda _: None)
-
-
 def _philly_rows(where: Path) -> Iterator[Row]:
     for number, row in enumerate(_lines(where / "philly" / "philly_pollux_82k.csv.gz")):
         at = datetime.fromisoformat(row["submit_time_utc"]).replace(tzinfo=UTC)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bench._muri_site import LAB, SITE, nodes, spec_of
+from bench._muri_site import LAB, nodes, site, spec_of
 from bench._muri_sorter import Sorter, SortingBackend
 from bench._muri_trace import NODES, TraceJob
 from muster.backends.fate import Fate
@@ -39,7 +39,7 @@ def ours(jobs: list[TraceJob]) -> Outcome:
     """Run the trace."""
     by_id = {JobId(number): job for number, job in enumerate(jobs, start=1)}
     backend = SortingBackend(nodes(NODES), LAB, lambda job, _: _fate(by_id[job.id]))
-    simulation = Simulation(SITE, {LAB.name: backend})
+    simulation = Simulation(site(min_run=Duration(0)), {LAB.name: backend})
     ended: dict[int, float] = {}
 
     def note(batch: Batch, _: tuple[Change, ...]) -> None:

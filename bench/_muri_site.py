@@ -10,11 +10,13 @@ from muster.model.value import (
     ClassName,
     ClusterName,
     DeviceId,
+    Duration,
     GpuModel,
     NodeId,
     PoolName,
     QueuePath,
     UserName,
+    replace,
 )
 
 GPUS_PER_NODE = 8
@@ -22,13 +24,16 @@ LAB = Cluster(name=ClusterName("lab"))
 POOL = PoolName("main")
 QUEUE = QueuePath("all")
 
-SITE = Site(
-    queues={QUEUE: Queue(path=QUEUE)},
-    classes=CLASSES,
-    pools={POOL: Pool(name=POOL, cluster=LAB.name)},
-    default_queue=QUEUE,
-    policy=POLICY,
-)
+
+def site(min_run: Duration) -> Site:
+    """Its rules; nobody is stopped before it ran so long."""
+    return Site(
+        queues={QUEUE: Queue(path=QUEUE)},
+        classes=CLASSES,
+        pools={POOL: Pool(name=POOL, cluster=LAB.name)},
+        default_queue=QUEUE,
+        policy=replace(POLICY, preempt=replace(POLICY.preempt, min_run=min_run)),
+    )
 
 
 def nodes(count: int) -> list[Node]:

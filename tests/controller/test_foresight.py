@@ -70,3 +70,15 @@ def test_without_the_knob_nothing_is_expected_of_jobs() -> None:
     simulation.run(given.arrivals, until=Instant(6_500_000))
 
     assert {job.expected for job in simulation.record.jobs.values()} == {None}
+
+
+def test_a_large_job_gets_room_though_nobody_has_a_limit() -> None:
+    small = [traced(at, 100, 1, name="small") for at in range(0, 5_000, 25)]
+    given = scenario([*small, traced(1_000, 100, 4, name="large", user="bob")])
+    expecting = replace(given.site, policy=Policy(backfill_expected=True))
+
+    usual = rehearse(given)
+    foreseen = rehearse(replace(given, site=expecting))
+
+    assert usual.wait_s.most > 3_000
+    assert foreseen.wait_s.most < 1_000

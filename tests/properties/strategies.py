@@ -80,7 +80,9 @@ def policies() -> SearchStrategy[Policy]:
     """Policies that differ in every switch."""
     return st.builds(
         Policy,
-        order=st.sampled_from((OrderWeights(), OrderWeights(size=-100, fair_share=20_000))),
+        order=st.sampled_from(
+            (OrderWeights(), OrderWeights(size=-100, fair_share=20_000), OrderWeights(short=9_000))
+        ),
         preempt=st.builds(
             PreemptPolicy,
             by_class=_mostly(),
@@ -91,6 +93,7 @@ def policies() -> SearchStrategy[Policy]:
         packing=st.sampled_from(Packing),
         prefer=st.sampled_from(Preference),
         backfill_depth=st.sampled_from((16, 1, 0)),
+        backfill_expected=st.booleans(),
         default_time=st.sampled_from((None, HOUR)),
         repartition=_mostly(),
         grow=_mostly(),
@@ -111,6 +114,9 @@ def requests(draw: DrawFn, world: World, mix: Mix = ANY_MIX) -> JobAsked:
     minutes = draw(st.sampled_from((None, 10, 60)))
     if minutes is not None:
         asked["minutes"] = minutes
+    expected = draw(st.sampled_from((None, 5, 120)))
+    if expected is not None:
+        asked["expected_minutes"] = expected
     _tie_to_others(draw, world, asked)
     return asked
 

@@ -12,8 +12,8 @@ from muster.doors.slurm.times import instant, instant_text, limit, long_text, sh
 from muster.model.value import MINUTE, Duration, Instant
 
 PREFIXES = st.from_regex(r"\A[a-z][a-z0-9-]{0,6}[a-z-]\Z")
-NUMBERS = st.builds(
-    lambda number, width: str(number).zfill(width), st.integers(0, 2_000), st.integers(1, 5)
+NUMBERS = st.tuples(st.integers(0, 2_000), st.integers(1, 5)).map(
+    lambda pair: str(pair[0]).zfill(pair[1])
 )
 NAMES = st.one_of(PREFIXES, st.builds(str.__add__, PREFIXES, NUMBERS))
 LIMITS = st.integers(0, 400 * 24 * 60).map(lambda minutes: Duration(minutes * MINUTE))

@@ -38,6 +38,7 @@ class JobAsked(GroupAsked, total=False):
     spot: str
     priority: int
     minutes: int
+    expected_minutes: int
     begins: int
     deadline: int
     after: str

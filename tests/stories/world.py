@@ -57,7 +57,7 @@ from stories.things import (
     pool_of,
     queue_of,
 )
-from stories.words import GroupAsked, group_of
+from stories.words import GroupAsked, group_of, minutes
 
 
 class World:
@@ -128,6 +128,7 @@ class World:
             state=JobState.HELD if held else JobState.PENDING,
             why=HeldBy(user=UserName("admin")) if held else None,
             submitted_at=self.scene.now,
+            expected=minutes(asked.get("expected_minutes")),
         )
         return job
 

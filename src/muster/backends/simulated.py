@@ -38,6 +38,7 @@ from muster.model.value import HOUR, Duration, Instant, JobId, NodeId, Value, re
 
 DONE = Exited(code=0)
 EPOCH = Instant(0)
+NO_NOTICE = Duration(0)
 
 Key = tuple[JobId, int]
 
@@ -47,6 +48,23 @@ class Outage(Value, gc=False):
 
     node: NodeId
     is_over: bool
+
+
+class Notice(Value, gc=False):
+    """A node will be taken away: nothing new goes there, and who can saves what it has."""
+
+    node: NodeId
+    time_left: Duration
+
+
+class Saving(Value):
+    """An attempt writes a checkpoint that holds so much work."""
+
+    key: Key
+    work: int
+
+
+Due = Course | Outage | Notice | Saving
 
 
 class SimulatedBackend:
@@ -73,12 +91,13 @@ class SimulatedBackend:
         self._lasts = lasts
         self._present = now
         self._tells_every = tells_every
-        self._due: list[tuple[Instant, int, Course | Outage, int]] = []
+        self._due: list[tuple[Instant, int, Due, int]] = []
         self._order = count()
         self._going: dict[Key, Course] = {}
         self._over: dict[Key, Course] = {}
         self._on: dict[NodeId, dict[Key, Course]] = {node: {} for node in self._nodes}
         self._outages: Counter[NodeId] = Counter()
+        self._warned: set[NodeId] = set()
         self._saved: dict[JobId, int] = {}
         self._told: list[Event] = self._sights()
 
@@ -100,8 +119,19 @@ class SimulatedBackend:
             heappop(due)
         return max(due[0][0], self._present) if due else None
 
-    def fail_node(self, node: NodeId, at: Instant, back_at: Instant | None = None) -> None:
-        """The node will go down with all that runs on it, and come back then or never."""
+    def fail_node(
+        self,
+        node: NodeId,
+        at: Instant,
+        back_at: Instant | None = None,
+        notice: Duration = NO_NOTICE,
+    ) -> None:
+        """The node will go down with all that runs on it, and come back then or never.
+
+        With notice, it drains so long before, and attempts that can write a checkpoint do.
+        """
+        if notice:
+            self._put(Instant(max(0, at - notice)), Notice(node=node, time_left=notice), 0)
         self._put(at, Outage(node=node, is_over=False), 0)
         if back_at is not None:
             self._put(max(at, back_at), Outage(node=node, is_over=True), 0)
@@ -151,11 +181,20 @@ class SimulatedBackend:
         due = self._due
         while due and due[0][0] <= now:
             at, _, thing, number = heappop(due)
-            if isinstance(thing, Outage):
-                self._turn_node(thing, at)
-            elif thing.number == number:
-                self._take_turn(thing, at)
+            self._let_happen(thing, at, number)
         self._present = max(self._present, now)
+
+    def _let_happen(self, thing: Due, at: Instant, number: int) -> None:
+        match thing:
+            case Outage():
+                self._turn_node(thing, at)
+            case Notice():
+                self._warn(thing, at)
+            case Saving(key=key, work=work):
+                self._save_work(key, work, at)
+            case Course():
+                if thing.number == number:
+                    self._take_turn(thing, at)
 
     def _take_turn(self, attempt: Course, at: Instant) -> None:
         match attempt.turn:
@@ -216,7 +255,7 @@ class SimulatedBackend:
             at, attempt.turn = coming
             self._put(max(at, now), attempt, attempt.number)
 
-    def _put(self, at: Instant, thing: Course | Outage, number: int) -> None:
+    def _put(self, at: Instant, thing: Due, number: int) -> None:
         heappush(self._due, (at, next(self._order), thing, number))
 
     def _run(self, run: Run) -> None:
@@ -298,9 +337,28 @@ class SimulatedBackend:
             self._drop(attempt)
         self._over.pop(key, None)
 
+    def _warn(self, notice: Notice, at: Instant) -> None:
+        if self._is_down(notice.node):
+            return
+        self._warned.add(notice.node)
+        self._told.append(self._sight(notice.node, at))
+        for key, attempt in self._on[notice.node].items():
+            saves_in = attempt.fate.saves_in
+            if saves_in is not None and saves_in < notice.time_left:
+                saving = Saving(key=key, work=attempt.worked_by(at))
+                self._put(Instant(at + saves_in), saving, 0)
+
+    def _save_work(self, key: Key, work: int, at: Instant) -> None:
+        attempt = self._going.get(key)
+        if attempt is None or attempt.started_at is None or work <= attempt.saved:
+            return
+        attempt.saved, attempt.saved_at = work, at
+        self._told.append(JobCheckpointed(at=at, job=attempt.job, attempt=attempt.attempt))
+
     def _turn_node(self, outage: Outage, at: Instant) -> None:
         was_down = self._is_down(outage.node)
         self._outages[outage.node] += -1 if outage.is_over else 1
+        self._warned.discard(outage.node)
         if self._is_down(outage.node) == was_down:
             return
         self._told.append(self._sight(outage.node, at))
@@ -319,6 +377,8 @@ class SimulatedBackend:
         known = self._nodes[node]
         if self._is_down(node):
             known = replace(known, state=NodeState.DOWN, reason="a pretended outage")
+        elif node in self._warned:
+            known = replace(known, state=NodeState.DRAINING, reason="it will be taken away")
         return NodeSeen(at=at, node=known)
 
     def _lost(self, allocation: Allocation) -> JobEnded:
@@ -331,6 +391,6 @@ class SimulatedBackend:
         )
 
 
-def _is_stale(due: tuple[Instant, int, Course | Outage, int]) -> bool:
+def _is_stale(due: tuple[Instant, int, Due, int]) -> bool:
     _, _, thing, number = due
     return isinstance(thing, Course) and thing.number != number

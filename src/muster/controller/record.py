@@ -168,7 +168,7 @@ class Record:
     def _learn(self, ended: Ended) -> None:
         """What is known now of jobs like this one is told to those of them that wait."""
         alike = self.foresight.learn(ended)
-        if alike and self.site.policy.order.short:
+        if alike and self.site.policy.foresees:
             waiting = (self.jobs[each] for each in alike if each in self.jobs)
             for job in self.foresight.refreshed(waiting):
                 self.jobs[job.id] = job

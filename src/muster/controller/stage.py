@@ -156,7 +156,7 @@ class Stage:
 
     def _submit(self, event: JobSubmitted) -> None:
         job = submitted(event)
-        if self.site.policy.order.short:
+        if self.site.policy.foresees:
             job = self.record.foresight.foretold(job)
         self.jobs[event.job] = job
         self.events.append(event)

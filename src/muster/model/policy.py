@@ -64,6 +64,7 @@ class Policy(Value):
     backfill_depth: how many blocked jobs get a reservation in time; backfill_horizon: how many
     running jobs are looked at, in the order in which they must end, to find that time (all of
     them for the first in line).
+    backfill_expected: jobs that have no limit at all are taken to end when their like do.
     default_time: for jobs without a limit in pools without a default; None means without end.
     """
 
@@ -74,6 +75,12 @@ class Policy(Value):
     prefer: Preference = Preference.ORDER
     backfill_depth: int = 16
     backfill_horizon: int = 4_000
+    backfill_expected: bool = False
     default_time: Duration | None = None
     repartition: bool = True
     grow: bool = True
+
+    @property
+    def foresees(self) -> bool:
+        """Does it count how long jobs are expected to take?"""
+        return self.backfill_expected or bool(self.order.short)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from muster.model.amounts import capacity_of
 from muster.model.cluster import AmountReserved, NodesReserved, Pool
-from muster.model.job import JobSpec
+from muster.model.job import Job, JobSpec
 from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Scope, is_within, lineage
@@ -27,9 +27,15 @@ def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
     return WITHOUT_END
 
 
-def ends_at(spec: JobSpec, pool: Pool, policy: Policy, begins_at: Instant) -> Instant:
-    """When a job that begins then must have ended."""
-    return Instant(min(WITHOUT_END, begins_at + time_limit(spec, pool, policy)))
+def likely_time(job: Job, pool: Pool, policy: Policy, *, is_bound: bool) -> int:
+    """How long the job may run there, or, where nobody says, will by all experience.
+
+    is_bound: somebody has a promise that experience is not good enough for.
+    """
+    limit = time_limit(job.spec, pool, policy)
+    if limit < WITHOUT_END or is_bound or job.expected is None or not policy.backfill_expected:
+        return limit
+    return job.expected
 
 
 class Calendar:

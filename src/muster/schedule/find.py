@@ -58,15 +58,11 @@ room in the group can be off, group, model; then what is taken, and which room o
 
 
 class _Found(NamedTuple):
-    """The best room so far, and how far off its balance is."""
+    """The best room so far: as far off as `key` says, in the same order as groups are tried."""
 
-    off: int
+    key: tuple[int, ...]
     merit: _Merit
     room: Room
-
-    def is_before(self, merit: _Merit) -> bool:
-        """Can no room of this group, nor of any after it, be better?"""
-        return (*self.merit[:3], self.off) <= merit[:4]
 
 
 class Finder:
@@ -94,25 +90,30 @@ class Finder:
         return found
 
     def _search(self, bounds: Bounds, aside: list[_Merit]) -> tuple[Seat, GpuNeed | None] | None:
-        heap, closed = self._heap, bounds.closed
+        heap, (closed, allows) = self._heap, bounds
         best: _Found | None = None
-        while heap and not (best is not None and best.is_before(heap[0])):
+        # No room of a group, nor of any after it, is better than the group says.
+        while heap and (best is None or heap[0][:4] < best.key):
             merit = heappop(heap)
-            group, gpus = merit[4], merit[6]
+            group = merit[4]
             if not group.rooms:
                 self._inside.discard(group)
                 continue
             aside.append(merit)
-            if not closed or (group.kind, gpus) not in closed:
-                found = self._look(merit, bounds.allows)
-                if found is not None and (best is None or found.off < best.off):
-                    best = found
+            if not closed or (group.kind, merit[6]) not in closed:
+                best = self._better(best, merit, allows)
         return None if best is None else (Seat(best.room, best.merit[7]), best.merit[6])
 
-    def _look(self, merit: _Merit, allows: Callable[[Room], bool] | None) -> _Found | None:
+    def _better(
+        self, best: _Found | None, merit: _Merit, allows: Callable[[Room], bool] | None
+    ) -> _Found | None:
+        """The better of what was found before and the best room of this group."""
         aim = merit[8]
         room = _pick(merit[4].rooms, self._need, aim.target_milli, allows)
-        return None if room is None else _Found(aim.off(room.open_cpu_milli), merit, room)
+        if room is None:
+            return best
+        key = (*merit[:3], aim.off(room.open_cpu_milli))
+        return _Found(key, merit, room) if best is None or key < best.key else best
 
     def _catch_up(self) -> None:
         born = self._born

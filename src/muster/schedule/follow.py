@@ -16,7 +16,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName
 from muster.schedule.accounts import WITHOUT_END, Portion
 from muster.schedule.books import Books, Holding, portions_of
-from muster.schedule.calendar import Calendar, time_limit
+from muster.schedule.calendar import Calendar, likely_time
 from muster.schedule.index import Room, Tenant, private_labels
 from muster.schedule.ledger import Ledger
 from muster.schedule.neighbours import Neighbours
@@ -349,5 +349,6 @@ def _ends_at(
     policy: Policy,
 ) -> Instant:
     pools = {placement.pool for placement in placements} & snapshot.pools.keys()
-    limits = (time_limit(job.spec, snapshot.pools[pool], policy) for pool in pools)
+    is_bound = bool(snapshot.reservations)
+    limits = (likely_time(job, snapshot.pools[pool], policy, is_bound=is_bound) for pool in pools)
     return Instant(min(WITHOUT_END, since + max(limits, default=WITHOUT_END)))

@@ -141,7 +141,7 @@ class Entry:
 MOST_KIN = 10_000
 """So many kinds of kin are remembered at once."""
 
-KinKey = tuple[Shape, QueuePath, ClassName, Duration | None]
+KinKey = tuple[Shape, QueuePath, ClassName, tuple[Duration | None, int]]
 
 ShapeKey = tuple[tuple[TaskGroup, ...], tuple[PoolName, ...], tuple[ClusterName, ...], Spot]
 
@@ -154,6 +154,7 @@ class Roster:
         self._classes = snapshot.classes
         self._weights = policy.order
         self._default_ms = _shortest_default(snapshot, policy)
+        self._expects = policy.backfill_expected
         self._needs = needs
         self._top = _top(each.priority for each in snapshot.classes.values())
         self._top_queue = _top(each.priority for each in snapshot.queues.values())
@@ -185,11 +186,12 @@ class Roster:
             entry.problem = NoSuchQueue(queue=spec.queue)
         entry.is_watched = entry.is_gated or entry.problem is not None
         if spec.time_limit is None:
-            entry.limit_ms = self._default_ms
+            entry.limit_ms = self._least_ms(job)
         entry.merit = self._merit(job, entry.job_class, shape)
         entry.rank = (-entry.merit, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
-            entry.kin = self._kin((shape, spec.queue, spec.job_class, spec.time_limit))
+            times = (spec.time_limit, entry.limit_ms)
+            entry.kin = self._kin((shape, spec.queue, spec.job_class, times))
         return entry
 
     def remove(self, job_id: JobId) -> None:
@@ -224,6 +226,12 @@ class Roster:
             groups = (GroupNeed(each, self._needs.of(each, spec, spot)) for each in spec.groups)
             shape = self._shapes[key] = Shape(tuple(groups))
         return shape
+
+    def _least_ms(self, job: Job) -> int:
+        """The least time that a job without a limit may be taken to run, whichever pool it gets."""
+        if job.expected is None or not self._expects:
+            return self._default_ms
+        return min(self._default_ms, job.expected)
 
     def _kin(self, key: KinKey) -> Kin:
         kin = self._kins.get(key)

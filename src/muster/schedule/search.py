@@ -8,9 +8,9 @@ from muster.model.plan import NoRoom, WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClusterName, Instant, PoolName
-from muster.schedule.accounts import Portion, portion_of
+from muster.schedule.accounts import WITHOUT_END, Portion, portion_of
 from muster.schedule.books import Books
-from muster.schedule.calendar import Calendar, ends_at
+from muster.schedule.calendar import Calendar, likely_time
 from muster.schedule.find import Bounds, Finder
 from muster.schedule.gang import Table
 from muster.schedule.index import Kind, Room
@@ -45,7 +45,9 @@ class Standing(NamedTuple):
 
     def ends_at(self, entry: Entry, pool: PoolName) -> Instant:
         """When the job must have ended if it begins now in this pool."""
-        return ends_at(entry.job.spec, self.snapshot.pools[pool], self.policy, self.now)
+        is_bound = bool(self.snapshot.reservations)
+        limit = likely_time(entry.job, self.snapshot.pools[pool], self.policy, is_bound=is_bound)
+        return Instant(min(WITHOUT_END, self.now + limit))
 
 
 class Search:

@@ -22,6 +22,8 @@ from muster.model.value import (
 
 COLUMNS = "node,from,to"
 SHORTEST_MS = 1_000
+SPOT_NOTICE = Duration(120_000)
+"""So long before, providers say that they take a node back."""
 
 
 class BadOutagesError(MusterError):
@@ -114,7 +116,8 @@ def inject(
             raise BadOutagesError(
                 f"there is no node {each.node!r} here; nodes are called {_some(nodes)}"
             )
-        backends[node.cluster].fail_node(each.node, each.begins_at, each.ends_at)
+        notice = SPOT_NOTICE if each.taken else Duration(0)
+        backends[node.cluster].fail_node(each.node, each.begins_at, each.ends_at, notice)
 
 
 def _times(dice: random.Random, apart: int, lasts: int, span: Span) -> Iterator[tuple[int, int]]:

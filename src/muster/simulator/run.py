@@ -5,7 +5,7 @@ by `controller.cycle`, and `controller.attention` says when, exactly as in a liv
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from muster.backends.simulated import SimulatedBackend
@@ -164,7 +164,7 @@ class Simulation:
 
 
 @contextmanager
-def _rare_collections() -> Iterator[None]:
+def _rare_collections() -> Generator[None]:
     """What happens is kept, and hardly any of it is garbage: to look for it often is slow."""
     usual = gc.get_threshold()
     gc.set_threshold(NEW_BEFORE_COLLECTION, *usual[1:])

@@ -7,9 +7,11 @@ from itertools import islice
 from pathlib import Path
 
 from muster.api.jobs import JobDocument
-from muster.backends.fate import Lasts
+from muster.backends.fate import Fate, Lasts
 from muster.model.errors import MusterError
 from muster.model.gpu import WHOLE_GPU_MILLI
+from muster.model.job import Job
+from muster.model.placement import Allocation
 from muster.model.value import SECOND, Duration, Instant, QueuePath, Value, replace
 from muster.simulator.run import Arrival
 from muster.simulator.traces.arrivals import arrivals, lasting, spread
@@ -78,6 +80,17 @@ def faster(given: Workload, speed: float) -> Workload:
         for each in given.arrivals
     )
     return replace(given, arrivals=arrivals)
+
+
+def checkpointing(given: Workload, every: Duration) -> Workload:
+    """The same jobs, each writing a checkpoint so often, and within half a minute when told to."""
+    lasts = given.lasts
+
+    def saving(job: Job, allocation: Allocation) -> Fate:
+        fate = lasts(job, allocation)
+        return replace(fate, checkpoint_every=every, saves_in=Duration(30 * SECOND))
+
+    return replace(given, lasts=saving)
 
 
 def table_jobs(table: Iterable[Row]) -> Iterator[TracedJob]:

@@ -2,7 +2,16 @@ import pytest
 
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import Pool
-from muster.model.value import DAY, HOUR, ClusterName, Duration, Instant, NodeId, PoolName
+from muster.model.value import (
+    DAY,
+    HOUR,
+    ClusterName,
+    Duration,
+    Instant,
+    NodeId,
+    PoolName,
+    replace,
+)
 from muster.simulator.nodes import Rack, made
 from muster.simulator.outages import (
     BadOutagesError,
@@ -14,7 +23,9 @@ from muster.simulator.outages import (
     interruptions,
     outages_from,
 )
-from muster.simulator.rehearsal import rehearse
+from muster.simulator.rehearsal import Scenario, rehearse
+from muster.simulator.run import Arrival
+from muster.simulator.workload import Workload, checkpointing
 from unit.simulator.given import scenario, traced
 
 YEAR = Span(begins_at=Instant(0), ends_at=Instant(365 * DAY))
@@ -95,3 +106,27 @@ def test_the_pool_of_a_rack_must_exist() -> None:
     nodes = made((Rack(nodes=2, gpus="1xT4-16GB", pool="local"),), DEFAULT_SITE)
 
     assert [node.pool for node in nodes] == [PoolName("local")] * 2
+
+
+def test_a_node_that_will_be_taken_drains_and_its_jobs_save_their_work() -> None:
+    taken = Outage(
+        node=NodeId("n1"), begins_at=Instant(600_000), ends_at=Instant(900_000), taken=True
+    )
+    given = scenario([traced(0, 1_000, 2), traced(500, 10, 2)], outages=(taken,))
+    saving = checkpointing(
+        Workload(arrivals=tuple(given.arrivals), lasts=given.lasts), Duration(HOUR)
+    )
+
+    report = rehearse(replace(given, lasts=saving.lasts))
+    late = rehearse(
+        replace(given, lasts=saving.lasts, arrivals=(given.arrivals[0], _later(given, 490)))
+    )
+
+    # Told at 480 s, it has saved by 510 s what it had done by 480 s; the rest is done again.
+    assert report.lost_gpu_hours == pytest.approx(2 * (600 - 510) / 3_600)
+    assert report.makespan_s == pytest.approx(900 + 1_000 - 480, abs=15)
+    assert late.wait_s.most > 400
+
+
+def _later(given: Scenario, at_s: int) -> Arrival:
+    return replace(given.arrivals[1], at=Instant(1_000 * at_s))

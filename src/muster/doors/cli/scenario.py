@@ -48,6 +48,12 @@ def scenario_options(command: F) -> F:
             metavar="TIME",
             help="Each node of a spot pool is taken away so often in the mean: 12h.",
         ),
+        click.option(
+            "--checkpoint-every",
+            "saves",
+            metavar="TIME",
+            help="Jobs write a checkpoint so often; without it what is stopped begins anew.",
+        ),
         click.option("--seed", type=int, default=1, help="Of what is drawn by chance."),
         click.option("--speed", type=float, default=1.0, help="Jobs come so many times as fast."),
         click.option("--until", metavar="TIME", help="Stop so long after the beginning: 30d."),
@@ -61,11 +67,13 @@ def scenario_options(command: F) -> F:
 def scenario_of(call: Call, chosen: dict[str, Any], site: "Site") -> "Scenario":
     """What is to be simulated, under these rules."""
     from muster.simulator.rehearsal import Scenario, fitted  # noqa: PLC0415  only to simulate
-    from muster.simulator.workload import faster, workload  # noqa: PLC0415  the same
+    from muster.simulator.workload import checkpointing, faster, workload  # noqa: PLC0415  so
 
     nodes = _nodes(call, chosen, site)
     most = max((len(node.devices) for node in nodes), default=0)
     given = faster(workload(_jobs(call, chosen), most), chosen["speed"])
+    if (every := _span(chosen["saves"], "--checkpoint-every")) is not None:
+        given = checkpointing(given, every)
     arrivals = given.arrivals[: chosen["jobs"]]
     if not arrivals:
         raise click.UsageError("There are no jobs in this trace.")

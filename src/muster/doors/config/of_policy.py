@@ -166,6 +166,12 @@ POLICY = Section(
             example="8000",
         ),
         Key(
+            name="backfill_expected",
+            shape=TRUTH,
+            meaning="where a job has no limit, is it taken to end when jobs like it do?",
+            example="true",
+        ),
+        Key(
             name="repartition",
             shape=TRUTH,
             meaning="may GPUs be cut anew with MIG, where the cluster can?",

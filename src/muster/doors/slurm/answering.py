@@ -29,9 +29,22 @@ SUBMITTING = frozenset({"sbatch", "srun", "salloc"})
 _BY_NAME = {command.NAME: command for command in COMMANDS}
 
 
+def is_sane(call: Call) -> bool:
+    """Could a process have sent this? Others could hand a job what no process can be given."""
+    texts = (*call.argv, call.cwd, *call.env, *call.env.values())
+    return (
+        not any("\0" in text for text in texts)
+        and all(name and "=" not in name for name in call.env)
+        and call.cwd.startswith("/")
+        and 0 <= call.umask <= 0o777
+    )
+
+
 def answered(name: str, call: Call, door: Door) -> Reply:
     """What the command prints, whatever happens."""
     command = _BY_NAME.get(name)
+    if not is_sane(call):
+        return Reply(err=f"{name}: error: the call cannot be read\n", code=1)
     if command is None:
         return Reply(err=f"{name}: error: Muster has no such command\n", code=1)
     try:

@@ -1,13 +1,14 @@
 """What a thin command sends, what it gets back, and what a command may ask of the service."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from muster.controller.asked import Caller
 from muster.controller.looking import Looking
 from muster.controller.service import Service
+from muster.doors.slurm.fleet import Memory
 from muster.doors.slurm.trouble import failed
 from muster.model.value import Instant, Value
 
@@ -101,11 +102,12 @@ class Reply(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """Whom a command asks, for whom, and when."""
+    """Whom a command asks, for whom, and when. memory: what need not be worked out each time."""
 
     service: Service
     caller: Caller
     now: Instant
+    memory: Memory = field(default_factory=Memory)
 
     @property
     def looking(self) -> Looking:

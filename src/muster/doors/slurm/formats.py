@@ -103,7 +103,11 @@ def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool)
         )
 
     if header:
-        yield line(field.header for field in chosen)
+        heads = [(field.header, *side) for field, side in zip(chosen, sides, strict=True)]
+        yield "".join(
+            (text[:width].rjust(width) if right else text[:width].ljust(width)) + " "
+            for text, width, right in heads
+        )
         yield "".join("-" * width + " " for width, _ in sides)
     for row in rows:
         yield line([field.get(row) for field in chosen])

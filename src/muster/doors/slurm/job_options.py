@@ -11,30 +11,26 @@ HONOURED = table("""
     A:account= a:array= b:begin= D:chdir= comment= C:constraint= container-image= c:cpus-per-task=
     cpus-per-gpu= deadline= d:dependency= e:error= x:exclude= exclusive? export= G:gpus=
     gpus-per-node= gpus-per-task= gres= h:help H:hold i:input= J:job-name= mem= mem-per-cpu=
-    mem-per-gpu= mincpus= nice? no-requeue w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu=
-    ntasks-per-node= tasks-per-node= open-mode= o:output= parsable p:partition= priority= q:qos=
-    Q:quiet requeue reservation= signal= test-only t:time= uid= usage v:verbose V:version W:wait
-    wckey= wrap= ignore-pbs M:clusters= cluster= get-user-env? no-kill? gid= contiguous
-    k:no-kill? s:oversubscribe O:overcommit
+    mem-per-gpu= mincpus= nice? no-requeue w:nodelist= N:nodes= n:ntasks= ntasks-per-node=
+    tasks-per-node= open-mode= o:output= parsable p:partition= priority= q:qos= Q:quiet requeue
+    signal= test-only t:time= uid= usage V:version W:wait wckey= wrap= ignore-pbs
 """)
 
 IGNORED = table("""
-    acctg-freq= batch= bb= bbf= cluster-constraint= context= S:core-spec= cores-per-socket=
-    cpu-freq= delay-boot= m:distribution= B:extra-node-info= gpu-bind= gpu-freq= gres-flags= hint=
-    kill-on-invalid-dep= L:licenses= mail-type= mail-user= mcs-label= mem-bind= network=
-    ntasks-per-core= ntasks-per-socket= ntasks-per-tres= power= prefer= profile= propagate? reboot
-    sockets-per-node= spread-job switches= thread-spec= threads-per-core= time-min= tmp=
-    use-min-nodes wait-all-nodes=
+    acctg-freq= batch= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous
+    S:core-spec= cores-per-socket= cpu-freq= delay-boot= m:distribution= B:extra-node-info=
+    get-user-env? gid= gpu-bind= gpu-freq= gres-flags= hint= kill-on-invalid-dep= L:licenses=
+    mail-type= mail-user= mcs-label= mem-bind= network= k:no-kill? ntasks-per-core= ntasks-per-gpu=
+    ntasks-per-socket= ntasks-per-tres= O:overcommit s:oversubscribe power= prefer= profile=
+    propagate? reboot sockets-per-node= spread-job switches= thread-spec= threads-per-core=
+    time-min= tmp= use-min-nodes v:verbose wait-all-nodes=
 """)
 """Accepted, with a warning that they have no effect here."""
 
-REFUSED = table("container= export-file= gpus-per-socket= F:nodefile= container-mounts=")
+REFUSED = table("""
+    container= container-mounts= export-file= gpus-per-socket= F:nodefile= reservation=
+""")
 """They would change what the job is, and we cannot: so that nothing runs that was not meant."""
-
-NEEDLESS = frozenset(
-    "contiguous oversubscribe overcommit no-kill get-user-env ignore-pbs gid clusters".split()
-)
-"""Of the honoured: true here anyway, or without a meaning on one cluster. Nothing is said."""
 
 
 def all_options() -> tuple[Option, ...]:

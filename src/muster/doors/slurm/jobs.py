@@ -1,8 +1,8 @@
 """A job as Slurm's lists show it: one row, and the facts that can be told of it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from math import ceil
 
 from muster.backends.local.patterns import Names, filled
@@ -20,7 +20,7 @@ from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.plan import NoEstimate
 from muster.model.queue import JobClass
 from muster.model.resources import NOTHING, Resources
-from muster.model.value import Duration, GpuModel, Instant
+from muster.model.value import Duration, GpuModel, Instant, JobId
 
 LaunchOf = Callable[[Job], Launch | None]
 
@@ -56,20 +56,24 @@ class JobRow:
         return self.job.spec.labels.get(LABEL + name)
 
 
-def collapsed(rows: Iterable[JobRow]) -> Iterator[JobRow]:
-    """The rows, with the waiting parts of each array as one; they come in the order of ids."""
-
-    def kin(row: JobRow) -> tuple[object, ...]:
+def collapsed(rows: Iterable[JobRow]) -> list[JobRow]:
+    """The rows, with the waiting parts of each array as one, where the first of them was."""
+    found: list[JobRow] = []
+    waiting: dict[tuple[JobId, JobState], list[int]] = {}
+    firsts: list[tuple[JobRow, list[int]]] = []
+    for row in rows:
         part = row.job.spec.array
         if part is None or row.job.attempt or row.state is not State.PENDING:
-            return (row.job.id,)
-        return part.array, row.job.state, "array"
-
-    for key, found in groupby(rows, kin):
-        first, *others = found
-        if len(key) > 1:
-            first.indices = tuple(_index(row) for row in (first, *others))
-        yield first
+            found.append(row)
+            continue
+        indices = waiting.setdefault((part.array, row.job.state), [])
+        if not indices:
+            found.append(row)
+            firsts.append((row, indices))
+        indices.append(part.index)
+    for row, indices in firsts:
+        row.indices = tuple(sorted(indices))
+    return found
 
 
 def id_text(row: JobRow) -> str:
@@ -150,7 +154,8 @@ def node_count(row: JobRow) -> int:
     there = nodes(row)
     if there:
         return len(there)
-    return max(int(row.label("nodes") or 0), _apart(row.job.spec.groups))
+    asked = row.job.spec.labels.get(_NODES)
+    return _apart(row.job.spec.groups) if asked is None else int(asked)
 
 
 def task_count(row: JobRow) -> int:
@@ -305,11 +310,10 @@ def output_file(row: JobRow, *, stderr: bool = False) -> str:
     return path if path.startswith("/") else f"{launch.workdir}/{path}"
 
 
-def _index(row: JobRow) -> int:
-    part = row.job.spec.array
-    return 0 if part is None else part.index
+_NODES = LABEL + "nodes"
 
 
+@lru_cache(maxsize=4_096)
 def _apart(groups: tuple[TaskGroup, ...]) -> int:
     return sum(group.count if group.where.max_per_node == 1 else 1 for group in groups)
 

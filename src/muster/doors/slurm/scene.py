@@ -1,4 +1,4 @@
-"""What the commands look at: the machines, and everything that rows of a list have in common."""
+"""One moment as one user sees it: everything that rows of a list have in common."""
 
 import grp
 import pwd
@@ -7,45 +7,12 @@ from datetime import tzinfo
 from functools import lru_cache
 
 from muster.doors.slurm.call import Call, Door
+from muster.doors.slurm.fleet import machines_of
 from muster.doors.slurm.gres import type_of
 from muster.model.cluster import Node, Pool
 from muster.model.placement import Allocation
 from muster.model.site import Site
-from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName, Value
-
-
-class Machines(Value):
-    """The nodes as a request needs to know them."""
-
-    nodes: Mapping[NodeId, Node]
-    models: tuple[GpuModel, ...]
-    labels: tuple[Mapping[str, str], ...]
-    most_cpus: int
-    most_gpus: int
-
-
-class Memory:
-    """Keeps what is worked out from the nodes until they change."""
-
-    def __init__(self) -> None:
-        self._machines: Machines | None = None
-
-    def machines(self, nodes: Mapping[NodeId, Node]) -> Machines:
-        known = self._machines
-        if known is None or known.nodes is not nodes:
-            known = self._machines = machines_of(nodes)
-        return known
-
-
-def machines_of(nodes: Mapping[NodeId, Node]) -> Machines:
-    labels = {tuple(sorted(node.labels.items())) for node in nodes.values()}
-    return Machines(
-        nodes=nodes,
-        models=tuple(sorted({each.model for node in nodes.values() for each in node.devices})),
-        labels=tuple(dict(each) for each in sorted(labels)),
-        most_cpus=max((node.cpu_milli // 1_000 for node in nodes.values()), default=1),
-        most_gpus=max((len(node.devices) for node in nodes.values()), default=0),
-    )
+from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
 
 
 class Scene:
@@ -62,12 +29,9 @@ class Scene:
         self.pools: Mapping[PoolName, Pool] = snapshot.pools
         self.clusters = tuple(sorted(snapshot.clusters))
         self.convert = True
+        # Slurm's default partition: ours have none, so that the first one stands for it.
+        self.default_pool = min(self.pools, default=PoolName("local"))
         self._models: tuple[GpuModel, ...] | None = None
-
-    @property
-    def default_pool(self) -> PoolName:
-        """Slurm's default partition: ours have none, so that the first one stands for it."""
-        return min(self.pools, default=PoolName("local"))
 
     @property
     def cluster(self) -> str:

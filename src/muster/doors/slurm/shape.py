@@ -8,10 +8,10 @@ nothing says how many nodes, each of ours is one of theirs and they land whereve
 from collections.abc import Callable
 from math import ceil
 
+from muster.doors.slurm.fleet import Machines
 from muster.doors.slurm.gres import BadGresError, NoSuchTypeError, Wish, gpu_wish, gres_wish
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.request import Request
-from muster.doors.slurm.scene import Machines
 from muster.doors.slurm.trouble import failed
 from muster.model.job import Ask, LabelRule, Operator, TaskGroup, Where
 from muster.model.value import GpuModel, NodeId, Value

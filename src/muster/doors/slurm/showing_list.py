@@ -67,7 +67,9 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
         if ids:
             raise SlurmError(UNKNOWN_JOB)
         return "No jobs in the system\n"
-    rows = collapsed(rows_of(door, scene, views))
+    rows = rows_of(door, scene, views)
+    if not any(name.indices for name in wish.names):
+        rows = collapsed(rows)
     return _blocks((showing.job_lines(row, details=line.has("details")) for row in rows), line)
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from muster.doors.slurm import jobs, times
+from muster.doors.slurm import jobs, states, times
 from muster.doors.slurm.formats import Field, by_name
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.sizes import memory_text
-from muster.doors.slurm.states import State
 
 Get = Callable[[JobRow], str]
 
@@ -68,7 +67,7 @@ def _tasks(row: JobRow) -> str:
 
 
 def _exit(row: JobRow) -> str:
-    return "0" if row.state is State.COMPLETED else "1"
+    return "0:0" if row.state in states.LIVE else states.exit_code(row.job)
 
 
 LETTERS: dict[str, Field[JobRow]] = {

@@ -7,6 +7,7 @@ from muster.controller.entry import NO_QUEUE
 from muster.doors.slurm import asking, directives
 from muster.doors.slurm.call import Call, Script, unsupported, warning
 from muster.doors.slurm.exporting import described, exported
+from muster.doors.slurm.fleet import Machines
 from muster.doors.slurm.job_options import (
     ALIASES,
     ENVIRONMENT,
@@ -17,7 +18,6 @@ from muster.doors.slurm.job_options import (
 )
 from muster.doors.slurm.options import Manner, Parsed, parsed
 from muster.doors.slurm.request import Request, merged
-from muster.doors.slurm.scene import Machines
 from muster.doors.slurm.shape import Amounts, Shape, amounts_of, shape_of
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.lifecycle.admit import UNNAMED
@@ -27,6 +27,8 @@ from muster.model.value import ClassName, Instant, PoolName, QueuePath, UserName
 
 LABEL = "slurm/"
 """Before the names of labels that keep what our own words have no place for."""
+
+LONGEST_NAME = 1_000
 
 NOT_A_SCRIPT = (
     "sbatch: error: This does not look like a batch script.  The first",
@@ -156,7 +158,7 @@ def _spec(
 ) -> JobSpec:
     launch, after, labels = rest
     return JobSpec(
-        name=request.text("job-name") or _usual_name(request),
+        name=_name(request),
         user=asking.user(request) or world.user,
         queue=QueuePath(request.text("account") or NO_QUEUE),
         groups=groups,
@@ -171,6 +173,13 @@ def _spec(
         labels=labels,
         launch=launch,
     )
+
+
+def _name(request: Request) -> str:
+    name = request.text("job-name") or _usual_name(request)
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise request.bad("job-name")
+    return name
 
 
 def _usual_name(request: Request) -> str:
@@ -236,7 +245,6 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
         "comment": request.text("comment"),
         "wckey": request.text("wckey"),
         "features": request.text("constraint"),
-        "reservation": request.text("reservation"),
         "tres-per-node": wish.text or f"gres:gpu:{wish.count}" if wish else None,
         "ntasks": str(shape.tasks) if shape.tasks > 1 else None,
         "nodes": str(shape.nodes) if shape.nodes > 1 else None,

@@ -48,6 +48,9 @@ def limit(text: str) -> Duration | None:
 
 def short_text(span: Duration) -> str:
     """As squeue has it: `0:01`, `1:00:00`, `1-00:00:00`."""
+    if span < SECOND:
+        # So it is with everything that waits.
+        return "0:00"
     days, hours, minutes, seconds = _parts(span)
     if days:
         return f"{days}-{hours:02}:{minutes:02}:{seconds:02}"

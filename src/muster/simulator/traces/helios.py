@@ -21,35 +21,44 @@ _OUTCOMES = {
 
 
 def jobs(rows: Iterable[Row]) -> Iterator[TracedJob]:
-    """The jobs of a log as it was published."""
-    for row in rows:
-        yield TracedJob(
-            name=row["job_id"],
-            submitted_at=instant(row["submit_time"]) or Instant(0),
-            duration=span_s(row["duration"]),
-            tasks=(nodes := max(1, int(row["node_num"] or 1))),
-            cpu_milli=1_000 * int(row["cpu_num"]) // nodes,
-            gpus=-(-int(row["gpu_num"]) // nodes),
-            user=row["user"],
-            queue=row["vc"],
-            outcome=_outcome(row["state"]),
-            started_at=instant(row["start_time"]),
-        )
+    """The jobs of a log as it was published, or of a slice."""
+    return (_of_slice(row) if "final_status" in row else _of_log(row) for row in rows)
 
 
 def slice_jobs(rows: Iterable[Row]) -> Iterator[TracedJob]:
-    """The jobs of a slice: times are microseconds from its beginning."""
-    for row in rows:
-        yield TracedJob(
-            name=row["job_id"],
-            submitted_at=Instant(int(row["submit_time"]) // 1_000),
-            duration=span_s(row["duration_s"]),
-            tasks=(nodes := max(1, int(row["num_nodes"]))),
-            gpus=-(-int(row["num_chips"]) // nodes),
-            user=row["user"],
-            queue=row["tenant"],
-            outcome=_outcome(row["final_status"]),
-        )
+    """The jobs of a slice."""
+    return map(_of_slice, rows)
+
+
+def _of_log(row: Row) -> TracedJob:
+    nodes = max(1, int(row["node_num"] or 1))
+    return TracedJob(
+        name=row["job_id"],
+        submitted_at=instant(row["submit_time"]) or Instant(0),
+        duration=span_s(row["duration"]),
+        tasks=nodes,
+        cpu_milli=1_000 * int(row["cpu_num"]) // nodes,
+        gpus=-(-int(row["gpu_num"]) // nodes),
+        user=row["user"],
+        queue=row["vc"],
+        outcome=_outcome(row["state"]),
+        started_at=instant(row["start_time"]),
+    )
+
+
+def _of_slice(row: Row) -> TracedJob:
+    """Times are microseconds from the beginning of the slice."""
+    nodes = max(1, int(row["num_nodes"]))
+    return TracedJob(
+        name=row["job_id"],
+        submitted_at=Instant(int(row["submit_time"]) // 1_000),
+        duration=span_s(row["duration_s"]),
+        tasks=nodes,
+        gpus=-(-int(row["num_chips"]) // nodes),
+        user=row["user"],
+        queue=row["tenant"],
+        outcome=_outcome(row["final_status"]),
+    )
 
 
 def _outcome(state: str) -> Outcome:

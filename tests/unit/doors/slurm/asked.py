@@ -1,7 +1,7 @@
 """Requests as sbatch gets them, and machines to read them against."""
 
 from muster.doors.slurm.call import Call, Script
-from muster.doors.slurm.scene import Machines, machines_of
+from muster.doors.slurm.fleet import Machines, machines_of
 from muster.doors.slurm.submit import (
     Wanted,
     World,

@@ -14,8 +14,10 @@ HELP = '\nTry "{}" for more information\n'
         ("--foo", "sbatch: unrecognized option '--foo'"),
         (
             "--no",
-            ("sbatch: option '--no' is ambiguous; possibilities: '--no-kill' '--no-requeue' "
-            "'--nodefile' '--nodelist' '--nodes'"),
+            (
+                "sbatch: option '--no' is ambiguous; possibilities: '--no-kill' '--no-requeue' "
+                "'--nodefile' '--nodelist' '--nodes'"
+            ),
         ),
         ("-Z", "sbatch: invalid option -- 'Z'"),
         ("--time", "sbatch: option '--time' requires an argument"),

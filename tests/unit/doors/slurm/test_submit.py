@@ -266,8 +266,10 @@ def test_a_heterogeneous_job_is_one_job_of_several_groups() -> None:
         ("--gres=tpu:1", "sbatch: error: Invalid generic resource (gres) specification", 1),
         (
             "--gres=gpu:h100:1",
-            ("sbatch: error: Batch job submission failed: "
-            "Requested node configuration is not available"),
+            (
+                "sbatch: error: Batch job submission failed: "
+                "Requested node configuration is not available"
+            ),
             1,
         ),
         (
@@ -282,8 +284,10 @@ def test_a_heterogeneous_job_is_one_job_of_several_groups() -> None:
         ),
         (
             "-p nosuch",
-            ("sbatch: error: invalid partition specified: nosuch\n"
-            "sbatch: error: Batch job submission failed: Invalid partition name specified"),
+            (
+                "sbatch: error: invalid partition specified: nosuch\n"
+                "sbatch: error: Batch job submission failed: Invalid partition name specified"
+            ),
             1,
         ),
     ],

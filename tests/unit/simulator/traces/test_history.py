@@ -59,7 +59,8 @@ def test_the_past_is_a_trace_like_any_other() -> None:
 
 def _store(*ended: Ended, attempts: tuple[Attempt, ...] = ()) -> MemoryStore:
     store = MemoryStore()
-    store.append(Batch(ended=ended, attempts=attempts))
+    first = store.load().version + 1
+    store.append(Batch(version=first, next_job=JobId(100), ended=ended, attempts=attempts))
     return store
 
 

@@ -60,7 +60,7 @@ def test_helios_has_one_task_on_each_node() -> None:
 
 
 def test_a_slice_of_helios_counts_in_microseconds() -> None:
-    (job,) = helios.slice_jobs(rows(lines(SAMPLES / "helios_slice.csv")))
+    (job,) = helios.jobs(rows(lines(SAMPLES / "helios_slice.csv")))
 
     assert (job.submitted_at, job.duration) == (Instant(2_500), Duration(30_000))
     assert (job.tasks, job.gpus, job.outcome) == (2, 8, Outcome.CANCELLED)

@@ -117,7 +117,7 @@ def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
     views += [view for view in ended_views(door, wish, since) if _began_by(view, until)]
     views.sort(key=lambda view: view.job.id)
     rows = [row for row in rows_of(door, scene, views) if _is_there(row, line)]
-    return list(collapsed(rows))
+    return collapsed(rows)
 
 
 def _began_by(view: JobView, until: Instant) -> bool:

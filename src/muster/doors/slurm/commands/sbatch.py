@@ -9,10 +9,9 @@ from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_options import OPTIONS
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.refused import submission_words
-from muster.doors.slurm.scene import machines_of
 from muster.doors.slurm.states import State, exit_code, state_of
 from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.errors import MusterError
 from muster.model.plan import NoEstimate
 from muster.model.value import Instant, JobId
@@ -35,12 +34,16 @@ def run(call: Call, door: Door) -> Reply:
     script = script_of(line, call.script)
     requests = requests_of(call, line, script, door.now)
     want = wanted(requests, script, _world(door))
+    is_test = requests[0].has("test-only")
     try:
-        if requests[0].has("test-only"):
+        if is_test:
             return _rehearsed(want, call, door)
         return _submitted(want, requests[0].given, door)
+    except SlurmError:
+        raise
     except MusterError as error:
-        raise failed(NAME, f"Batch job submission failed: {submission_words(error)}") from error
+        begin = "allocation failure" if is_test else "Batch job submission failed"
+        raise failed(NAME, f"{begin}: {submission_words(error)}") from error
 
 
 def _world(door: Door) -> World:
@@ -50,7 +53,7 @@ def _world(door: Door) -> World:
         return parts_of(door, job, index)
 
     return World(
-        machines=machines_of(snapshot.nodes),
+        machines=door.memory.machines(snapshot.nodes),
         user=door.caller.user,
         now=door.now,
         meant=meant,

@@ -39,6 +39,7 @@ FILTERS = (
     "user",
     "wckey",
 )
+IGNORED = "batch cluster clusters ctld full hurry reservation sibling".split()
 KILL = 9
 
 
@@ -128,9 +129,7 @@ def _is_there(row: JobRow, line: Parsed) -> bool:
 
 
 def _told(line: Parsed, rows: list[JobRow], signal: int | None) -> str:
-    warned = "".join(
-        warning(NAME, each) for each in ("hurry", "reservation", "sibling") if line.has(each)
-    )
+    warned = "".join(warning(NAME, each) for each in IGNORED if line.has(each))
     if not line.has("verbose"):
         return warned
     verb = "Terminating" if signal is None else "Signalling"

@@ -18,7 +18,7 @@ OPTIONS = table("""
     i:iterate= json R:list-reasons local l:long n:nodes= noconvert h:noheader p:partition=
     T:reservation r:responding S:sort= t:states= s:summarize usage v:verbose V:version yaml
 """)
-IGNORED = ("iterate", "federation", "sort")
+IGNORED = ("iterate", "federation", "sort", "cluster", "clusters")
 
 DEFAULT = "%9P %.5a %.10l %.6D %.6t %N"
 LONG = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"

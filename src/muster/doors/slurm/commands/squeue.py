@@ -36,7 +36,16 @@ OPTIONS = table("""
     w:nodelist= h:noheader only-job-state p:partitions= P:priority q:qos= R:reservation= sib S:sort=
     start t:states= s:steps? usage u:user= U:users= v:verbose V:version yaml
 """)
-IGNORED = ("iterate", "licenses", "reservation", "federation", "sib")
+IGNORED = (
+    "iterate",
+    "licenses",
+    "reservation",
+    "federation",
+    "sib",
+    "steps",
+    "cluster",
+    "clusters",
+)
 
 DEFAULT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -108,11 +117,11 @@ def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
     if not views and wish.names:
         _demand_known(door, wish.names)
     rows = rows_of(door, scene, views)
-    rows = [row for row in rows if _is_there(row, line, call)]
+    rows = _there(rows, line, call)
     if line.has("start"):
         rows = [row for row in rows if row.state is State.PENDING]
     apart = line.has("array") or line.has("array-unique") or "SQUEUE_ARRAY" in call.env
-    return rows if apart else list(collapsed(rows))
+    return rows if apart else collapsed(rows)
 
 
 def _demand_known(door: Door, names: tuple[JobName, ...]) -> None:
@@ -172,12 +181,16 @@ def _states(line: Parsed, call: Call) -> frozenset[State] | None:
     )
 
 
-def _is_there(row: JobRow, line: Parsed, call: Call) -> bool:
-    pools = _words(line, call, "partitions", "SQUEUE_PARTITION")
-    if pools and not set(pools) & set(jobs.partition(row).split(",")):
-        return False
+def _there(rows: list[JobRow], line: Parsed, call: Call) -> list[JobRow]:
+    """Those in the partitions and on the nodes that are named."""
+    pools = set(_words(line, call, "partitions", "SQUEUE_PARTITION"))
+    if pools:
+        rows = [row for row in rows if pools & set(jobs.partition(row).split(","))]
     hosts = line.value("nodelist", "nodes", "node")
-    return hosts is None or not set(expanded(hosts)).isdisjoint(jobs.nodes(row))
+    if hosts is not None:
+        names = set(expanded(hosts))
+        rows = [row for row in rows if not names.isdisjoint(jobs.nodes(row))]
+    return rows
 
 
 def _sorted(rows: list[JobRow], order: str) -> list[JobRow]:

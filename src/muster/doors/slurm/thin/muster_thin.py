@@ -56,8 +56,8 @@ def use(command: str, argv: list[str], home: str | None) -> int:
             reply = ask(command, call, home)
         except OSError as error:
             return _unreachable(command, error)
-        _print(1, reply["out"])
         _print(2, reply["err"])
+        _print(1, reply["out"])
         then = reply["then"]
         if then is None:
             return reply["code"]
@@ -322,16 +322,14 @@ def _written(value: "Any") -> str:
     if isinstance(value, str):
         return _json.encode_basestring_ascii(value)
     if isinstance(value, dict):
-        fields: dict[str, Any] = value
-        return (
-            "{"
-            + ",".join(_written(key) + ":" + _written(each) for key, each in fields.items())
-            + "}"
-        )
+        return "{" + ",".join(map(_written_pair, value.items())) + "}"  # pyright: ignore[reportUnknownArgumentType] -- ours
     if isinstance(value, list):
-        items: list[Any] = value
-        return "[" + ",".join(map(_written, items)) + "]"
+        return "[" + ",".join(map(_written, value)) + "]"  # pyright: ignore[reportUnknownArgumentType] -- ours
     return str(value)
+
+
+def _written_pair(pair: "tuple[str, Any]") -> str:
+    return _written(pair[0]) + ":" + _written(pair[1])
 
 
 class _Way:

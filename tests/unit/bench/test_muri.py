@@ -1,0 +1,116 @@
+"""The published protocol in small, and what ours does with the same jobs."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from bench._muri_anchor import srsf, srtf, tiresias
+from bench._muri_ladder import Ladder
+from bench._muri_ours import ours
+from bench._muri_trace import MissingTracesError, TraceJob, folder, jobs_of
+from bench.muri import figures_of
+
+HEADINGS = (
+    "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
+    "iteration_time,resource_time_0,resource_time_1,resource_time_2,priority"
+)
+
+
+def job(number: int, *, gpus: int = 64, at_s: float = 0.0, work_s: float = 100.0) -> TraceJob:
+    return TraceJob(
+        number=number,
+        gpus=gpus,
+        submit_s=at_s,
+        iterations=work_s,
+        iteration_s=1.0,
+        model="bert",
+        stages_s=(0.0, 0.0, 0.0),
+        start_s=10,
+    )
+
+
+def test_the_shortest_goes_first_and_each_moment_costs_the_running_a_start() -> None:
+    jobs = [job(0, work_s=1_000), job(1, at_s=100, work_s=50)]
+
+    ended = srtf(jobs)
+
+    # The long one had 90 s of progress when it was stopped, and 910 s to go after 150 s.
+    assert ended == {1: 150.0, 0: 1_060.0}
+
+
+def test_gpu_time_counts_where_service_is_meant() -> None:
+    jobs = [job(0, gpus=64, work_s=100), job(1, gpus=8, work_s=200)]
+
+    assert srtf(jobs)[0] < srtf(jobs)[1]
+    assert srsf(jobs)[1] < srsf(jobs)[0]
+
+
+def test_tiresias_lets_who_had_much_wait_for_who_comes() -> None:
+    jobs = [job(0, work_s=1_000), job(1, at_s=500, work_s=20)]
+
+    ended = tiresias(jobs)
+
+    assert ended[1] == 520.0
+    assert ended[0] > 1_020.0
+
+
+def test_what_nobody_knows_falls_with_the_time_had_and_with_size() -> None:
+    ladder = Ladder()
+
+    steps = [ladder.step((1, rung)) for rung in range(12)]
+
+    assert steps == sorted(steps)
+    assert steps[0] < steps[-1]
+    assert ladder.step((8, 0)) > ladder.step((1, 0))
+
+
+def test_a_size_whose_jobs_end_soon_goes_before_one_whose_jobs_do_not() -> None:
+    ladder = Ladder()
+    for _ in range(100):
+        ladder.comes((4, 0))
+        ladder.ends((4, 0))
+        ladder.comes((2, 0))
+        ladder.comes((2, 1))
+
+    assert ladder.step((4, 0)) < ladder.step((2, 0))
+
+
+def test_ours_lets_a_short_job_pass_a_long_one_without_being_told() -> None:
+    jobs = [job(0, work_s=100_000), job(1, at_s=50_000, work_s=60)]
+
+    outcome = ours(jobs)
+
+    assert outcome.restarts == 1
+    assert outcome.ended[1] == pytest.approx(50_070)
+    # It saved what it did, and paid for two starts and the other's time.
+    assert outcome.ended[0] == pytest.approx(100_000 + 10 + 70 + 10)
+
+
+def test_figures_are_the_mean_the_last_end_and_the_99th_of_100() -> None:
+    jobs = [job(number) for number in range(100)]
+
+    figures = figures_of(jobs, {number: float(number) for number in range(100)})
+
+    assert (figures.jct_s, figures.makespan_s, figures.p99_s) == (49.5, 99.0, 99.0)
+
+
+def test_a_trace_is_read_in_seconds_and_its_primed_form_comes_at_once(tmp_path: Path) -> None:
+    lines = [HEADINGS, "7,8,60000,100,a2c,64,1,0,500,1,2,3,0", "8,1,0,10,bert,4,1,0,190,1,2,3,1"]
+    (tmp_path / "trace1.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+
+    first, second = jobs_of("trace1", tmp_path)
+
+    assert (first.gpus, second.gpus) == (1, 8)
+    assert second.submit_s == 60.0
+    assert second.work_s == pytest.approx(100 * 0.5 * 1.015)
+    assert (first.start_s, second.start_s) == (10, 46)
+    assert {each.submit_s for each in jobs_of("trace1_pr", tmp_path)} == {0.0}
+
+
+def test_without_traces_it_says_who_publishes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MUSTER_TRACES", raising=False)
+    monkeypatch.delenv("TRACES", raising=False)
+
+    with pytest.raises(MissingTracesError, match="Rivendile/Muri"):
+        folder()
