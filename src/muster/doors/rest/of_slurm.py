@@ -4,13 +4,15 @@ from muster.doors.rest.operation import Asked, Operation
 from muster.doors.slurm.answering import answered
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.fleet import Memory
+from muster.model.value import replace
 
 _MEMORY = Memory()
 """Of nodes, by which object they are: several servers in one process do not disturb each other."""
 
 
 async def _command(asked: Asked) -> Reply:
-    door = Door(service=asked.service, caller=asked.caller, now=asked.door.clock(), memory=_MEMORY)
+    caller = replace(asked.caller, door="slurm")
+    door = Door(service=asked.service, caller=caller, now=asked.door.clock(), memory=_MEMORY)
     return await asked.read(answered, asked.path["command"], asked.document, door)
 
 
