@@ -61,6 +61,7 @@ def ours_in(park: Park) -> Outcome:
     simulation.watch(backend.sorter.hear)
     simulation.watch(note)
     simulation.run(_arrivals(park.rows, backend.sorter))
+    print(f"{park.name}: {len(park.rows):,} jobs in {process_time() - began:.0f} s", flush=True)
     return Outcome(ended, backend.sorter.restarts, process_time() - began)
 
 

@@ -18,7 +18,7 @@ AHEAD = 16
 """So many rungs are looked at for the best ratio."""
 
 WIDTH = 2.0
-BELIEVED = 8
+BELIEVED = 32
 """A guess counts as much as this many jobs that were seen."""
 
 CHANCE = 0.35
@@ -101,7 +101,8 @@ class Ladder:
 
     def _chance(self, gpus: int, rung: int) -> float:
         """That a job which reached the rung ends on it: as seen of its size, and of all sizes."""
-        ended, came = self._ended_in_all[rung], self._came_in_all[rung]
-        of_all = (ended + BELIEVED * CHANCE) / (came + BELIEVED)
-        kind = (gpus, rung)
-        return (self._ended[kind] + BELIEVED * of_all) / (self._came[kind] + BELIEVED)
+        # Those who are on the rung still tell nothing yet: only who ended on it or went beyond.
+        ended, passed = self._ended_in_all[rung], self._came_in_all[rung + 1]
+        of_all = (ended + BELIEVED * CHANCE) / (ended + passed + BELIEVED)
+        ended, passed = self._ended[gpus, rung], self._came[gpus, rung + 1]
+        return (ended + BELIEVED * of_all) / (ended + passed + BELIEVED)
