@@ -36,6 +36,8 @@ NOTE = f"""\
 SJF and FIFO: Helios' protocol (sorted queue, nobody passes the first that does not fit). Nobody is
 stopped but by ours, after an hour at the earliest, where going on costs 7 s (1 GPU), 30 s (one
 node) or 60 s, as Helios has it.
+That hour was chosen on Venus. Ours passes over who does not fit, and may stop others: it can be
+better than this SJF, which does neither.
 Venus and Philly: published sizes. ITP and Philly's four smallest VCs: nobody says how large they
 were, so the mean load is {MEAN_LOAD:.0%}, with at least the nodes that the largest job needs.
 Fairness: Jain's index of mean slowdown over users, or virtual clusters where users are not named;

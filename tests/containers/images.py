@@ -4,9 +4,11 @@ import io
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 
 from muster.backends.local.container import Around, has_init, options_of, wrapped
 
@@ -42,16 +44,24 @@ class Podman:
         """Run to its end, the way a supervisor does it."""
         return finished(wrapped(argv, IMAGE, self.tool, around))
 
+    @contextmanager
     def starts(
         self, around: Around, *argv: str, env: Mapping[str, str] = FRESH
-    ) -> subprocess.Popen[str]:
-        return subprocess.Popen(  # noqa: S603 -- a command of our own making
+    ) -> Generator[subprocess.Popen[str]]:
+        """A process to talk with; one that never answers is killed, so that a test can fail."""
+        with subprocess.Popen(  # noqa: S603 -- a command of our own making
             wrapped(argv, IMAGE, self.tool, around),
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-        )
+        ) as process:
+            patience = Timer(PATIENCE_S, process.kill)
+            patience.start()
+            try:
+                yield process
+            finally:
+                patience.cancel()
 
     def asks(self, *words: str) -> str:
         return finished((self.tool, *self.folders, *words)).stdout.strip()

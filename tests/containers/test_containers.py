@@ -2,7 +2,10 @@ import os
 import pty
 import signal
 import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -83,10 +86,8 @@ def test_the_environment_arrives_and_the_image_keeps_its_path(
 def test_a_secret_passed_by_name_is_in_no_command_line(podman: Podman, tmp_path: Path) -> None:
     around = replace(podman.around("secret", tmp_path), env=("HF_TOKEN",))
 
-    process = podman.starts(
-        around, "sh", "-c", "echo $HF_TOKEN; sleep 100", env={**FRESH, "HF_TOKEN": "hidden"}
-    )
-    with process:
+    env = {**FRESH, "HF_TOKEN": "hidden"}
+    with podman.starts(around, "sh", "-c", "echo $HF_TOKEN; sleep 100", env=env) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
         line = Path(f"/proc/{process.pid}/cmdline").read_text()
@@ -155,6 +156,26 @@ def test_the_limit_of_a_cgroup_around_it_ends_it_too(podman: Podman, tmp_path: P
         remove_cgroups(parent.name)
 
 
+@contextmanager
+def asking_again(process: subprocess.Popen[str], number: signal.Signals) -> Generator[None]:
+    """Send the signal until somebody answered: podman may print before it passes signals on."""
+    answered = Event()
+
+    def ask() -> None:
+        while process.poll() is None:
+            process.send_signal(number)
+            if answered.wait(1.0):
+                return
+
+    asking = Thread(target=ask)
+    asking.start()
+    try:
+        yield
+    finally:
+        answered.set()
+        asking.join()
+
+
 def test_signals_reach_the_command_and_its_answer_comes_back(
     podman: Podman, tmp_path: Path
 ) -> None:
@@ -162,11 +183,14 @@ def test_signals_reach_the_command_and_its_answer_comes_back(
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
 
-        process.send_signal(signal.SIGUSR1)
-        assert process.stdout.readline() == "warned\n"
+        with asking_again(process, signal.SIGUSR1):
+            assert process.stdout.readline() == "warned\n"
         process.send_signal(signal.SIGTERM)
+        answer = process.stdout.readline()
+        while answer == "warned\n":
+            answer = process.stdout.readline()
 
-        assert process.stdout.readline() == "leaving\n"
+        assert answer == "leaving\n"
         assert process.wait() == 3
 
 
@@ -174,9 +198,13 @@ def test_a_command_that_expects_no_signal_ends_by_it(podman: Podman, tmp_path: P
     if not has_init(podman.tool):
         pytest.skip("podman has no init here: run tests/containers/install.sh as root")
     around = podman.around("ends", tmp_path)
-    with podman.starts(around, "sh", "-c", "echo ready; exec sleep 100") as process:
+    listens = "trap 'trap \"\" USR1; echo heard; exec sleep 100' USR1; echo ready"
+    waits = "while true; do sleep 0.05; done"
+    with podman.starts(around, "sh", "-c", f"{listens}; {waits}") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        with asking_again(process, signal.SIGUSR1):
+            assert process.stdout.readline() == "heard\n"
 
         process.send_signal(signal.SIGTERM)
 

@@ -1,6 +1,7 @@
 """Calling the command in tests: the real one, with canned answers and a fixed clock."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -111,4 +112,10 @@ def muster_process(
         stderr=subprocess.PIPE,
         text=True,
         env=kept | place | {"PYTHONPATH": tests},
+        preexec_fn=_hear_interrupts,  # noqa: PLW1509  no threads here
     )
+
+
+def _hear_interrupts() -> None:
+    """Whoever runs the tests in the background may have had interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
