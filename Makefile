@@ -63,7 +63,8 @@ format: $(SYNCED) ## format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix --quiet --exit-zero $(CODE)
 	@.venv/bin/ruff format $(CODE)
 
-bench: $(SYNCED) ## measure one thing: make bench NAME=planner
+bench: export MUSTER_TRACES := $(or $(TRACES),$(MUSTER_TRACES))
+bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from TRACES=folder
 	@$(if $(filter $(NAME),$(BENCHES)),true,echo "NAME must be one of: $(or $(BENCHES),none yet)" >&2; exit 2)
 	@$(UV) run --frozen --group bench python -m bench.$(subst -,_,$(NAME))
 
