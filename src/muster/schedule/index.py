@@ -159,21 +159,18 @@ class Group:
     They stand by free CPU, then by name.
     """
 
-    __slots__ = ("kind", "level", "profile", "rooms")
+    __slots__ = ("_turn", "kind", "level", "profile", "rooms")
 
     def __init__(self, kind: Kind, level: int, profile: Profile) -> None:
         self.kind = kind
         self.level = level
         self.profile = profile
         self.rooms: list[tuple[int, str, Room]] = []
+        self._turn = (kind.name, level, profile.name)
 
     def __lt__(self, other: "Group") -> bool:
         """A complete order that does not hang on which group was met first."""
-        return (self.kind.name, self.level, self.profile.name) < (
-            other.kind.name,
-            other.level,
-            other.profile.name,
-        )
+        return self._turn < other._turn
 
 
 class Index:
