@@ -45,15 +45,6 @@ class Settings(Value):
     standby_for: str | None = None
 
 
-def usual_home() -> Path:
-    """The state folder when nobody names one."""
-    if given := os.environ.get("MUSTER_HOME"):
-        return Path(given)
-    if os.getuid() == 0:
-        return Path("/var/lib/muster")
-    return Path.home() / ".local" / "state" / "muster"
-
-
 def made_home(home: Path) -> Path:
     """The folder, made if it is missing; others may pass through to the socket, not look around."""
     for each in (home, home / "logs"):

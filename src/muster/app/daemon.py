@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
 from muster.client.errors import ClientError, UnreachableError
 from muster.doors.cli.daemon import DownOptions, ListenOptions, ServeOptions, UpOptions
@@ -30,7 +31,6 @@ from muster.settings import (
     keep_settings,
     made_home,
     read_settings,
-    usual_home,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class AlreadyRunningError(MusterError):
 
 def up(options: UpOptions) -> int:
     """Start the daemon, or become it, and say what to do next."""
-    home = made_home(options.home or usual_home()).resolve()
+    home = made_home(options.home or own_home()).resolve()
     settings = _settled(read_settings(home), options)
     if options.standby_for is not None:
         settings = _beside(options.standby_for.resolve(), home, settings)
@@ -70,7 +70,7 @@ def up(options: UpOptions) -> int:
 
 def down(options: DownOptions) -> int:
     """Stop the daemon; its jobs run on."""
-    home = (options.home or usual_home()).resolve()
+    home = (options.home or own_home()).resolve()
     pid = _pid(home)
     if pid is None:
         click.echo(f"Muster does not run (home {home}).", err=True)
@@ -88,7 +88,7 @@ def down(options: DownOptions) -> int:
 
 def serve(options: ServeOptions) -> int:
     """Answer at the doors only."""
-    home = made_home(options.home or usual_home()).resolve()
+    home = made_home(options.home or own_home()).resolve()
     if options.store is None:
         text = "a process that only answers shares a store: say --store postgresql://..."
         raise BadSettingsError(text)
@@ -100,7 +100,7 @@ def serve(options: ServeOptions) -> int:
 def run(home: Path) -> int:
     """Be the daemon until SIGTERM or SIGINT."""
     # Whoever only starts and stops daemons does not need all that a daemon needs.
-    from muster.app.parts import SOCKET_NAME, Muster, clock  # noqa: PLC0415
+    from muster.app.parts import Muster, clock  # noqa: PLC0415
     from muster.doors.rest.app import rest_app  # noqa: PLC0415
     from muster.doors.rest.serve import serve as answer  # noqa: PLC0415
 
@@ -224,7 +224,7 @@ def _started(home: Path) -> int:
 def _leads(home: Path) -> bool | None:
     """Does it lead? None as long as it does not answer."""
     try:
-        with Client(f"unix:{home / 'muster.sock'}", door="cli") as client:
+        with Client(f"unix:{home / SOCKET_NAME}", door="cli") as client:
             return client.status().leading
     except (UnreachableError, ClientError):
         return None
@@ -235,12 +235,12 @@ def _is_standby(answers_since: float) -> bool:
 
 
 def _welcome(home: Path) -> int:
-    with Client(f"unix:{home / 'muster.sock'}", door="cli") as client:
+    with Client(f"unix:{home / SOCKET_NAME}", door="cli") as client:
         status = client.status()
     nodes = sum(status.nodes.values())
     pretend = " (pretend)" if status.pretend else ""
     click.echo(f"Muster is up: {nodes} nodes, {status.gpus} GPUs{pretend}; state in {home}")
-    if home != usual_home().resolve():
+    if home != own_home().resolve():
         click.echo(f"Tell the other commands where it is: export MUSTER_HOME={home}")
     click.echo("Try: muster submit --gpus 1 -- nvidia-smi    muster ps    muster nodes")
     return 0

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from muster.backends.local.machine import find_machine
+from muster.client.address import own_home
 from muster.doors.cli.daemon import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError
-from muster.settings import Settings, read_settings, store_url, usual_home
+from muster.settings import Settings, read_settings, store_url
 
 
 def doctor_report(options: DoctorOptions) -> DoctorReport:
     """The settings that are kept, and what is found on the machine."""
-    home = (options.home or usual_home()).resolve()
+    home = (options.home or own_home()).resolve()
     settings = read_settings(home)
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
     return DoctorReport(home=home, store=store, checks=tuple(_checks(home, settings)))

@@ -26,7 +26,6 @@ from muster.settings import BadSettingsError, Settings, jobs_home, store_url
 from muster.stores.base import HistoryQuery, Leadership
 from muster.stores.opening import WholeStore, open_store
 
-SOCKET_NAME = "muster.sock"
 LEARNED_AGAIN = 5_000
 """From so many of the latest jobs it is learned at the start how long jobs take."""
 

@@ -9,6 +9,7 @@ from muster.client.errors import ClientError
 from muster.model.value import Value
 
 SOCKET_NAME = "muster.sock"
+SHARED_HOME = Path("/var/lib/muster")
 
 
 class Address(Value):
@@ -58,10 +59,16 @@ def home() -> Path:
 
     A user has a Muster of their own, or else uses the one that root runs for everybody.
     """
+    own = own_home()
+    if os.environ.get("MUSTER_HOME") or (own / SOCKET_NAME).exists():
+        return own
+    return SHARED_HOME if (SHARED_HOME / SOCKET_NAME).exists() else own
+
+
+def own_home() -> Path:
+    """The state folder of a Muster that this user starts."""
     if given := os.environ.get("MUSTER_HOME"):
         return Path(given)
-    shared = Path("/var/lib/muster")
-    own = Path.home() / ".local" / "state" / "muster"
-    if os.getuid() == 0 or not (own / SOCKET_NAME).exists():
-        return shared if os.getuid() == 0 or (shared / SOCKET_NAME).exists() else own
-    return own
+    if os.getuid() == 0:
+        return SHARED_HOME
+    return Path.home() / ".local" / "state" / "muster"

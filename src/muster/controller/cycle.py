@@ -1,7 +1,7 @@
-"""Observe, plan, check, commit, act: the loop's two halves, and both of them once.
+"""Observe, plan, check, commit, act: the loop's two halves.
 
 Live, the halves run in threads of their own, so that what happens is heard and what was decided is
-done while the next plan is being made. In pretend time `cycle` runs them one after the other.
+done while the next plan is being made. In pretend time `simulator.run` has them take turns.
 """
 
 import logging
@@ -15,6 +15,7 @@ from muster.controller.journal import Write
 from muster.controller.record import Record
 from muster.controller.stage import Change, Stage
 from muster.controller.thinking import Thinker, Thought
+from muster.lifecycle.holding import ATTEMPTING
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import BackendDownError, MusterError, StaleSnapshotError, StoreError
 from muster.model.event import (
@@ -27,14 +28,12 @@ from muster.model.event import (
     SignalAsked,
 )
 from muster.model.gpu import Mig
-from muster.model.job import HOLDING, JobState, NodeFailed
+from muster.model.job import NodeFailed
 from muster.model.placement import Allocation
 from muster.model.value import ClusterName, DeviceId, Instant, NodeId, Value
 from muster.stores.base import Batch, History, Store
 
 log = logging.getLogger("muster.cycle")
-
-LOSING = HOLDING | {JobState.SUSPENDED}
 
 
 class Parts(Value):
@@ -169,14 +168,6 @@ def decide(parts: Parts, now: Instant) -> Thought:
     return thought
 
 
-def cycle(parts: Parts, hands: Hands, now: Instant) -> Thought:
-    """All of it, once."""
-    hands.tend(now)
-    thought = decide(parts, now)
-    hands.act()
-    return thought
-
-
 def _run(order: Begin, parts: Parts) -> Run | None:
     """The whole order; None when the attempt is over before it was begun."""
     job, allocation = order.job, order.allocation
@@ -260,7 +251,7 @@ def _lost(stage: Stage) -> Iterator[Event]:
         return
     for job_id, allocation in stage.record.allocations.items():
         job = stage.job(job_id)
-        if job is None or job.state not in LOSING:
+        if job is None or job.state not in ATTEMPTING:
             continue
         node = _sick_node(allocation, sick)
         if node is not None:

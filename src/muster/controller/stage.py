@@ -26,7 +26,7 @@ from muster.model.job import FINAL, EndReason, HeldBy, Job, JobState
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
-from muster.model.snapshot import Finished, UsedLately
+from muster.model.snapshot import UsedLately
 from muster.model.value import ClusterName, Instant, JobId, NodeId, Value, replace
 from muster.stores.base import Batch, LaunchOf
 
@@ -59,7 +59,6 @@ class Stage:
         self.used: dict[Leaf, UsedLately] = {}
         self.tokens: dict[str, Token] = {}
         self.audit: list[AuditEntry] = []
-        self.finished: dict[JobId, Finished] = {}
 
     # Looking.
 

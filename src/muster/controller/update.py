@@ -7,13 +7,12 @@ from muster.controller.entry import Entry, Kinds
 from muster.controller.notes import note
 from muster.controller.rights import demand, demand_change
 from muster.controller.stage import Stage
+from muster.lifecycle.step import UNSTARTED
 from muster.model.errors import ForbiddenError, UnknownError
 from muster.model.event import JobUpdated
-from muster.model.job import Job, JobSpec, JobState
+from muster.model.job import Job, JobSpec
 from muster.model.site import Role
 from muster.model.value import JobId, replace
-
-UNSTARTED = frozenset({JobState.PENDING, JobState.HELD})
 
 
 def updated(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from muster.client.address import SOCKET_NAME
 from muster.doors.cli.daemon import Check, Level
 from muster.doors.cli.text import memory
 
@@ -46,7 +47,7 @@ def _home(home: Path) -> Check:
 
 
 def _socket(home: Path) -> Check:
-    path = home / "muster.sock"
+    path = home / SOCKET_NAME
     try:
         is_socket = stat.S_ISSOCK(path.stat().st_mode)
     except OSError:

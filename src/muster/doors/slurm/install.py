@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from muster.client.address import own_home
 from muster.doors.slurm.answering import NAMES
 from muster.model.errors import MusterError
 from muster.model.value import Value
@@ -30,11 +31,7 @@ class Installed(Value):
 
 def usual_folder() -> Path:
     """Beside the state of the Muster of this user."""
-    if given := os.environ.get("MUSTER_HOME"):
-        return Path(given) / "slurm-bin"
-    root = Path("/var/lib/muster")
-    own = root if os.getuid() == 0 else Path.home() / ".local" / "state" / "muster"
-    return own / "slurm-bin"
+    return own_home() / "slurm-bin"
 
 
 def install(folder: Path, *, force: bool = False) -> Installed:
