@@ -20,6 +20,8 @@ from muster.model.event import (
     NodeSeen,
     SignalAsked,
     SiteChanged,
+    StepBegan,
+    StepEnded,
 )
 from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import FINAL, EndReason, HeldBy, Job, JobState
@@ -104,6 +106,8 @@ class Stage:
                 self.events.append(event)
             case SiteChanged(site=site):
                 self.new_site = site
+                self.events.append(event)
+            case StepBegan() | StepEnded():
                 self.events.append(event)
             case _:
                 self._move(event)

@@ -7,6 +7,7 @@ from muster.model.job import EndReason, JobSpec
 from muster.model.placement import Claim, Placement
 from muster.model.queue import PreemptMode
 from muster.model.site import Site
+from muster.model.steps import Step
 from muster.model.value import (
     ClusterName,
     DeviceId,
@@ -175,6 +176,20 @@ class JobRequeued(Value, tag="job_requeued"):
     attempt: int
 
 
+class StepBegan(Value, tag="step_began"):
+    """A step of a running attempt began."""
+
+    at: Instant
+    step: Step
+
+
+class StepEnded(Value, tag="step_ended"):
+    """A step is over; `step` is all that is known of it now."""
+
+    at: Instant
+    step: Step
+
+
 class NodeSeen(Value, tag="node_seen"):
     """A node reported itself."""
 
@@ -244,7 +259,10 @@ JobEvent = (
 )
 """What can happen to a job that exists."""
 
+StepEvent = StepBegan | StepEnded
+"""What can happen within a running attempt; the job stays as it is."""
+
 NodeEvent = NodeSeen | DeviceCut | NodeGone | NodeChanged
 """What can happen to a machine."""
 
-Event = JobSubmitted | JobEvent | NodeEvent | ClusterSeen | SiteChanged
+Event = JobSubmitted | JobEvent | StepEvent | NodeEvent | ClusterSeen | SiteChanged

@@ -7,10 +7,15 @@ from muster.model.value import Duration, Value
 
 
 class Runs(StrEnum):
-    """Where the command is run: once for every task, or once, beside the first task."""
+    """Where the command is run: once for every task, or once, beside the first task.
+
+    Or nowhere: the attempt holds its room for the steps that are started in it, until whoever asked
+    for it lets go.
+    """
 
     EVERY_TASK = "every_task"
     FIRST_TASK = "first_task"
+    STEPS_ONLY = "steps_only"
 
 
 class Warn(Value, gc=False):

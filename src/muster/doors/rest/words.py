@@ -31,6 +31,8 @@ from muster.model.event import (
     RequeueAsked,
     SignalAsked,
     SiteChanged,
+    StepBegan,
+    StepEnded,
 )
 from muster.model.job import (
     FINAL,
@@ -127,6 +129,11 @@ def happened(event: Event) -> str:
             return _meanwhile(event)
         case JobEnded(attempt=attempt, why=why):
             return f"Attempt {attempt} is over. {ended(why)}"
+        case StepBegan(step=step):
+            return f"Step {step.number} began: {step.name}."
+        case StepEnded(step=step):
+            how = f"signal {step.signal}" if step.signal else f"code {step.code}"
+            return f"Step {step.number} ended with {how}."
         case JobClaimed() | ClaimDropped() | JobPlaced() | JobResized() | JobPreempted():
             return _by_the_planner(event)
         case JobStarted() | JobCheckpointed() | JobSuspended() | JobResumed() | JobRequeued():
