@@ -33,6 +33,7 @@ from muster.model.event import (
     SiteChanged,
     StepBegan,
     StepEnded,
+    StepEvent,
 )
 from muster.model.job import (
     FINAL,
@@ -127,13 +128,8 @@ def happened(event: Event) -> str:
             return _by_people(event)
         case JobUpdated() | SignalAsked():
             return _meanwhile(event)
-        case JobEnded(attempt=attempt, why=why):
-            return f"Attempt {attempt} is over. {ended(why)}"
-        case StepBegan(step=step):
-            return f"Step {step.number} began: {step.name}."
-        case StepEnded(step=step):
-            how = f"signal {step.signal}" if step.signal else f"code {step.code}"
-            return f"Step {step.number} ended with {how}."
+        case JobEnded() | StepBegan() | StepEnded():
+            return _running(event)
         case JobClaimed() | ClaimDropped() | JobPlaced() | JobResized() | JobPreempted():
             return _by_the_planner(event)
         case JobStarted() | JobCheckpointed() | JobSuspended() | JobResumed() | JobRequeued():
@@ -194,6 +190,17 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "without a name"
+
+
+def _running(event: JobEnded | StepEvent) -> str:
+    match event:
+        case JobEnded(attempt=attempt, why=why):
+            return f"Attempt {attempt} is over. {ended(why)}"
+        case StepBegan(step=step):
+            return f"Step {step.number} began: {step.name}."
+        case StepEnded(step=step):
+            how = f"signal {step.signal}" if step.signal else f"code {step.code}"
+            return f"Step {step.number} ended with {how}."
 
 
 def _by_people(
