@@ -139,6 +139,8 @@ def _add_machines(draw: DrawFn, world: World, mix: Mix) -> None:
         "cluster": draw(st.sampled_from(("c", "d"))),
         "spot": draw(st.booleans()),
         "price": 1,
+        "users": draw(st.sampled_from(((), (), USERS[:1]))),
+        "queues": draw(st.sampled_from(((), (), QUEUES[:1]))),
     }
     world.has_pool("second", **second)
     for pool in ("main", "second"):

@@ -390,3 +390,35 @@ def test_pools_are_tried_in_the_order_the_job_gives() -> None:
     outcome = world.plans()
 
     assert (outcome.nodes("j1"), outcome.nodes("j2")) == (["b1"], ["n1"])
+
+
+def test_a_pool_with_a_list_of_users_takes_nobody_else() -> None:
+    world = World()
+    world.has_pool("open")
+    world.has_pool("closed", users=("ann",))
+    world.has_nodes("o1", pool="open", gpus=1)
+    world.has_nodes("c1", pool="closed", gpus=1)
+    world.submits("bobs", user="bob")
+    world.submits("bobs_second", user="bob")
+    world.submits("anns", user="ann")
+
+    outcome = world.plans()
+
+    assert outcome.nodes("bobs") == ["o1"]
+    assert isinstance(outcome.why("bobs_second"), NoRoom)
+    assert outcome.nodes("anns") == ["c1"]
+
+
+def test_a_pool_of_a_queue_takes_the_queues_below_it_too() -> None:
+    world = World()
+    world.has_queue("a/x")
+    world.has_queue("b")
+    world.has_pool("closed", queues=("a",))
+    world.has_nodes("c1", pool="closed")
+    world.submits("below", queue="a/x")
+    world.submits("outside", queue="b")
+
+    outcome = world.plans()
+
+    assert outcome.nodes("below") == ["c1"]
+    assert outcome.why("outside") == NeverFits(group="main", wanted=1, at_most=0)

@@ -15,6 +15,7 @@ from muster.model.value import (
     NodeId,
     PoolName,
     QueuePath,
+    UserName,
 )
 from stories.words import GIB, MEMORY_MIB, QuotaSaid, instance, minutes, quota_of, taint
 
@@ -45,6 +46,8 @@ class PoolIs(TypedDict, total=False):
     max_minutes: int
     spot: bool
     price: int
+    users: tuple[str, ...]
+    queues: tuple[str, ...]
 
 
 class ClusterIs(TypedDict, total=False):
@@ -98,6 +101,8 @@ def pool_of(name: str, told: PoolIs) -> Pool:
         max_time=minutes(told.get("max_minutes")),
         spot=told.get("spot", False),
         gpu_hour_micros=told.get("price", 0) * 1_000_000,
+        users=tuple(map(UserName, told.get("users", ()))),
+        queues=tuple(map(QueuePath, told.get("queues", ()))),
     )
 
 

@@ -10,6 +10,7 @@ from muster.lifecycle.refusal import (
     NoSuchProfile,
     NotOffered,
     NoUsablePool,
+    PoolIsClosed,
     Refusal,
     Sharing,
 )
@@ -21,8 +22,9 @@ from muster.lifecycle.submission import (
     usable_pools,
 )
 from muster.lifecycle.words import choice, near
+from muster.model.cluster import Pool
 from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
-from muster.model.job import NODE_LEVEL, DependencyKind, TaskGroup
+from muster.model.job import NODE_LEVEL, DependencyKind, JobSpec, TaskGroup
 from muster.model.mig import geometry
 from muster.model.plan import NoSuchClass, NoSuchPool, NoSuchQueue
 from muster.model.snapshot import Snapshot
@@ -74,6 +76,23 @@ def pools_and_clusters_exist(asked: Submission) -> Refusal | None:
             if name not in known:
                 return Refusal(reason=NoSuchPool(name=name), advice=_unknown(what, name, known))
     return None
+
+
+def named_pools_are_open(asked: Submission) -> Refusal | None:
+    spec = asked.spec
+    named = [asked.snapshot.pools[name] for name in spec.pools]
+    closed = [pool for pool in named if not _lets_in(pool, spec)]
+    if not closed or len(closed) < len(named):
+        return None
+    pool = closed[0]
+    open_ones = [
+        name for name, each in sorted(asked.snapshot.pools.items()) if _lets_in(each, spec)
+    ]
+    advice = f"Use {choice(open_ones[:3])}, or ask" if open_ones else "Ask"
+    return Refusal(
+        reason=PoolIsClosed(pool=pool.name),
+        advice=f"Pool {pool.name} is for {_guests(pool)}. {advice} an administrator to be let in.",
+    )
 
 
 def some_pool_is_left(asked: Submission) -> Refusal | None:
@@ -154,6 +173,16 @@ def dependencies_exist(asked: Submission) -> Refusal | None:
                 advice=f"The dependency {kind} {which}. Name a job that was submitted before.",
             )
     return None
+
+
+def _lets_in(pool: Pool, spec: JobSpec) -> bool:
+    return pool.lets_in(spec.user, spec.queue, spec.job_class)
+
+
+def _guests(pool: Pool) -> str:
+    """Who may use it, in words."""
+    parts = (("", pool.users), ("queue ", pool.queues), ("class ", pool.classes))
+    return ", and only for ".join(what + choice(list(names)) for what, names in parts if names)
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:

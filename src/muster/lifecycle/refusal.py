@@ -16,7 +16,7 @@ from muster.model.plan import (
     TooLong,
 )
 from muster.model.queue import Meter
-from muster.model.value import Duration, GpuModel, JobId, QueuePath, UserName, Value
+from muster.model.value import Duration, GpuModel, JobId, PoolName, QueuePath, UserName, Value
 
 
 class MayNotSubmit(Value, tag="may_not_submit", gc=False):
@@ -25,6 +25,12 @@ class MayNotSubmit(Value, tag="may_not_submit", gc=False):
     user: UserName
     queue: QueuePath
     decided_by: QueuePath
+
+
+class PoolIsClosed(Value, tag="pool_is_closed", gc=False):
+    """A pool that the job names has a list of who may use it, and the job is not of them."""
+
+    pool: PoolName
 
 
 class NoUsablePool(Value, tag="no_usable_pool", gc=False):
@@ -114,6 +120,7 @@ Reason = (
     | MayNotSubmit
     | NoSuchClass
     | NoSuchPool
+    | PoolIsClosed
     | NoUsablePool
     | NoSuchModel
     | NoSuchProfile

@@ -49,13 +49,14 @@ def queues_above(snapshot: Snapshot, path: QueuePath) -> tuple[Queue, ...]:
 
 
 def usable_pools(spec: JobSpec, snapshot: Snapshot) -> tuple[Pool, ...]:
-    """The pools that the names in the spec and the spot rules leave, in order of their names."""
+    """The pools that let the job in and that its names and spot rule leave, by their names."""
     pools = snapshot.pools
     named = {name for name in spec.pools if name in pools} if spec.pools else pools
     return tuple(
         pools[name]
         for name in sorted(named)
-        if (not spec.clusters or pools[name].cluster in spec.clusters)
+        if pools[name].lets_in(spec.user, spec.queue, spec.job_class)
+        and (not spec.clusters or pools[name].cluster in spec.clusters)
         and _spot_agrees(spec, snapshot, pools[name])
     )
 

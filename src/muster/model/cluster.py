@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from muster.model.gpu import Device
+from muster.model.queue import is_within
 from muster.model.resources import Resources
 from muster.model.value import (
+    ClassName,
     ClusterName,
     Duration,
     Instant,
     NodeId,
     PoolName,
     QueuePath,
+    UserName,
     Value,
 )
 
@@ -54,6 +57,8 @@ class Pool(Value):
     """Nodes of one kind and price inside a cluster.
 
     `levels` names the entries of `Node.where`, coarsest first: `("zone", "block", "rack")`.
+    users, queues, classes: who may use it, every list that is not empty; a queue stands for those
+    below it too.
     """
 
     name: PoolName
@@ -63,6 +68,22 @@ class Pool(Value):
     max_time: Duration | None = None
     spot: bool = False
     gpu_hour_micros: int = 0
+    users: tuple[UserName, ...] = ()
+    queues: tuple[QueuePath, ...] = ()
+    classes: tuple[ClassName, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """May everybody use it?"""
+        return not (self.users or self.queues or self.classes)
+
+    def lets_in(self, user: UserName, queue: QueuePath, job_class: ClassName) -> bool:
+        """May a job of this user, queue and class use it?"""
+        return (
+            (not self.users or user in self.users)
+            and (not self.queues or any(is_within(queue, each) for each in self.queues))
+            and (not self.classes or job_class in self.classes)
+        )
 
 
 class NodeState(StrEnum):

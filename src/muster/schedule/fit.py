@@ -28,7 +28,9 @@ def cluster_is_reachable(kind: Kind, need: Need) -> bool:
 
 
 def pool_is_allowed(kind: Kind, need: Need) -> bool:
-    """Named pools and clusters are kept to."""
+    """Named pools and clusters are kept to, and pools that do not let the job in are left alone."""
+    if kind.pool.name in need.barred:
+        return False
     in_pool = not need.pools or kind.pool.name in need.pools
     in_cluster = not need.clusters or kind.cluster.name in need.clusters
     return in_pool and in_cluster

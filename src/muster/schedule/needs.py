@@ -46,6 +46,7 @@ class NeedKey(NamedTuple):
     pools: tuple[PoolName, ...]
     clusters: tuple[ClusterName, ...]
     spot: Spot
+    barred: tuple[PoolName, ...]
 
 
 class Need:
@@ -54,6 +55,7 @@ class Need:
     __slots__ = (
         "amounts",
         "at_most",
+        "barred",
         "cluster_order",
         "clusters",
         "cpu_milli",
@@ -85,6 +87,7 @@ class Need:
         self.gpu_milli = _least_gpu_milli(self.gpus)
         self.where = key.where
         self.pools = key.pools
+        self.barred = key.barred
         self.clusters = key.clusters
         self.spot = key.spot
         self.is_picky = _is_picky(key.where)
@@ -115,9 +118,11 @@ class Needs:
         self._needs: dict[NeedKey, Need] = {}
         self._gpus: dict[tuple[int, Slice | None, GpuModel, int, bool], GpuNeed] = {}
 
-    def of(self, group: TaskGroup, spec: JobSpec, spot: Spot) -> Need:
-        """The need of each task of this group."""
-        key = NeedKey(group.each, group.where, spec.pools, spec.clusters, spot)
+    def of(
+        self, group: TaskGroup, spec: JobSpec, spot: Spot, barred: tuple[PoolName, ...] = ()
+    ) -> Need:
+        """The need of each task of this group; `barred` pools do not let the job in."""
+        key = NeedKey(group.each, group.where, spec.pools, spec.clusters, spot, barred)
         known = self._needs.get(key)
         if known is None:
             known = self._needs[key] = Need(key)

@@ -143,7 +143,9 @@ MOST_KIN = 10_000
 
 KinKey = tuple[Shape, QueuePath, ClassName, tuple[Duration | None, int]]
 
-ShapeKey = tuple[tuple[TaskGroup, ...], tuple[PoolName, ...], tuple[ClusterName, ...], Spot]
+Barred = tuple[PoolName, ...]
+
+ShapeKey = tuple[tuple[TaskGroup, ...], tuple[PoolName, ...], tuple[ClusterName, ...], Spot, Barred]
 
 
 class Roster:
@@ -152,6 +154,7 @@ class Roster:
     def __init__(self, snapshot: Snapshot, policy: Policy, needs: Needs) -> None:
         self._queues = snapshot.queues
         self._classes = snapshot.classes
+        self._guarded = [pool for _, pool in sorted(snapshot.pools.items()) if not pool.is_open]
         self._weights = policy.order
         self._default_ms = _shortest_default(snapshot, policy)
         self._expects = policy.backfill_expected
@@ -220,12 +223,22 @@ class Roster:
 
     def _shape(self, spec: JobSpec, job_class: JobClass) -> Shape:
         spot = Spot.ONLY if job_class.spot_only else spec.spot
-        key = (spec.groups, spec.pools, spec.clusters, spot)
+        barred = self._barred(spec) if self._guarded else ()
+        key = (spec.groups, spec.pools, spec.clusters, spot, barred)
         shape = self._shapes.get(key)
         if shape is None:
-            groups = (GroupNeed(each, self._needs.of(each, spec, spot)) for each in spec.groups)
+            of = self._needs.of
+            groups = (GroupNeed(each, of(each, spec, spot, barred)) for each in spec.groups)
             shape = self._shapes[key] = Shape(tuple(groups))
         return shape
+
+    def _barred(self, spec: JobSpec) -> Barred:
+        """The pools that do not let this job in."""
+        return tuple(
+            pool.name
+            for pool in self._guarded
+            if not pool.lets_in(spec.user, spec.queue, spec.job_class)
+        )
 
     def _least_ms(self, job: Job) -> int:
         """The least time that a job without a limit may be taken to run, whichever pool it gets."""

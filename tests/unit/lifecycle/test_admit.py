@@ -18,6 +18,7 @@ from muster.lifecycle.refusal import (
     NoSuchProfile,
     NotOffered,
     NoUsablePool,
+    PoolIsClosed,
     Reason,
     Refusal,
     Sharing,
@@ -47,6 +48,7 @@ from muster.model.value import (
     JobId,
     PoolName,
     QueuePath,
+    UserName,
     replace,
 )
 from unit.lifecycle.given import ANN, BOB, H100, NOW, group, pool_of, queue, spec, without, world
@@ -68,6 +70,18 @@ def accepted(spec: JobSpec, snapshot: Snapshot) -> Accepted:
 
 def test_a_plain_request_is_accepted_as_it_is() -> None:
     assert accepted(spec(), world()) == Accepted(spec=spec())
+
+
+def test_a_pool_that_is_not_for_the_user_is_refused_by_name() -> None:
+    given = world()
+    a100 = replace(given.pools[PoolName("a100")], users=(UserName("bob"), UserName("cat")))
+    closed = replace(given, pools={**given.pools, a100.name: a100})
+
+    answer = admit(spec(pools=(a100.name,)), closed)
+
+    assert isinstance(answer, Refusal)
+    assert answer.reason == PoolIsClosed(pool=a100.name)
+    assert "Pool a100 is for bob or cat." in answer.advice
 
 
 def after(kind: str, job: int | None = None) -> dict[str, object]:

@@ -58,6 +58,16 @@ def _queues_exist(site: Site) -> Iterator[Mistake]:
             yield from _missing(each.for_queue, site.queues, keys, "queue")
 
 
+def _guests_exist(site: Site) -> Iterator[Mistake]:
+    """Those whom pools let in; users need not be listed to exist."""
+    for pool in site.pools.values():
+        for number, queue in enumerate(pool.queues):
+            yield from _missing(queue, site.queues, ("pools", pool.name, "queues", number), "queue")
+        for number, name in enumerate(pool.classes):
+            keys = ("pools", pool.name, "classes", number)
+            yield from _missing(name, site.classes, keys, "class")
+
+
 def _pools_exist(site: Site) -> Iterator[Mistake]:
     for queue in site.queues.values():
         for number, line in enumerate(queue.quotas):
@@ -192,6 +202,7 @@ def _sum_text(parts: list[int | Percent], scope: Scope) -> str:
 _MISTAKES = (
     _classes_exist,
     _queues_exist,
+    _guests_exist,
     _pools_exist,
     _lines_differ,
     _reservations_differ,

@@ -1,6 +1,15 @@
 """The keys of pools, and of what is reserved in them."""
 
-from muster.doors.config.kinds import GPUS, INSTANT, MONEY, NAME, QUEUE_PATH, SPAN_ABOVE_ZERO, TRUTH
+from muster.doors.config.kinds import (
+    GPUS,
+    INSTANT,
+    MONEY,
+    NAME,
+    QUEUE_PATH,
+    SPAN_ABOVE_ZERO,
+    TRUTH,
+    USER,
+)
 from muster.doors.config.shapes import Key, Many, Section
 from muster.model.cluster import AmountReserved, NodesReserved, Pool
 from muster.model.value import ClusterName, PoolName
@@ -51,6 +60,24 @@ POOL = Section(
             shape=MONEY,
             meaning="the price of one GPU for one hour, in your currency",
             example="2.50",
+        ),
+        Key(
+            name="users",
+            shape=Many(each=USER),
+            meaning="who may use it; empty lets in everybody",
+            example="[ada, grace]",
+        ),
+        Key(
+            name="queues",
+            shape=Many(each=QUEUE_PATH),
+            meaning="the queues whose jobs may use it, and those below them; empty lets in all",
+            example="[acme/nlp]",
+        ),
+        Key(
+            name="classes",
+            shape=Many(each=NAME),
+            meaning="the classes whose jobs may use it; empty lets in all",
+            example="[high]",
         ),
     ),
 )

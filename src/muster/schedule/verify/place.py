@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from muster.model.cluster import Node, NodeState
-from muster.model.job import Job, Spot, TaskGroup
+from muster.model.cluster import Node, NodeState, Pool
+from muster.model.job import Job, JobSpec, Spot, TaskGroup
 from muster.model.placement import Placement
 from muster.schedule.verify.additions import Addition, Kind, Task
 from muster.schedule.verify.case import Case
@@ -68,7 +68,7 @@ def groups_are_of_one_kind(case: Case) -> Iterator[Violation]:
 def spot_is_respected(case: Case) -> Iterator[Violation]:
     """Spot-only work, by class or by itself, runs in spot pools; work that says never, elsewhere.
 
-    The class decides before the job. The pool exists.
+    The class decides before the job. The pool exists, and lets the job in.
     """
     pools = case.snapshot.pools
     for addition in case.placed:
@@ -78,7 +78,11 @@ def spot_is_respected(case: Case) -> Iterator[Violation]:
             if pool is None:
                 text = f"There is no pool {name}."
                 yield Violation(rule="pool", subject=f"job {addition.job.id}", text=text)
-            elif spot is not Spot.ALLOWED and pool.spot != (spot is Spot.ONLY):
+                continue
+            if not (pool.is_open or _lets_in(pool, addition.job.spec)):
+                text = f"Pool {name} does not let it in."
+                yield Violation(rule="pool", subject=f"job {addition.job.id}", text=text)
+            if spot is not Spot.ALLOWED and pool.spot != (spot is Spot.ONLY):
                 text = f"Its spot rule is {spot}, and pool {name} is {_kind(is_spot=pool.spot)}."
                 yield Violation(rule="spot", subject=f"job {addition.job.id}", text=text)
 
@@ -114,6 +118,10 @@ def _node_faults(addition: Addition, placement: Placement, node: Node | None) ->
 def _spot(case: Case, job: Job) -> Spot:
     job_class = case.snapshot.classes.get(job.spec.job_class)
     return Spot.ONLY if job_class is not None and job_class.spot_only else job.spec.spot
+
+
+def _lets_in(pool: Pool, spec: JobSpec) -> bool:
+    return pool.lets_in(spec.user, spec.queue, spec.job_class)
 
 
 def _kind(*, is_spot: bool) -> str:

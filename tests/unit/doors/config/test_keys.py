@@ -74,7 +74,7 @@ def test_every_key_sets_its_field() -> None:
         " grace: 1s, min_run: 2s, max_time: 3s, spot_only: true, per_user: {cpus: 1, memory: 1G},"
         " per_queue: {jobs: 1}}}\n"
         "pools: {p: {cluster: x, levels: [rack], default_time: 1h, max_time: 2h, spot: true,"
-        " gpu_hour: 1}}\n"
+        " gpu_hour: 1, users: [u], queues: [q], classes: [c]}}\n"
         "users: {u: {roles: [viewer], default_queue: q}}\n"
         "everyone: viewer\ndefault_queue: q\n"
         "policy: {packing: spread, prefer: price, backfill_depth: 1, backfill_horizon: 2,"
