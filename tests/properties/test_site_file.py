@@ -137,6 +137,7 @@ def pool(name: str) -> SearchStrategy[Pool]:
         max_time=LIMITS,
         spot=st.booleans(),
         gpu_hour_micros=WHOLES,
+        users=several(USERS),
     )
 
 
