@@ -241,6 +241,7 @@ def _everything(record: Record, state: State) -> Batch:
         ended=tuple(Ended(job=job, started_at=None, ended_at=job.submitted_at) for job in gone),
         allocations=state.allocations,
         freed=tuple(job for job in record.allocations if job not in held),
+        steps=state.steps,
         clusters=state.clusters,
         nodes=state.nodes,
         gone=tuple(name for name in record.nodes if name not in nodes),

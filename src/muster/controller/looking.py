@@ -32,6 +32,7 @@ from muster.model.placement import Allocation
 from muster.model.plan import NoEstimate, Plan, Wait
 from muster.model.site import Grant, Role, Site, Token
 from muster.model.snapshot import Finished, Snapshot
+from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId
 from muster.schedule.explain import explain
 from muster.schedule.words import decided
@@ -129,6 +130,24 @@ class Looking:
     def attempts(self, caller: Caller, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
         self._demand_viewer(caller)
         return self._store.attempts(jobs)
+
+    def steps(self, caller: Caller, jobs: tuple[JobId, ...]) -> tuple[Step, ...]:
+        """All steps of these jobs, running or over, by job, attempt and number."""
+        self._demand_viewer(caller)
+        return self._store.steps(jobs)
+
+    def running_steps(self, caller: Caller) -> tuple[Step, ...]:
+        """The steps that are not over, by job and number."""
+        self._demand_viewer(caller)
+        with self._record.lock:
+            return self._record.steps.running()
+
+    def launches(self, caller: Caller, jobs: Iterable[Job]) -> dict[JobId, Launch]:
+        """What those of these jobs run that the caller may see, each by its own id."""
+        self._demand_viewer(caller)
+        keys = {job.id: _launch_key(job) for job in jobs if self.may_see(caller, job)}
+        kept = self._store.launches(tuple(dict.fromkeys(keys.values())))
+        return {job: kept[key] for job, key in keys.items() if key in kept}
 
     def finished(self, spec: JobSpec) -> Mapping[JobId, Finished]:
         """How the jobs came out that a request depends on, as far as they are over."""
@@ -299,7 +318,12 @@ class Looking:
         return page.jobs[0]
 
     def _launch(self, job: Job) -> Launch | None:
-        return self._store.launch(job.spec.array.array if job.spec.array else job.id)
+        return self._store.launch(_launch_key(job))
+
+
+def _launch_key(job: Job) -> JobId:
+    """The parts of an array share what was kept for the first."""
+    return job.spec.array.array if job.spec.array else job.id
 
 
 def _same(site: Site) -> Site:

@@ -1,7 +1,8 @@
 """What is, in memory. One thread changes it, after the change is durable; any thread may look."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from threading import Lock
 
 from muster.controller.foresight import Foresight
@@ -14,6 +15,7 @@ from muster.model.placement import Allocation
 from muster.model.resources import Resources
 from muster.model.site import Site, Token
 from muster.model.snapshot import Finished, Snapshot, UsualAsk
+from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId
 from muster.stores.base import Batch, State
 
@@ -51,6 +53,39 @@ class Seen:
         self.unwritten = True
 
 
+class LiveSteps:
+    """The steps of attempts that hold something, by job and number."""
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self._of: dict[JobId, dict[int, Step]] = {}
+        for step in steps:
+            self._of.setdefault(step.job, {})[step.number] = step
+
+    def of(self, job: JobId) -> Mapping[int, Step]:
+        return self._of.get(job, {})
+
+    def running(self) -> tuple[Step, ...]:
+        """Those that are not over, by job and number; the caller holds the record's lock."""
+        return tuple(
+            step
+            for _, of_job in sorted(self._of.items())
+            for _, step in sorted(of_job.items())
+            if step.ended_at is None
+        )
+
+    def take(self, batch: Batch) -> None:
+        """Steps leave with their attempt, also when the next one came in the same batch."""
+        placed = {each.job: each.attempt for each in batch.allocations}
+        for job, attempt in placed.items():
+            if any(step.attempt != attempt for step in islice(self.of(job).values(), 1)):
+                del self._of[job]
+        for step in batch.steps:
+            if placed.get(step.job, step.attempt) == step.attempt:
+                self._of.setdefault(step.job, {})[step.number] = step
+        for job in batch.freed:
+            self._of.pop(job, None)
+
+
 class Record:
     """The live world: frozen values in dictionaries that only `take` and `settle` change."""
 
@@ -62,6 +97,7 @@ class Record:
         self.site = state.site or site
         self.jobs: dict[JobId, Job] = {job.id: job for job in sorted(state.jobs, key=_by_id)}
         self.allocations: dict[JobId, Allocation] = {each.job: each for each in state.allocations}
+        self.steps = LiveSteps(state.steps)
         self.clusters: dict[ClusterName, Cluster] = {each.name: each for each in state.clusters}
         self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
         self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
@@ -162,6 +198,7 @@ class Record:
             self.allocations.pop(job_id, None)
             self._allocations_told.note(job_id)
             self._hold(job_id, self.whole)
+        self.steps.take(batch)
         for ended in batch.ended:
             self._end(ended)
 

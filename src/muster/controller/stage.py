@@ -1,6 +1,7 @@
 """What events would make of the world: worked out beside the record, written, then taken over."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from signal import SIGKILL
 
 from muster.controller.record import Record
 from muster.controller.using import Leaf, amount_of, leaf_of
@@ -22,6 +23,7 @@ from muster.model.event import (
     SiteChanged,
     StepBegan,
     StepEnded,
+    StepEvent,
 )
 from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import FINAL, EndReason, HeldBy, Job, JobState
@@ -29,6 +31,7 @@ from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import UsedLately
+from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId, Value, replace
 from muster.stores.base import Batch, LaunchOf
 
@@ -54,6 +57,7 @@ class Stage:
         self.ended: dict[JobId, Ended] = {}
         self.allocations: dict[JobId, Allocation | None] = {}
         self.attempts: list[Attempt] = []
+        self.steps: dict[tuple[JobId, int], dict[int, Step]] = {}
         self.launches: list[LaunchOf] = []
         self.clusters: dict[ClusterName, Cluster] = {}
         self.nodes: dict[NodeId, Node | None] = {}
@@ -108,7 +112,7 @@ class Stage:
                 self.new_site = site
                 self.events.append(event)
             case StepBegan() | StepEnded():
-                self.events.append(event)
+                self._tell_of_step(event)
             case _:
                 self._move(event)
 
@@ -131,6 +135,7 @@ class Stage:
             allocations=tuple(held for held in self.allocations.values() if held is not None),
             freed=freed,
             attempts=tuple(self.attempts),
+            steps=tuple(step for several in self.steps.values() for step in several.values()),
             launches=tuple(self.launches),
             clusters=tuple(self.clusters.values()),
             nodes=tuple(node for node in self.nodes.values() if node is not None),
@@ -203,16 +208,44 @@ class Stage:
             if isinstance(event, SignalAsked):
                 self.events.append(event)
             return
+        if held is not None and holds is None:
+            self._end_attempt(held, after, event)
         self.events.append(event)
         self.jobs[after.id] = after
         if held is not holds or (before.state is not after.state and held is not None):
             self._settle(before, event.at)
         if holds is not held:
             self.allocations[after.id] = holds
-        if held is not None and holds is None:
-            self.attempts.append(_attempt(held, after, event))
         if after.state in FINAL:
             self._end(after, held, event.at)
+
+    def _tell_of_step(self, event: StepEvent) -> None:
+        """Backends may say things twice, and late: what is known to be over stays so."""
+        told = event.step
+        held = self.allocation(told.job)
+        if held is None or held.attempt != told.attempt:
+            return
+        staged = self.steps.setdefault((held.job, held.attempt), {})
+        known = staged.get(told.number) or self._written_steps(held).get(told.number)
+        is_news = known is None or (known.ended_at is None and isinstance(event, StepEnded))
+        if is_news:
+            staged[told.number] = told
+            self.events.append(event)
+
+    def _end_attempt(self, held: Allocation, after: Job, event: JobEvent) -> None:
+        """Keep what is known of the attempt; steps that still run are killed with it."""
+        self.attempts.append(_attempt(held, after, event))
+        staged = self.steps.get((held.job, held.attempt), {})
+        for _, each in sorted({**self._written_steps(held), **staged}.items()):
+            if each.ended_at is None:
+                over = replace(each, ended_at=event.at, signal=int(SIGKILL))
+                self._tell_of_step(StepEnded(at=event.at, step=over))
+
+    def _written_steps(self, held: Allocation) -> Mapping[int, Step]:
+        """What the record knows of this attempt."""
+        known = self.record.allocations.get(held.job)
+        is_same = known is not None and known.attempt == held.attempt
+        return self.record.steps.of(held.job) if is_same else {}
 
     def _settle(self, job: Job, at: Instant) -> None:
         """Count what the user has used up to here, before they hold more or less."""

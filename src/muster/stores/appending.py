@@ -6,6 +6,7 @@ from muster.model.errors import StaleSnapshotError
 from muster.model.history import Attempt, Ended
 from muster.model.job import Job
 from muster.model.queue import lineage
+from muster.model.steps import Step
 from muster.stores import tables
 from muster.stores.base import Batch
 from muster.stores.bodies import Touched, encoded, job_of, kind_of
@@ -55,6 +56,7 @@ def _puts(batch: Batch, first_event: int) -> tuple[Put, ...]:
             rows=[(each.job, encoded(each.launch)) for each in batch.launches],
         ),
         Put(table=tables.ATTEMPTS, rows=[_attempt_row(each) for each in batch.attempts]),
+        Put(table=tables.STEPS, rows=[_step_row(each) for each in batch.steps]),
         Put(table=tables.HISTORY_NODES, rows=_node_rows(batch)),
         Put(table=tables.HISTORY, rows=[_ended_row(each) for each in batch.ended]),
         Put(table=tables.HISTORY_QUEUES, rows=_queue_rows(batch)),
@@ -85,6 +87,7 @@ def touched(batch: Batch, first_event: int) -> Touched:
         ended=tuple(each.job.id for each in batch.ended),
         allocations=tuple(each.job for each in batch.allocations),
         freed=batch.freed,
+        steps=tuple((each.job, each.attempt, each.number) for each in batch.steps),
         clusters=tuple(each.name for each in batch.clusters),
         nodes=tuple(each.id for each in batch.nodes),
         gone=batch.gone,
@@ -101,6 +104,10 @@ def _array(job: Job) -> int | None:
 
 def _attempt_row(attempt: Attempt) -> tuple[Any, ...]:
     return attempt.job, attempt.number, encoded(attempt)
+
+
+def _step_row(step: Step) -> tuple[Any, ...]:
+    return step.job, step.attempt, step.number, encoded(step)
 
 
 def _node_rows(batch: Batch) -> Rows:

@@ -16,6 +16,7 @@ from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import Finished, UsedLately, UsualAsk
+from muster.model.steps import Step
 from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value
 
 
@@ -32,6 +33,7 @@ class Batch(Value):
     version: the store's version afterwards; one higher than before.
     jobs: as they are now, none of them ended. ended: leave the live jobs and enter the history.
     freed: jobs whose allocation is over. gone: nodes that do not exist any more.
+    steps: as they are now, running or over; they stay until their job is forgotten.
     usual: all of them, when any changed.
     """
 
@@ -43,6 +45,7 @@ class Batch(Value):
     allocations: tuple[Allocation, ...] = ()
     freed: tuple[JobId, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    steps: tuple[Step, ...] = ()
     launches: tuple[LaunchOf, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     nodes: tuple[Node, ...] = ()
@@ -58,6 +61,7 @@ class State(Value):
     """Everything that is live, as a process finds it when it starts.
 
     last_event: the number of the newest event, so that who follows batches can count on.
+    steps: those of attempts that hold an allocation, running or over.
     """
 
     version: int = 0
@@ -65,6 +69,7 @@ class State(Value):
     next_job: JobId = JobId(1)
     jobs: tuple[Job, ...] = ()
     allocations: tuple[Allocation, ...] = ()
+    steps: tuple[Step, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     nodes: tuple[Node, ...] = ()
     site: Site | None = None
@@ -74,7 +79,7 @@ class State(Value):
 
 
 class Store(Protocol):
-    """The live side. All of it is called from one thread, but for `launch`, which any may call."""
+    """The live side. All is called from one thread, but for launches, which any may ask for."""
 
     def load(self) -> State:
         """Everything live."""
@@ -107,6 +112,10 @@ class Store(Protocol):
 
     def launch(self, job: JobId) -> Launch | None:
         """What was kept for this job by `LaunchOf`."""
+        ...
+
+    def launches(self, jobs: tuple[JobId, ...]) -> dict[JobId, Launch]:
+        """The same for many at once; those of whom nothing was kept are left out."""
         ...
 
     def close(self) -> None: ...
@@ -172,6 +181,10 @@ class History(Protocol):
 
     def attempts(self, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
         """The attempts of these jobs that are over, by job and number."""
+        ...
+
+    def steps(self, jobs: tuple[JobId, ...]) -> tuple[Step, ...]:
+        """All steps of these jobs, running or over, by job, attempt and number."""
         ...
 
     def events(self, query: EventQuery) -> tuple[Stored, ...]: ...

@@ -5,13 +5,14 @@ from typing import Any
 import msgspec
 
 from muster.model.cluster import Cluster, Node
-from muster.model.event import Event
+from muster.model.event import Event, StepBegan, StepEnded
 from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import UsedLately, UsualAsk
+from muster.model.steps import Step
 from muster.model.value import ClusterName, JobId, NodeId, QueuePath, UserName, Value
 
 
@@ -24,6 +25,7 @@ class Touched(Value):
     ended: tuple[JobId, ...] = ()
     allocations: tuple[JobId, ...] = ()
     freed: tuple[JobId, ...] = ()
+    steps: tuple[tuple[JobId, int, int], ...] = ()
     clusters: tuple[ClusterName, ...] = ()
     nodes: tuple[NodeId, ...] = ()
     gone: tuple[NodeId, ...] = ()
@@ -41,6 +43,7 @@ job_from = msgspec.json.Decoder(Job).decode
 ended_from = msgspec.json.Decoder(Ended).decode
 allocation_from = msgspec.json.Decoder(Allocation).decode
 attempt_from = msgspec.json.Decoder(Attempt).decode
+step_from = msgspec.json.Decoder(Step).decode
 launch_from = msgspec.json.Decoder(Launch).decode
 cluster_from = msgspec.json.Decoder(Cluster).decode
 node_from = msgspec.json.Decoder(Node).decode
@@ -59,6 +62,8 @@ def event_from(body: bytes) -> Event:
 
 def job_of(event: Event) -> JobId | None:
     """The job that an event is about, if it is about one."""
+    if isinstance(event, StepBegan | StepEnded):
+        return event.step.job
     return getattr(event, "job", None)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from muster.model.history import Attempt, AuditEntry
 from muster.model.job import JobState
 from muster.model.snapshot import Finished
+from muster.model.steps import Step
 from muster.model.value import Instant, JobId, QueuePath
 from muster.stores import bodies
 from muster.stores.base import EndedBy, EndedPage, EventQuery, HistoryQuery, Stored
@@ -110,6 +111,12 @@ def finding_attempts(jobs: Iterable[JobId]) -> Talk[tuple[Attempt, ...]]:
     sql = "SELECT body FROM attempts WHERE job IN (?) ORDER BY job, number"
     rows = yield from rows_of(sql, sorted(set(jobs)))
     return tuple(bodies.attempt_from(row[0]) for row in rows)
+
+
+def finding_steps(jobs: Iterable[JobId]) -> Talk[tuple[Step, ...]]:
+    sql = "SELECT body FROM steps WHERE job IN (?) ORDER BY job, attempt, number"
+    rows = yield from rows_of(sql, sorted(set(jobs)))
+    return tuple(bodies.step_from(row[0]) for row in rows)
 
 
 def finding_events(query: EventQuery) -> Talk[tuple[Stored, ...]]:

@@ -39,6 +39,7 @@ def forgetting(before: Instant, limit: int) -> Talk[int]:
     )
     yield Drop(table=tables.HISTORY_NODES, columns=("job",), rows=jobs)
     yield Drop(table=tables.ATTEMPTS, columns=("job",), rows=jobs)
+    yield Drop(table=tables.STEPS, columns=("job",), rows=jobs)
     yield Drop(table=tables.EVENTS, columns=("job",), rows=jobs)
     launches = yield from _unused_launches(rows)
     if launches:

@@ -8,6 +8,7 @@ from muster.model.errors import StoreError
 from muster.model.history import Attempt, AuditEntry
 from muster.model.launch import Launch
 from muster.model.snapshot import Finished
+from muster.model.steps import Step
 from muster.model.value import Instant, JobId
 from muster.stores.appending import appending
 from muster.stores.base import (
@@ -24,6 +25,7 @@ from muster.stores.finding import (
     finding_ended,
     finding_events,
     finding_finished,
+    finding_steps,
 )
 from muster.stores.forgetting import PIECE, forgetting
 from muster.stores.loading import following, launching, loading
@@ -51,7 +53,10 @@ class TableStore:
         return self._database.read(lambda: following(version))
 
     def launch(self, job: JobId) -> Launch | None:
-        return self._database.read(lambda: launching(job))
+        return self.launches((job,)).get(job)
+
+    def launches(self, jobs: tuple[JobId, ...]) -> dict[JobId, Launch]:
+        return self._database.read(lambda: launching(jobs))
 
     def close(self) -> None:
         self._database.close()
@@ -64,6 +69,9 @@ class TableStore:
 
     def attempts(self, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
         return self._database.read(lambda: finding_attempts(jobs))
+
+    def steps(self, jobs: tuple[JobId, ...]) -> tuple[Step, ...]:
+        return self._database.read(lambda: finding_steps(jobs))
 
     def events(self, query: EventQuery) -> tuple[Stored, ...]:
         return self._database.read(lambda: finding_events(query))

@@ -1,17 +1,22 @@
 """Everything that is live, whole or what changed since a version."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from muster.model.errors import StaleSnapshotError
 from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.steps import Step
 from muster.model.value import JobId, replace
 from muster.stores import bodies
 from muster.stores.base import Batch, State
 from muster.stores.bodies import Touched
-from muster.stores.talking import Row, Say, Talk, rows_of
+from muster.stores.talking import AT_ONCE, Row, Say, Talk, marks, pieces, rows_of
 
 T = TypeVar("T")
+
+_LIVE_STEPS = """SELECT body FROM steps WHERE job IN (SELECT job FROM allocations)
+    ORDER BY job, attempt, number"""
 
 
 def loading() -> Talk[State]:
@@ -20,18 +25,21 @@ def loading() -> Talk[State]:
     version, next_job, next_event = meta[0]
     jobs = yield Say(sql="SELECT body FROM jobs ORDER BY id")
     allocations = yield Say(sql="SELECT body FROM allocations ORDER BY job")
+    steps = yield Say(sql=_LIVE_STEPS)
     clusters = yield Say(sql="SELECT body FROM clusters ORDER BY name")
     nodes = yield Say(sql="SELECT body FROM nodes ORDER BY id")
     site = yield Say(sql="SELECT body FROM site")
     used = yield Say(sql="SELECT body FROM used ORDER BY queue, user_name")
     usual = yield Say(sql="SELECT body FROM usual ORDER BY position")
     tokens = yield Say(sql="SELECT body FROM tokens ORDER BY id")
+    held = _values(bodies.allocation_from, allocations)
     return State(
         version=version,
         next_job=next_job,
         last_event=next_event - 1,
         jobs=_values(bodies.job_from, jobs),
-        allocations=_values(bodies.allocation_from, allocations),
+        allocations=held,
+        steps=tuple(live_steps(_values(bodies.step_from, steps), held)),
         clusters=_values(bodies.cluster_from, clusters),
         nodes=_values(bodies.node_from, nodes),
         site=bodies.site_from(site[0][0]) if site else None,
@@ -39,6 +47,12 @@ def loading() -> Talk[State]:
         usual=_values(bodies.usual_from, usual),
         tokens=_values(bodies.token_from, tokens),
     )
+
+
+def live_steps(steps: Iterable[Step], held: Iterable[Allocation]) -> Iterator[Step]:
+    """Those of the attempts that hold something."""
+    live = {(each.job, each.attempt) for each in held}
+    return (step for step in steps if (step.job, step.attempt) in live)
 
 
 def following(version: int) -> Talk[tuple[Batch, ...]]:
@@ -60,9 +74,10 @@ def following(version: int) -> Talk[tuple[Batch, ...]]:
     return (batch,)
 
 
-def launching(job: JobId) -> Talk[Launch | None]:
-    rows = yield Say(sql="SELECT body FROM launches WHERE job = ?", given=(job,))
-    return bodies.launch_from(rows[0][0]) if rows else None
+def launching(jobs: Iterable[JobId]) -> Talk[dict[JobId, Launch]]:
+    sql = "SELECT job, body FROM launches WHERE job IN (?)"
+    rows = yield from rows_of(sql, dict.fromkeys(jobs))
+    return {JobId(job): bodies.launch_from(body) for job, body in rows}
 
 
 def _together(all_touched: Iterable[Touched]) -> Touched:
@@ -74,6 +89,7 @@ def _together(all_touched: Iterable[Touched]) -> Touched:
         ended=_once(name for each in several for name in each.ended),
         allocations=_once(name for each in several for name in each.allocations),
         freed=_once(name for each in several for name in each.freed),
+        steps=_once(name for each in several for name in each.steps),
         clusters=_once(name for each in several for name in each.clusters),
         nodes=_once(name for each in several for name in each.nodes),
         gone=_once(name for each in several for name in each.gone),
@@ -105,6 +121,7 @@ def _jobs(touched: Touched, batch: Batch) -> Talk[Batch]:
     jobs = yield from rows_of("SELECT body FROM jobs WHERE id IN (?)", touched.jobs)
     ended = yield from rows_of("SELECT body FROM history WHERE id IN (?)", touched.ended)
     held = yield from rows_of("SELECT body FROM allocations WHERE job IN (?)", touched.allocations)
+    steps = yield from _steps(touched)
     allocations = _values(bodies.allocation_from, held)
     there = {each.job for each in allocations}
     return replace(
@@ -113,7 +130,22 @@ def _jobs(touched: Touched, batch: Batch) -> Talk[Batch]:
         ended=_values(bodies.ended_from, ended),
         allocations=allocations,
         freed=tuple(job for job in touched.freed if job not in there),
+        steps=_values(bodies.step_from, steps),
     )
+
+
+def _steps(touched: Touched) -> Talk[list[Row]]:
+    """Only those that were touched: an attempt may have had thousands."""
+    numbers: dict[tuple[JobId, int], list[int]] = {}
+    for job, attempt, number in touched.steps:
+        numbers.setdefault((job, attempt), []).append(number)
+    found: list[Row] = []
+    for of_attempt, several in numbers.items():
+        for some in pieces(several, AT_ONCE):
+            which = f"job = ? AND attempt = ? AND number IN ({marks(len(some))})"
+            sql = f"SELECT body FROM steps WHERE {which}"  # noqa: S608 - marks alone
+            found += yield Say(sql=sql, given=(*of_attempt, *some))
+    return found
 
 
 def _machines(touched: Touched, batch: Batch) -> Talk[Batch]:

@@ -1,7 +1,7 @@
 """The store that forgets with the process: for the simulator, for tests, and to try things out."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from muster.model.cluster import Cluster, Node
@@ -13,6 +13,7 @@ from muster.model.placement import Allocation
 from muster.model.queue import is_within
 from muster.model.site import Site, Token
 from muster.model.snapshot import Finished, UsedLately, UsualAsk
+from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId, QueuePath, UserName, replace
 from muster.stores.base import (
     Batch,
@@ -24,6 +25,7 @@ from muster.stores.base import (
     Stored,
 )
 from muster.stores.bodies import job_of
+from muster.stores.loading import live_steps
 from muster.stores.marks import mark_of, page, size
 
 CHANGES_KEPT = 10_000
@@ -42,7 +44,10 @@ class MemoryStore:
 
     def load(self) -> State:
         with self._lock:
-            return self._live.state()
+            state = self._live.state()
+            held = {each.job for each in state.allocations}
+            steps = live_steps(self._past.steps_of(held), state.allocations)
+            return replace(state, steps=tuple(steps))
 
     def append(self, batch: Batch) -> None:
         with self._lock:
@@ -68,6 +73,10 @@ class MemoryStore:
     def launch(self, job: JobId) -> Launch | None:
         return self._past.launches.get(job)
 
+    def launches(self, jobs: tuple[JobId, ...]) -> dict[JobId, Launch]:
+        kept = self._past.launches
+        return {job: kept[job] for job in jobs if job in kept}
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -92,6 +101,10 @@ class MemoryStore:
         with self._lock:
             of_jobs = (self._past.attempts.get(job, {}) for job in sorted(set(jobs)))
             return tuple(attempt for of_job in of_jobs for _, attempt in sorted(of_job.items()))
+
+    def steps(self, jobs: tuple[JobId, ...]) -> tuple[Step, ...]:
+        with self._lock:
+            return tuple(self._past.steps_of(jobs))
 
     def events(self, query: EventQuery) -> tuple[Stored, ...]:
         with self._lock:
@@ -187,6 +200,7 @@ class _Past:
         self.events_of: dict[JobId, list[int]] = {}
         self.ended: dict[JobId, Ended] = {}
         self.attempts: dict[JobId, dict[int, Attempt]] = {}
+        self.steps: dict[JobId, dict[tuple[int, int], Step]] = {}
         self.launches: dict[JobId, Launch] = {}
         self.audit: list[AuditEntry] = []
 
@@ -198,6 +212,8 @@ class _Past:
                 self.events_of.setdefault(job, []).append(number)
         for attempt in batch.attempts:
             self.attempts.setdefault(attempt.job, {})[attempt.number] = attempt
+        for step in batch.steps:
+            self.steps.setdefault(step.job, {})[step.attempt, step.number] = step
         self.ended |= {ended.job.id: ended for ended in batch.ended}
         self.launches |= {each.job: each.launch for each in batch.launches}
         self.audit.extend(batch.audit)
@@ -224,6 +240,7 @@ class _Past:
         for ended in leaving:
             del self.ended[ended.job.id]
             self.attempts.pop(ended.job.id, None)
+            self.steps.pop(ended.job.id, None)
             for number in self.events_of.pop(ended.job.id, []):
                 del self.events[number]
         others = [*live, *(each.job for each in self.ended.values())]
@@ -240,6 +257,11 @@ class _Past:
         ]
         for number in old:
             del self.events[number]
+
+    def steps_of(self, jobs: Iterable[JobId]) -> Iterator[Step]:
+        """Their steps, by job, attempt and number."""
+        of_jobs = (self.steps.get(job, {}) for job in sorted(set(jobs)))
+        return (step for of_job in of_jobs for _, step in sorted(of_job.items()))
 
     def _nodes(self, job: JobId) -> set[NodeId]:
         return {node for each in self.attempts.get(job, {}).values() for node in each.nodes}

@@ -56,6 +56,7 @@ JOBS = _table("jobs", "id:int array_id:int body:blob", "id")
 ALLOCATIONS = _table("allocations", "job:int body:blob", "job")
 LAUNCHES = _table("launches", "job:int body:blob", "job")
 ATTEMPTS = _table("attempts", "job:int number:int body:blob", "job number")
+STEPS = _table("steps", "job:int attempt:int number:int body:blob", "job attempt number")
 HISTORY = _table(
     "history",
     "id:int array_id:int user_name:text queue:text name:text state:text"

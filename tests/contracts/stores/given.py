@@ -15,6 +15,7 @@ from muster.model.queue import JobClass, Queue
 from muster.model.resources import Resources
 from muster.model.site import Grant, Role, Site, Token, User
 from muster.model.snapshot import UsedLately, UsualAsk
+from muster.model.steps import Step
 from muster.model.value import (
     ClassName,
     ClusterName,
@@ -71,6 +72,21 @@ def attempt(number: int, *nodes: str, attempt_number: int = 1) -> Attempt:
         ended_at=Instant(3),
         why=Exited(code=0),
         used=Used(cpu_ms=7, max_memory_mib=9),
+    )
+
+
+def step(number: int, step_number: int = 0, *, attempt_number: int = 1, **more: Any) -> Step:
+    return Step(
+        job=JobId(number),
+        attempt=attempt_number,
+        number=step_number,
+        name="train",
+        command="python train.py",
+        tasks=2,
+        nodes=(NodeId("n1"),),
+        amount=Resources(cpu_milli=1_000),
+        began_at=Instant(3),
+        **more,
     )
 
 

@@ -17,6 +17,7 @@ from contracts.stores.given import (
     node,
     over,
     site,
+    step,
     submitted,
     token,
     used,
@@ -26,6 +27,7 @@ from contracts.stores.given import (
 from contracts.stores.places import Place
 from muster.model.errors import StaleSnapshotError
 from muster.model.job import FINAL, JobState
+from muster.model.steps import Step
 from muster.model.value import Instant, JobId, NodeId
 from muster.stores.base import Batch, State
 from muster.stores.opening import WholeStore
@@ -96,6 +98,20 @@ def test_events_are_told_in_order(store: WholeStore) -> None:
     assert told == [submitted(2), over(1), over(2)]
 
 
+def test_steps_are_told_as_they_are_now(store: WholeStore) -> None:
+    write(store, allocations=(allocation(1),), steps=(step(1, 0), step(1, 1)))
+    write(store, steps=(step(1, 0, ended_at=Instant(9)),))
+    write(store, steps=(step(2, 4), step(1, 7, attempt_number=2)))
+
+    last = {(each.job, each.attempt, each.number): each for each in told_steps(store, 1)}
+
+    assert last == {
+        (1, 1, 0): step(1, 0, ended_at=Instant(9)),
+        (2, 1, 4): step(2, 4),
+        (1, 2, 7): step(1, 7, attempt_number=2),
+    }
+
+
 def test_who_missed_what_was_forgotten_is_told_all_or_to_load_anew(store: WholeStore) -> None:
     write(store, jobs=(job(1),))
     write(store, ended=(ended(1, at=5),))
@@ -112,6 +128,10 @@ def test_who_is_far_behind_is_told_to_load_anew(store: WholeStore) -> None:
     with pytest.raises(StaleSnapshotError):
         store.since(1)
     assert store.since(10_990)[-1].next_job == 11_001
+
+
+def told_steps(store: WholeStore, version: int) -> list[Step]:
+    return [each for batch in store.since(version) for each in batch.steps]
 
 
 def ended_since(store: WholeStore, version: int) -> list[JobId] | None:

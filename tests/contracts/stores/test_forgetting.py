@@ -8,10 +8,11 @@ from contracts.stores.given import (
     node,
     over,
     part,
+    step,
     submitted,
     write,
 )
-from muster.model.event import NodeSeen
+from muster.model.event import NodeSeen, StepBegan
 from muster.model.value import Instant, JobId, NodeId
 from muster.stores.base import EventQuery, HistoryQuery
 from muster.stores.opening import WholeStore
@@ -21,8 +22,13 @@ def test_all_that_is_kept_of_an_old_job_goes(store: WholeStore) -> None:
     for number in (1, 2):
         write(
             store,
-            events=(submitted(number), over(number, at=number * 100)),
+            events=(
+                submitted(number),
+                StepBegan(at=Instant(number), step=step(number)),
+                over(number, at=number * 100),
+            ),
             attempts=(attempt(number, "n1"),),
+            steps=(step(number), step(number, 1)),
             launches=(launch_of(number),),
             ended=(ended(number, at=number * 100),),
         )
@@ -33,9 +39,10 @@ def test_all_that_is_kept_of_an_old_job_goes(store: WholeStore) -> None:
     assert left(store) == [2]
     assert store.finished((JobId(1),)) == {}
     assert store.attempts((JobId(1), JobId(2))) == (attempt(2, "n1"),)
+    assert store.steps((JobId(1), JobId(2))) == (step(2), step(2, 1))
     assert store.launch(JobId(1)) is None
     assert store.launch(JobId(2)) is not None
-    assert [stored.number for stored in store.events(EventQuery())] == [3, 4]
+    assert [stored.number for stored in store.events(EventQuery())] == [4, 5, 6]
     by_queue = store.ended(HistoryQuery(queues=(ended(1, at=1).job.spec.queue,)))
     assert [each.job.id for each in by_queue.jobs] == [2]
     by_node = store.ended(HistoryQuery(nodes=(NodeId("n1"),)))

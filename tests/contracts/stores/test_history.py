@@ -5,11 +5,22 @@ from typing import Any
 
 import pytest
 
-from contracts.stores.given import attempt, audit, ended, job, node, over, part, submitted, write
+from contracts.stores.given import (
+    attempt,
+    audit,
+    ended,
+    job,
+    node,
+    over,
+    part,
+    step,
+    submitted,
+    write,
+)
 from contracts.stores.places import Place
 from muster.model.errors import UnknownError
-from muster.model.event import NodeSeen
-from muster.model.history import Ended
+from muster.model.event import NodeSeen, StepBegan
+from muster.model.history import Ended, Used
 from muster.model.job import JobState
 from muster.model.snapshot import Finished
 from muster.model.value import Instant, JobId, replace
@@ -136,6 +147,18 @@ def test_attempts_come_by_job_and_number(history: WholeStore) -> None:
     assert found == expected
 
 
+def test_steps_come_by_job_attempt_and_number(store: WholeStore) -> None:
+    over_now = step(1, 1, ended_at=Instant(9), code=3, used=Used(cpu_ms=5))
+    later = step(1, attempt_number=2)
+    write(store, steps=(step(1, 1), step(1), step(2)))
+    write(store, steps=(later, over_now), ended=(ended(2, at=9),))
+
+    found = store.steps((JobId(2), JobId(1), JobId(77), JobId(2)))
+
+    assert found == (step(1), over_now, later, step(2))
+    assert store.steps(()) == ()
+
+
 def test_many_jobs_at_once_are_no_trouble(store: WholeStore) -> None:
     numbers = range(1, 1_202)
     write(
@@ -177,6 +200,13 @@ def test_the_events_of_one_job_are_its_own(store: WholeStore) -> None:
 
     assert [stored.number for stored in store.events(EventQuery(job=JobId(1)))] == [1, 3]
     assert [stored.number for stored in store.events(EventQuery(job=JobId(1), after=1))] == [3]
+
+
+def test_events_of_a_step_are_those_of_its_job(store: WholeStore) -> None:
+    began = StepBegan(at=Instant(3), step=step(1))
+    write(store, events=(submitted(2), began))
+
+    assert [each.event for each in store.events(EventQuery(job=JobId(1)))] == [began]
 
 
 def test_who_changed_what_comes_newest_first(store: WholeStore) -> None:

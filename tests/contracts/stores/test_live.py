@@ -16,6 +16,7 @@ from contracts.stores.given import (
     part,
     site,
     soon,
+    step,
     submitted,
     token,
     used,
@@ -41,6 +42,7 @@ def test_everything_that_is_live_comes_back(place: Place) -> None:
         events=(submitted(1), submitted(2)),
         jobs=(job(2, array=part(1, 1)), job(1, state=JobState.RUNNING)),
         allocations=(allocation(1),),
+        steps=(step(1, 1), step(1), step(1, attempt_number=2), step(2)),
         clusters=(cluster(),),
         nodes=(node("n2"), node("n1", labels={"zone": "a"})),
         site=site(),
@@ -55,6 +57,7 @@ def test_everything_that_is_live_comes_back(place: Place) -> None:
         next_job=JobId(12),
         jobs=(job(1, state=JobState.RUNNING), job(2, array=part(1, 1))),
         allocations=(allocation(1),),
+        steps=(step(1), step(1, 1)),
         clusters=(cluster(),),
         nodes=(node("n1", labels={"zone": "a"}), node("n2")),
         site=site(),
@@ -155,6 +158,15 @@ def test_what_a_job_runs_is_kept_beside_it(store: WholeStore) -> None:
 
     assert store.launch(JobId(1)) == launch_of(1).launch
     assert store.launch(JobId(2)) is None
+
+
+def test_what_many_jobs_run_is_read_at_once(store: WholeStore) -> None:
+    write(store, launches=tuple(launch_of(number, f"echo {number}") for number in range(1, 1_202)))
+
+    found = store.launches(tuple(JobId(number) for number in (*range(2, 1_300), 2)))
+
+    assert found == {JobId(n): launch_of(n, f"echo {n}").launch for n in range(2, 1_202)}
+    assert store.launches(()) == {}
 
 
 def test_text_of_every_kind_survives(store: WholeStore) -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.stores.given import job, write
+from contracts.stores.given import job, step, write
 from contracts.stores.places import PostgresPlace, SqlitePlace, sqlite_file
 from muster.model.errors import StoreError, UnknownError
+from muster.model.value import JobId
 from muster.stores import tables
 from muster.stores.memory import MemoryStore
 from muster.stores.opening import open_store
@@ -47,6 +48,20 @@ def test_a_database_of_a_newer_program_is_refused(database: SqlitePlace | Postgr
 
     with pytest.raises(StoreError, match=r"newer Muster .*number 99"):
         database.open()
+
+
+def test_a_database_of_an_older_program_is_brought_up_to_date(
+    database: SqlitePlace | PostgresPlace,
+) -> None:
+    write(database.open(), jobs=(job(1),))
+    say(database, "DROP TABLE steps")
+    say(database, "UPDATE meta SET schema_number = 1")
+
+    again = database.open()
+    write(again, steps=(step(1),))
+
+    assert again.load().jobs == (job(1),)
+    assert again.steps((JobId(1),)) == (step(1),)
 
 
 def test_the_tables_are_as_we_say(sqlite: SqlitePlace) -> None:

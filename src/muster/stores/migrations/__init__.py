@@ -4,7 +4,10 @@
 To change the tables, add a module with the next number and name it in `MIGRATIONS`.
 """
 
-from muster.stores.migrations import m0001_first
+from muster.stores.migrations import m0001_first, m0002_steps
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (m0001_first.STATEMENTS,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    m0001_first.STATEMENTS,
+    m0002_steps.STATEMENTS,
+)
 """The statements of each step; a database of schema number n has seen the first n of them."""
