@@ -25,11 +25,12 @@ export UV_SYSTEM_CERTS ?= true
 endif
 
 UV := .tools/uv-$(UV_VERSION)/bin/uv
+LOCK_CLIENTS = $(abspath $(UV)) pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-header
 # Named after the Python, so that asking for another one makes the environment again.
 SYNCED := .venv/synced-with-$(notdir $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test check test-long chaos lint format bench changelog lock clean
+.PHONY: help up down test check clients test-long chaos lint format bench changelog lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -46,6 +47,9 @@ test: lint ## everything CI runs: the static checks and every test
 
 check: lint ## the fast loop: the static checks, and unit, story and shape tests
 	@.venv/bin/pytest -m "not slow" $(FAST_TESTS)
+
+clients: $(UV) ## install the clients of Slurm that the tests use, apart from everything else
+	@UV=$(UV) PYTHON=$(PYTHON) bash tests/clients/install.sh
 
 test-long: $(SYNCED) ## the property tests with many more examples, in a new order each time
 	@HYPOTHESIS_PROFILE=long .venv/bin/pytest tests/properties
@@ -71,8 +75,11 @@ bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from
 changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/muster/__init__.py
 	@$(UV) run --frozen --group release towncrier build --yes
 
-lock: $(UV) ## resolve the dependencies again and write uv.lock
+lock: $(UV) ## resolve the dependencies again and write uv.lock, and those of the tested clients
 	@$(UV) lock --python $(PYTHON) --upgrade
+	@cd tests/clients && $(LOCK_CLIENTS) --universal requirements-clients.in -o requirements-clients.txt
+	@cd tests/clients && $(LOCK_CLIENTS) --python-platform linux --override overrides-lightning.txt \
+		requirements-lightning.in -o requirements-lightning.txt
 
 clean: ## remove everything that make can build again
 	@rm -rf .venv .tools .hypothesis .pytest_cache .ruff_cache .import_linter_cache dist

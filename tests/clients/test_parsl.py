@@ -1,0 +1,10 @@
+from clients.desk import Desk
+
+
+def test_parsl_runs_functions_in_a_block_and_gives_it_back(desk: Desk) -> None:
+    told = desk.runs("parsl_blocks.py", "simple")
+
+    job = told["ran"].removeprefix("in ")
+    assert told["squares"] == "0 1 4 9"
+    assert told["failed"] == "with 7"
+    desk.slurm.waits_for(job, "CANCELLED")

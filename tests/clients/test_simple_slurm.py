@@ -1,0 +1,13 @@
+from clients.desk import Desk
+
+
+def test_simple_slurm_submits_from_stdin_watches_and_cancels(desk: Desk) -> None:
+    told = desk.runs("simple_slurm_jobs.py")
+
+    long, array, after = told["jobs"].split()
+    assert told["seen"] == "long"
+    desk.slurm.waits_for(after, "COMPLETED")
+    assert desk.state(long) == "CANCELLED"
+    assert [desk.state(f"{array}_{part}") for part in range(3)] == ["COMPLETED"] * 3
+    parts = "".join(f"part {part}\nwith 2 cores\n" for part in range(3))
+    assert desk.text("after.out") == parts
