@@ -26,7 +26,7 @@ PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 class Jobs:
     """A backend in a home of its own; `run` gives what each task of a job printed."""
 
-    def __init__(self, home: Path, pretend: Pretend | None = None) -> None:
+    def __init__(self, home: Path, pretend: tuple[Pretend, ...] = ()) -> None:
         self._home = home
         self._woken = threading.Event()
         self._machine = find_machine(home, pretend)

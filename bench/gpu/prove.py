@@ -74,7 +74,7 @@ def main() -> int:
     asked = arguments()
     # Short, because sockets lie in it.
     with tempfile.TemporaryDirectory(prefix="muster-proof-", dir="/tmp") as home:
-        proof = Proof(find_machine(Path(home), None), Path(home), asked.seconds)
+        proof = Proof(find_machine(Path(home)), Path(home), asked.seconds)
         if not proof.node.devices:
             print("\n".join(proof.machine.remarks()))
             return 2

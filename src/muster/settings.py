@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from muster.backends.local.racks import Rack
 from muster.model.errors import MusterError
 from muster.model.value import Value
 
@@ -31,7 +32,8 @@ class Listen(Value):
 class Settings(Value):
     """What `muster up` was told; it is kept, so that the next `muster up` need not be told again.
 
-    gpus, nodes: pretend hardware in place of this machine's (`4xA100-40GB`).
+    gpus, nodes: pretend hardware in place of this machine's (`4xA100-40GB`); racks: the same, of
+    several kinds.
     doors_only: answer, but never lead: a controller elsewhere uses the same store.
     standby_for: the state folder of another Muster on this machine, with the same store: whoever
     leads runs the jobs from there.
@@ -40,6 +42,7 @@ class Settings(Value):
     store: str | None = None
     nodes: int | None = None
     gpus: str | None = None
+    racks: tuple[Rack, ...] = ()
     listen: Listen | None = None
     doors_only: bool = False
     standby_for: str | None = None

@@ -247,3 +247,15 @@ def test_the_same_story_gives_the_same_events() -> None:
         return [stored.event for stored in events(EventQuery())]
 
     assert told() == told()
+
+
+def test_nodes_whose_pool_is_taken_out_of_the_rules_go_on_in_a_plain_pool() -> None:
+    desk = Desk(gpus=2)
+    before = desk.submits(lasts=60)
+    desk.lets_pass(10)
+
+    desk.changes_site(pools={})
+    after = desk.submits(lasts=60)
+    desk.lets_pass(10)
+
+    assert (desk.state(before), desk.state(after)) == ("running", "running")

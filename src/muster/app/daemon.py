@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from muster.backends.local.racks import racks_from
 from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
 from muster.client.errors import ClientError, UnreachableError
@@ -149,11 +150,15 @@ def _tcp(listen: Listen | None) -> "Tcp | None":
 
 def _settled(kept: Settings, options: UpOptions) -> Settings:
     """What was told now, and what was told before where nothing is told now."""
-    gpus = "+".join(f"{each.count}x{each.model}" for each in options.gpus) or kept.gpus
+    gpus = "+".join(f"{each.count}x{each.model}" for each in options.gpus)
+    racks = () if options.pretend is None else racks_from(options.pretend.read_text("utf-8"))
+    # Nodes from a file take the place of equal ones, and the other way round.
+    is_alike = bool(gpus) or options.nodes is not None
     return Settings(
         store=options.store or kept.store,
-        nodes=options.nodes or kept.nodes,
-        gpus=gpus,
+        nodes=options.nodes or (None if racks else kept.nodes),
+        gpus=gpus or (None if racks else kept.gpus),
+        racks=racks or (() if is_alike else kept.racks),
         listen=_listen(options.listen) or kept.listen,
         standby_for=kept.standby_for,
     )
@@ -172,6 +177,7 @@ def _beside(other: Path, home: Path, settings: Settings) -> Settings:
         store=theirs.store,
         nodes=theirs.nodes,
         gpus=theirs.gpus,
+        racks=theirs.racks,
         standby_for=theirs.standby_for or str(other),
     )
 

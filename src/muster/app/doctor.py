@@ -19,12 +19,16 @@ def doctor_report(options: DoctorOptions) -> DoctorReport:
 
 
 def _checks(home: Path, settings: Settings) -> Iterator[Check]:
+    if settings.racks:
+        text = f"{sum(rack.count for rack in settings.racks)} pretend nodes from a file"
+        yield Check(name="hardware", level=Level.OK, text=text)
+        return
     if settings.nodes is not None or settings.gpus is not None:
         text = f"{settings.nodes or 1} pretend nodes with {settings.gpus or 'no GPUs'}"
         yield Check(name="hardware", level=Level.OK, text=text)
         return
     try:
-        machine = find_machine(home, None)
+        machine = find_machine(home)
     except (MusterError, OSError) as error:
         advice = "run muster up with --nodes 1 to try things out without it"
         yield Check(name="hardware", level=Level.FAIL, text=str(error), advice=advice)

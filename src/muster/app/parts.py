@@ -10,6 +10,7 @@ from muster.backends.local.backend import LocalBackend, place_of
 from muster.backends.local.fleet import CLUSTER
 from muster.backends.local.machine import find_machine
 from muster.backends.local.pretend import Pretend, parse_pretend
+from muster.backends.local.racks import pretend_racks
 from muster.controller.cycle import Parts
 from muster.controller.journal import Journal, Writer
 from muster.controller.looking import Looking
@@ -19,9 +20,10 @@ from muster.controller.service import Service
 from muster.controller.stage import Stage
 from muster.controller.thinker_process import ProcessThinker
 from muster.doors.config.default import DEFAULT_SITE
+from muster.model.cluster import Pool
 from muster.model.event import SiteChanged
 from muster.model.site import Site
-from muster.model.value import ClusterName, Instant, UserName
+from muster.model.value import ClusterName, Instant, UserName, replace
 from muster.settings import BadSettingsError, Settings, jobs_home, store_url
 from muster.stores.base import HistoryQuery, Leadership
 from muster.stores.opening import WholeStore, open_store
@@ -44,7 +46,9 @@ class Muster:
         self.home = home
         self._settings = settings
         self.store = open_store(store_url(home, settings))
-        self.journal = Journal(self.store, _record(self.store, site or DEFAULT_SITE), clock)
+        self.journal = Journal(
+            self.store, _record(self.store, site or _default_site(settings)), clock
+        )
         self.writer = Writer(self.journal)
         self.thinker = ProcessThinker()
         self.backends: dict[ClusterName, Backend] = {}
@@ -159,10 +163,18 @@ def _demand_no_other(home: Path, record: Record) -> None:
         )
 
 
-def _pretend(settings: Settings) -> Pretend | None:
+def _pretend(settings: Settings) -> tuple[Pretend, ...]:
+    if settings.racks:
+        return pretend_racks(settings.racks)
     if settings.gpus is None and settings.nodes is None:
-        return None
-    return parse_pretend(settings.gpus or "0", nodes=settings.nodes or 1)
+        return ()
+    return (parse_pretend(settings.gpus or "0", nodes=settings.nodes or 1),)
+
+
+def _default_site(settings: Settings) -> Site:
+    """The rules of a new installation, with the pools that its pretend nodes are in."""
+    named = {each.pool: Pool(name=each.pool, cluster=CLUSTER) for each in _pretend(settings)}
+    return replace(DEFAULT_SITE, pools=named or DEFAULT_SITE.pools)
 
 
 def _first_rules(stage: Stage) -> None:

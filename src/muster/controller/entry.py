@@ -100,7 +100,7 @@ class Entry(Value):
         return Snapshot(
             now=stage.now,
             clusters=record.clusters,
-            pools=stage.site.pools,
+            pools=record.pools(stage.site),
             nodes=record.nodes,
             queues=stage.site.queues,
             classes=stage.site.classes,

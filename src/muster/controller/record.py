@@ -7,7 +7,7 @@ from threading import Lock
 
 from muster.controller.foresight import Foresight
 from muster.controller.using import Using, capacity
-from muster.model.cluster import Cluster, Node
+from muster.model.cluster import Cluster, Node, Pool
 from muster.model.edition import Press
 from muster.model.history import Ended
 from muster.model.job import WAITING, Ask, Job
@@ -16,7 +16,7 @@ from muster.model.resources import Resources
 from muster.model.site import Site, Token
 from muster.model.snapshot import Finished, Snapshot, UsualAsk
 from muster.model.steps import Step
-from muster.model.value import ClusterName, Instant, JobId, NodeId
+from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName
 from muster.stores.base import Batch, State
 
 FEWEST_SEEN = 64
@@ -108,6 +108,8 @@ class Record:
         self.foresight = Foresight()
         self.whole = capacity(self.nodes)
         self.nodes_version = 1
+        self._pools: Mapping[PoolName, Pool] = {}
+        self._pools_key: tuple[Mapping[PoolName, Pool], int] = (self._pools, 0)
         # The last version at which another process gave out room: plans from before do not stand.
         self.given_out_at = -1
         # Those few whose claims and deadlines must be looked after in every cycle.
@@ -124,6 +126,18 @@ class Record:
             if allocation.job in self.jobs:
                 self.using.hold(self.jobs[allocation.job], allocation, self.whole)
 
+    def pools(self, site: Site) -> Mapping[PoolName, Pool]:
+        """The pools of these rules; nodes in a pool that they do not name are in a plain one."""
+        key = (site.pools, self.nodes_version)
+        if self._pools_key[0] is not key[0] or self._pools_key[1] != key[1]:
+            plain = {
+                node.pool: Pool(name=node.pool, cluster=node.cluster)
+                for node in self.nodes.values()
+                if node.pool not in site.pools
+            }
+            self._pools_key, self._pools = key, {**site.pools, **plain} if plain else site.pools
+        return self._pools
+
     def snapshot(self, now: Instant) -> Snapshot:
         """The world as of now; unchanged values are the same objects as before."""
         with self.lock:
@@ -131,7 +145,7 @@ class Record:
                 version=self.version,
                 now=now,
                 clusters=dict(self.clusters),
-                pools=self.site.pools,
+                pools=self.pools(self.site),
                 nodes=self._nodes_told.edition(),
                 queues=self.site.queues,
                 classes=self.site.classes,

@@ -56,7 +56,7 @@ class Rehearsing:
             world,
             queues=after.queues,
             classes=after.classes,
-            pools=after.pools,
+            pools=self._journal.record.pools(after),
             reservations=after.reservations,
         )
         return self._compared(world, self._thinker.rehearse(changed, after.policy))

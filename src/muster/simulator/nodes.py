@@ -1,14 +1,12 @@
 """The machines of a simulation: made up, from a file, or as an installation has them now."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import msgspec
-
 from muster.api.site import NodeDocument
-from muster.backends.local.pretend import Pretend, PretendGpus, parse_pretend
+from muster.backends.local.pretend import Pretend, PretendGpus
+from muster.backends.local.racks import BadNodesError, Rack, hardware_of, named, racks_from
 from muster.model.cluster import Node, Pool
-from muster.model.errors import MusterError
 from muster.model.gpu import Device
 from muster.model.site import Site
 from muster.model.value import (
@@ -17,7 +15,6 @@ from muster.model.value import (
     GpuModel,
     NodeId,
     PoolName,
-    Value,
     replace,
 )
 from muster.simulator.traces import openb
@@ -31,61 +28,20 @@ LEAST_GIB = 32
 TRACED_GPU_MIB = 32_768
 
 
-class BadNodesError(MusterError):
-    """A description of nodes cannot be read; the message says what is wanted."""
-
-
-class Rack(Value):
-    """So many equal nodes, as a file of nodes describes them.
-
-    gpus: `8xA100-80GB`, several kinds with `+`, or nothing. memory: MiB, or `512G`.
-    where: the place of all of them, one name for each of the pool's levels.
-    """
-
-    nodes: int = 1
-    gpus: str = "0"
-    cpus: int | None = None
-    memory_gib: int | None = None
-    pool: str = ""
-    name: str = ""
-    where: tuple[str, ...] = ()
-    labels: Mapping[str, str] = {}
-
-
 def nodes_in(path: Path, site: Site) -> tuple[Node, ...]:
     """The nodes of a file: a YAML list of racks, or a table like openb's."""
     if {".csv", ".gz", ".zip"} & set(path.suffixes):
         return tuple(traced(openb.nodes(rows(lines(path))), pool_named("", site)))
-    return nodes_from(path.read_text(encoding="utf-8"), site)
-
-
-def nodes_from(text: str, site: Site) -> tuple[Node, ...]:
-    """The nodes that a YAML or JSON list describes: `- {nodes: 64, gpus: 8xA100-80GB, ...}`."""
-    import yaml  # noqa: PLC0415  slow to import, and only few files are read
-
-    try:
-        plain = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  safe both
-        racks = msgspec.convert(plain, tuple[Rack, ...])
-    except (yaml.YAMLError, msgspec.ValidationError) as wrong:
-        example = "- {nodes: 64, gpus: 8xA100-80GB, pool: a100}"
-        raise BadNodesError(
-            f"nodes cannot be read ({wrong}); write a list like {example}"
-        ) from wrong
-    return tuple(made(racks, site))
+    return tuple(made(racks_from(path.read_text(encoding="utf-8")), site))
 
 
 def made(racks: Iterable[Rack], site: Site) -> Iterator[Node]:
     """The nodes, numbered on within each name."""
-    numbers: dict[str, int] = {}
-    for rack in racks:
-        pretend = parse_pretend(
-            rack.gpus, nodes=rack.nodes, cpus=rack.cpus, memory_gib=rack.memory_gib
-        )
+    for rack, names in named(racks, "n"):
+        pretend = hardware_of(rack)
         pool = pool_named(rack.pool, site)
-        name = rack.name or (f"{rack.pool}-" if rack.pool else "n")
-        for _ in range(rack.nodes):
-            numbers[name] = numbers.get(name, 0) + 1
-            yield _node(f"{name}{numbers[name]}", pretend, pool, rack)
+        for name in names:
+            yield _node(name, pretend, pool, rack)
 
 
 def traced(nodes: Iterable[TracedNode], pool: Pool) -> Iterator[Node]:

@@ -19,7 +19,7 @@ from muster.model.launch import Checkpointing, Launch
 from muster.model.value import Duration, Instant, JobId, UserName, replace
 
 PATIENCE_S = 20.0
-HARDWARE = parse_pretend("2xA100-40GB", nodes=2)
+HARDWARE = (parse_pretend("2xA100-40GB", nodes=2),)
 
 
 class RealEngine(Engine):

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from muster.backends.local.racks import Rack
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.site import Site
 from muster.model.value import Duration, Instant, QueuePath, replace
-from muster.simulator.nodes import Rack, made
+from muster.simulator.nodes import made
 from muster.simulator.outages import Outage
 from muster.simulator.rehearsal import Scenario, fitted
 from muster.simulator.traces.traced import TracedJob

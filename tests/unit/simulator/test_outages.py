@@ -1,5 +1,6 @@
 import pytest
 
+from muster.backends.local.racks import Rack
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import Pool
 from muster.model.value import (
@@ -12,7 +13,7 @@ from muster.model.value import (
     PoolName,
     replace,
 )
-from muster.simulator.nodes import Rack, made
+from muster.simulator.nodes import made
 from muster.simulator.outages import (
     BadOutagesError,
     Failures,

@@ -16,12 +16,14 @@ from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.value import DeviceId, Instant, JobId, NodeId
 
 
-def find_machine(home: Path, pretend: Pretend | None, wake: Wake = lambda: None) -> "Machine":
+def find_machine(
+    home: Path, pretend: tuple[Pretend, ...] = (), wake: Wake = lambda: None
+) -> "Machine":
     """This machine as it is, or the pretend nodes in its place.
 
     `wake` is called, from any thread, when a device's health should be polled.
     """
-    if pretend is not None:
+    if pretend:
         return Machine(PretendFleet(home, pretend))
     here, binary = hardware(), mps_binary()
     return Machine(

@@ -21,7 +21,7 @@ from muster.model.errors import BackendDownError, MusterError
 from muster.model.gpu import Device, Mig, MigInstance
 from muster.model.mig import geometry, is_legal
 from muster.model.placement import DeviceShare
-from muster.model.value import DeviceId, GpuModel, Instant, NodeId, Value, replace
+from muster.model.value import DeviceId, GpuModel, Instant, NodeId, PoolName, Value, replace
 
 PRETEND_LABELS = {"muster/pretend": "true"}
 _CPUS_PER_GPU = 8
@@ -57,13 +57,22 @@ class Pretend(Value):
     """So many equal pretend nodes.
 
     cpus and memory_gib are per node; left out, a node has 8 CPUs and 64 GiB for each of its GPUs,
-    and 8 CPUs and 32 GiB at least.
+    and 8 CPUs and 32 GiB at least. names: `pretend1` and so on unless told.
     """
 
     gpus: tuple[PretendGpus, ...] = ()
     nodes: int = 1
     cpus: int | None = None
     memory_gib: int | None = None
+    names: tuple[str, ...] = ()
+    pool: PoolName = POOL
+    where: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The names of its nodes."""
+        return self.names or tuple(f"pretend{number}" for number in range(1, self.nodes + 1))
 
 
 def parse_pretend(
@@ -85,12 +94,12 @@ def break_devices(home: Path, faults: Mapping[DeviceId, str]) -> None:
 
 
 class PretendFleet:
-    """The nodes `pretend1` to `pretendN`. A device is broken while the faults file says so."""
+    """The nodes of some racks. A device is broken while the faults file says so."""
 
-    def __init__(self, home: Path, pretend: Pretend) -> None:
+    def __init__(self, home: Path, racks: tuple[Pretend, ...]) -> None:
         self._home = home
-        self._pretend = pretend
-        self._layouts = _legal(_read(_layouts_file(home), _Layouts), _devices("", pretend))
+        self._racks = {name: rack for rack in racks for name in rack.called}
+        self._layouts = _legal(_read(_layouts_file(home), _Layouts), self._racks)
         self._faults = _read(_faults_file(home), dict[str, str])
         self._nodes = self._told = self._seen()
 
@@ -98,7 +107,8 @@ class PretendFleet:
         return self._nodes
 
     def abilities(self) -> Abilities:
-        cuttable = any(geometry(each.model) is not None for each in self._pretend.gpus)
+        kinds = {each.model for rack in self._racks.values() for each in rack.gpus}
+        cuttable = any(geometry(model) is not None for model in kinds)
         return Abilities(mig=cuttable, repartition=cuttable, mps=True, suspend=True, resize=False)
 
     def visible(self, share: DeviceShare) -> str:
@@ -150,10 +160,11 @@ class PretendFleet:
         raise BackendDownError(CLUSTER, f"there is no device {action.device} on {action.node}")
 
     def _seen(self) -> tuple[Node, ...]:
-        names = (f"pretend{number}" for number in range(1, self._pretend.nodes + 1))
-        return tuple(_node(name, self._pretend, self._marked(name)) for name in names)
+        return tuple(
+            _node(name, rack, self._marked(name, rack)) for name, rack in self._racks.items()
+        )
 
-    def _marked(self, name: str) -> tuple[Device, ...]:
+    def _marked(self, name: str, rack: Pretend) -> tuple[Device, ...]:
         """The devices of a node with how they are cut and what is wrong with them."""
         return tuple(
             replace(
@@ -162,7 +173,7 @@ class PretendFleet:
                 healthy=device.id not in self._faults,
                 reason=self._faults.get(device.id, ""),
             )
-            for device in _devices(name, self._pretend)
+            for device in _devices(name, rack)
         )
 
 
@@ -202,11 +213,16 @@ def _node(name: str, pretend: Pretend, devices: tuple[Device, ...]) -> Node:
     return Node(
         id=NodeId(name),
         cluster=CLUSTER,
-        pool=POOL,
+        pool=pretend.pool,
         cpu_milli=1_000 * cpus,
         memory_mib=1_024 * gib,
         devices=devices,
-        labels=PRETEND_LABELS | ({"gpu.model": models[0]} if len(models) == 1 else {}),
+        where=pretend.where,
+        labels={
+            **PRETEND_LABELS,
+            **({"gpu.model": models[0]} if len(models) == 1 else {}),
+            **pretend.labels,
+        },
         pretend=True,
     )
 
@@ -228,13 +244,13 @@ def _can_be_cut(device: Device, instances: tuple[MigInstance, ...]) -> bool:
     return geometry(device.model) is not None and is_legal(device.model, instances)
 
 
-def _legal(layouts: _Layouts, devices: tuple[Device, ...]) -> _Layouts:
+def _legal(layouts: _Layouts, racks: Mapping[str, Pretend]) -> _Layouts:
     """Without the layouts that made sense only for other GPUs, declared at an earlier start."""
-    by_index = {str(device.index): device for device in devices}
     kept: _Layouts = {}
     for id, instances in layouts.items():
-        device = by_index.get(id.rpartition("/gpu")[2])
-        if device is not None and _can_be_cut(device, instances):
+        name = id.rpartition("/gpu")[0]
+        there = _devices(name, racks[name]) if name in racks else ()
+        if any(each.id == id and _can_be_cut(each, instances) for each in there):
             kept[id] = instances
     return kept
 

@@ -28,7 +28,7 @@ class ListenOptions(Value):
 class UpOptions(Value):
     """How to start. What is None is as it was, or as it is by default.
 
-    nodes, gpus: pretend nodes in place of this machine.
+    nodes, gpus: pretend nodes in place of this machine; pretend: a file of them.
     site: a configuration file to apply when there is none yet.
     store: where the state is kept, `postgresql://...`; SQLite in the home folder without it.
     standby_for: the state folder of a Muster on this machine whose jobs this one would take over.
@@ -38,6 +38,7 @@ class UpOptions(Value):
     home: Path | None = None
     nodes: int | None = None
     gpus: tuple[PretendGpus, ...] = ()
+    pretend: Path | None = None
     listen: ListenOptions = ListenOptions()
     site: Path | None = None
     store: str | None = None

@@ -54,6 +54,12 @@ def _listening(command: F) -> F:
 @click.option(
     "--gpus", multiple=True, metavar="COUNTxMODEL", help="GPUs of each pretend node: 4xA100-40GB."
 )
+@click.option(
+    "--pretend",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Pretend nodes of several kinds: a YAML list, as for muster simulate --cluster.",
+)
 @click.option("--site", type=FILE, help="A configuration file to begin with.")
 @click.option(
     "--standby-for",
@@ -67,15 +73,19 @@ def _listening(command: F) -> F:
 def up(call: Call, **chosen: Any) -> int:
     """Start Muster on this machine, with the CPUs, memory and GPUs that it has.
 
-    With `--nodes` or `--gpus` it presents pretend nodes; jobs are real processes all the same.
+    With `--nodes`, `--gpus` or `--pretend` it presents pretend nodes; jobs are real processes all
+    the same.
     Jobs that were running when it stopped are taken over.
     """
     gpus = tuple(pretend_gpus(text) for text in chosen["gpus"])
+    if chosen["pretend"] is not None and (gpus or chosen["nodes"] is not None):
+        raise click.UsageError("Either --pretend, or --nodes and --gpus; not both.")
     return call.daemon.up(
         UpOptions(
             home=chosen["home"],
             nodes=chosen["nodes"],
             gpus=gpus,
+            pretend=chosen["pretend"],
             listen=_listen(chosen),
             site=chosen["site"],
             store=chosen["store"],

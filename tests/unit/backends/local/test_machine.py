@@ -16,7 +16,7 @@ CPUS = Cpus(by_numa={0: (0, 1, 2, 3), 1: (4, 5, 6, 7)}, milli=8_000)
 
 
 def test_the_real_machine_is_one_node_with_an_honest_cluster(tmp_path: Path) -> None:
-    machine = find_machine(tmp_path, None)
+    machine = find_machine(tmp_path, ())
 
     (node,) = machine.nodes()
     cluster = machine.cluster()
@@ -105,7 +105,7 @@ def test_cpus_that_are_gone_after_a_restart_are_not_given(tmp_path: Path) -> Non
 
 
 def test_on_pretend_nodes_nobody_is_pinned(tmp_path: Path) -> None:
-    machine = find_machine(tmp_path, parse_pretend("1xA100-40GB"))
+    machine = find_machine(tmp_path, (parse_pretend("1xA100-40GB"),))
 
     assert machine.cpus(allocation(1, cpu_milli=2_000)) == ()
     machine.free(JobId(1), 1)
@@ -113,7 +113,7 @@ def test_on_pretend_nodes_nobody_is_pinned(tmp_path: Path) -> None:
 
 
 def test_pretend_shares_have_limits_and_no_daemon(tmp_path: Path) -> None:
-    machine = find_machine(tmp_path, parse_pretend("1xA100-40GB"))
+    machine = find_machine(tmp_path, (parse_pretend("1xA100-40GB"),))
     share = DeviceShare(device=DeviceId("pretend1/gpu0"), slice=MpsShare(milli=500))
     placed = placement(cpu_milli=1_000, devices=(share,))
 
@@ -127,7 +127,7 @@ def test_pretend_shares_have_limits_and_no_daemon(tmp_path: Path) -> None:
 
 
 def test_a_task_with_whole_gpus_needs_no_sharing(tmp_path: Path) -> None:
-    machine = find_machine(tmp_path, parse_pretend("1xA100-40GB"))
+    machine = find_machine(tmp_path, (parse_pretend("1xA100-40GB"),))
     whole = DeviceShare(device=DeviceId("pretend1/gpu0"))
 
     assert machine.sharing(placement(cpu_milli=1_000, devices=(whole,))) == {}

@@ -89,7 +89,7 @@ def test_a_pretend_node_without_gpus_has_a_little_of_everything(tmp_path: Path) 
 def test_a_pretend_node_has_the_cpus_and_memory_that_it_was_given(tmp_path: Path) -> None:
     pretend = parse_pretend("1xT4-16GB", cpus=2, memory_gib=4)
 
-    node = find_machine(tmp_path, pretend).nodes()[0]
+    node = find_machine(tmp_path, (pretend,)).nodes()[0]
 
     assert (node.cpu_milli, node.memory_mib) == (2_000, 4_096)
 
@@ -223,4 +223,4 @@ def test_doctor_is_told_that_all_this_is_pretence(tmp_path: Path) -> None:
 
 def machine_with(home: Path, gpus: str, nodes: int = 1) -> Machine:
     pretend: Pretend = parse_pretend(gpus, nodes=nodes)
-    return find_machine(home, pretend)
+    return find_machine(home, (pretend,))
