@@ -1,0 +1,48 @@
+"""Clients that only look: at jobs that were, and at what the cluster has."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+from clients.desk import Desk
+
+
+def test_reportseff_tells_how_well_a_job_used_what_it_had(desk: Desk) -> None:
+    # Spins for two seconds of CPU time, however many others want the cores.
+    spin = "(ulimit -t 2; while :; do :; done) || true"
+    busy = desk.slurm.submits(f"--wait -J busy -t 1 -o /dev/null --wrap '{spin}'")
+    idle = desk.slurm.submits("--wait -J idle -t 1 -c 4 -o /dev/null --wrap 'sleep 1'")
+
+    told = desk.uses("reportseff", "--no-color", "--format=JobName,State,CPUEff", busy, idle)
+
+    _, first, second = [line.split() for line in told.out.splitlines()]
+    assert first[:2] == ["busy", "COMPLETED"]
+    assert 0 < float(first[2].rstrip("%")) <= 100
+    assert second == ["idle", "COMPLETED", "---"]
+
+
+def test_slurm2sql_makes_a_database_of_the_accounting(desk: Desk) -> None:
+    job = desk.slurm.submits("--wait -J kept -t 5 --gres=gpu:2 -c 3 -o /dev/null --wrap true")
+
+    desk.uses("slurm2sql", "kept.db", "--", "-S", "now-1hour")
+
+    columns = "JobName, State, NCPUS, Partition, ExitCode, Timelimit"
+    with closing(sqlite3.connect(desk.folder / "kept.db")) as kept:
+        row = kept.execute(f"select {columns} from slurm where JobID = ?", (job,)).fetchone()  # noqa: S608  a constant
+        gpus = kept.execute("select NGpus from eff where JobID = ?", (job,)).fetchone()
+        steps = kept.execute("select JobID from slurm where JobIDnostep = ?", (job,)).fetchall()
+    assert row == ("kept", "COMPLETED", 3, "local", 0, 300)
+    assert gpus == (2,)
+    assert steps == [(job,), (f"{job}.batch",)]
+
+
+def test_clusterscope_knows_the_cluster(desk: Desk) -> None:
+    version = desk.uses("cscope", "info").out
+    gpus = desk.uses("cscope", "gpus").out
+    fits = desk.uses(*"cscope job-gen task slurm --partition local --gpus-per-task 1".split()).out
+
+    assert version == "Cluster Name: local\nSlurm Version: 22.05.8\n"
+    assert gpus.splitlines()[1] == "a100, 4, nvidia, local"
+    # A quarter of a node for one of its four GPUs.
+    assert json.loads(fits)["cpus_per_task"] == 8
+    assert json.loads(fits)["mem_gb"] == 64
