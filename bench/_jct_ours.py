@@ -6,22 +6,15 @@ from dataclasses import dataclass
 from time import process_time
 
 from bench._jct_trace import GPUS_PER_NODE, Park, Row
+from bench._muri_ours import Outcome as Heard
 from bench._muri_site import LAB, nodes, site, spec_of
-from bench._muri_sorter import Sorter, SortingBackend
 from muster.backends.fate import Fate
-from muster.controller.stage import Change
-from muster.model.event import JobEnded
-from muster.model.job import Exited
-from muster.model.value import HOUR, Duration, Instant, JobId
+from muster.backends.simulated import SimulatedBackend
+from muster.model.value import Duration, Instant, JobId
 from muster.simulator.run import Arrival, Simulation
-from muster.stores.base import Batch
 
 ONE_GPU_S, ONE_NODE_S, MORE_S = 7, 30, 60
 """What going on after a stop costs, as in the simulator of Helios: one GPU, one node, more."""
-
-
-MIN_RUN = HOUR
-"""Nobody is stopped sooner: sixteen nodes are not cleared for every job that takes a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +42,20 @@ def ours_in(park: Park) -> Outcome:
     """Run one virtual cluster: an installation of its own."""
     began = process_time()
     by_id = {JobId(number): row for number, row in enumerate(park.rows, start=1)}
-    backend = SortingBackend(nodes(park.nodes), LAB, lambda job, _: _fate(by_id[job.id]))
-    simulation = Simulation(site(MIN_RUN), {LAB.name: backend})
-    ended: dict[int, int] = {}
-
-    def note(batch: Batch, _: tuple[Change, ...]) -> None:
-        for event in batch.events:
-            if isinstance(event, JobEnded) and isinstance(event.why, Exited):
-                ended[by_id[event.job].number] = -(-event.at // 1000)
-
-    simulation.watch(backend.sorter.hear)
-    simulation.watch(note)
-    simulation.run(_arrivals(park.rows, backend.sorter))
-    print(f"{park.name}: {len(park.rows):,} jobs in {process_time() - began:.0f} s", flush=True)
-    return Outcome(ended, backend.sorter.restarts, process_time() - began)
+    backend = SimulatedBackend(nodes(park.nodes), LAB, lambda job, _: _fate(by_id[job.id]))
+    simulation = Simulation(site(), {LAB.name: backend})
+    heard = Heard()
+    simulation.watch(heard.hear)
+    simulation.run(_arrivals(park.rows))
+    took_s = process_time() - began
+    print(f"{park.name}: {len(park.rows):,} jobs in {took_s:.0f} s", flush=True)
+    ended = {by_id[job].number: -(-at // 1000) for job, at in heard.ended.items()}
+    return Outcome(ended, heard.restarts, took_s)
 
 
-def _arrivals(rows: Iterable[Row], sorter: Sorter) -> Iterator[Arrival]:
+def _arrivals(rows: Iterable[Row]) -> Iterator[Arrival]:
     for row in rows:
-        spec = spec_of(row.gpus, sorter.class_of_new(row.gpus), user=row.user or "all")
+        spec = spec_of(row.gpus, user=row.user or "all")
         yield Arrival(at=Instant(row.at_s * 1000), spec=spec)
 
 

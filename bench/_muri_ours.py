@@ -1,22 +1,55 @@
 """Muri's traces through the real cycle: planner, checks, journal and a simulated cluster."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench._muri_site import LAB, nodes, site, spec_of
-from bench._muri_sorter import Sorter, SortingBackend
 from bench._muri_trace import NODES, TraceJob
 from muster.backends.fate import Fate
+from muster.backends.simulated import SimulatedBackend
 from muster.controller.stage import Change
-from muster.model.event import JobEnded
+from muster.model.event import JobEnded, JobStarted
 from muster.model.job import Exited
-from muster.model.value import (
-    Duration,
-    Instant,
-    JobId,
-)
+from muster.model.value import Duration, Instant, JobId
 from muster.simulator.run import Arrival, Simulation
 from muster.stores.base import Batch
+
+
+@dataclass(slots=True)
+class Outcome:
+    """When each job ended, in milliseconds, and how often jobs were begun again."""
+
+    ended: dict[JobId, Instant] = field(default_factory=dict[JobId, Instant])
+    restarts: int = 0
+
+    def hear(self, batch: Batch, _: tuple[Change, ...]) -> None:
+        """What was committed."""
+        for event in batch.events:
+            match event:
+                case JobEnded(job=job, at=at, why=Exited()):
+                    self.ended[job] = at
+                case JobStarted(attempt=attempt):
+                    self.restarts += attempt > 1
+                case _:
+                    continue
+
+
+def ours(jobs: list[TraceJob]) -> tuple[dict[int, float], int]:
+    """When each job ended, by its number in the trace, and how often jobs were begun again."""
+    by_id = {JobId(number): job for number, job in enumerate(jobs, start=1)}
+    backend = SimulatedBackend(nodes(NODES), LAB, lambda job, _: _fate(by_id[job.id]))
+    simulation = Simulation(site(), {LAB.name: backend})
+    outcome = Outcome()
+    simulation.watch(outcome.hear)
+    simulation.run(_arrivals(jobs))
+    ended = {by_id[job].number: at / 1000 for job, at in outcome.ended.items()}
+    return ended, outcome.restarts
+
+
+def _arrivals(jobs: Iterable[TraceJob]) -> Iterator[Arrival]:
+    for job in jobs:
+        spec = spec_of(job.gpus, name=job.model)
+        yield Arrival(at=Instant(round(job.submit_s * 1000)), spec=spec)
 
 
 def _fate(traced: TraceJob) -> Fate:
@@ -25,35 +58,3 @@ def _fate(traced: TraceJob) -> Fate:
         start_delay=Duration(traced.start_s * 1000),
         saves_in=Duration(0),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """When each job ended, by its number in the trace, and how often jobs were begun again."""
-
-    ended: dict[int, float]
-    restarts: int
-
-
-def ours(jobs: list[TraceJob]) -> Outcome:
-    """Run the trace."""
-    by_id = {JobId(number): job for number, job in enumerate(jobs, start=1)}
-    backend = SortingBackend(nodes(NODES), LAB, lambda job, _: _fate(by_id[job.id]))
-    simulation = Simulation(site(min_run=Duration(0)), {LAB.name: backend})
-    ended: dict[int, float] = {}
-
-    def note(batch: Batch, _: tuple[Change, ...]) -> None:
-        for event in batch.events:
-            if isinstance(event, JobEnded) and isinstance(event.why, Exited):
-                ended[by_id[event.job].number] = event.at / 1000
-
-    simulation.watch(backend.sorter.hear)
-    simulation.watch(note)
-    simulation.run(_arrivals(jobs, backend.sorter))
-    return Outcome(ended, backend.sorter.restarts)
-
-
-def _arrivals(jobs: Iterable[TraceJob], sorter: Sorter) -> Iterator[Arrival]:
-    for job in jobs:
-        spec = spec_of(job.gpus, sorter.class_of_new(job.gpus), name=job.model)
-        yield Arrival(at=Instant(round(job.submit_s * 1000)), spec=spec)

@@ -1,38 +1,51 @@
-"""The pretended site: equal nodes of eight GPUs, one queue, classes as a ladder."""
+"""The pretended site: equal nodes of eight GPUs, one queue, one class, and service decides."""
 
-from bench._muri_sorter import CLASSES, POLICY
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
-from muster.model.queue import Queue
+from muster.model.levels import FIRST_BRACKET
+from muster.model.policy import OrderWeights, Policy, PreemptPolicy
+from muster.model.queue import JobClass, PreemptMode, Queue
 from muster.model.site import Site
 from muster.model.value import (
     ClassName,
     ClusterName,
     DeviceId,
-    Duration,
     GpuModel,
     NodeId,
     PoolName,
     QueuePath,
     UserName,
-    replace,
 )
 
 GPUS_PER_NODE = 8
 LAB = Cluster(name=ClusterName("lab"))
 POOL = PoolName("main")
 QUEUE = QueuePath("all")
+CLASS = ClassName("normal")
+MIN_RUN = FIRST_BRACKET
+"""Nobody is stopped sooner: what a restart costs is little of that, by the same rule as levels."""
+
+TRIES = 64
+"""Far more waiting jobs than can have others stopped for them in one plan."""
 
 
-def site(min_run: Duration) -> Site:
-    """Its rules; nobody is stopped before it ran so long."""
+def site() -> Site:
+    """Its rules; who is stopped saves what it did.
+
+    The level alone decides, then who came first; without limits there is nothing to backfill by.
+    """
+    policy = Policy(
+        order=OrderWeights(job_class=0, fair_share=0, age=0, queue=0, service=10_000),
+        preempt=PreemptPolicy(by_service=True, tries=TRIES, min_run=MIN_RUN),
+        backfill_depth=0,
+    )
     return Site(
         queues={QUEUE: Queue(path=QUEUE)},
-        classes=CLASSES,
+        classes={CLASS: JobClass(name=CLASS, preempt_mode=PreemptMode.CHECKPOINT)},
         pools={POOL: Pool(name=POOL, cluster=LAB.name)},
         default_queue=QUEUE,
-        policy=replace(POLICY, preempt=replace(POLICY.preempt, min_run=min_run)),
+        policy=policy,
     )
 
 
@@ -57,7 +70,7 @@ def _device(node: int, index: int) -> Device:
     )
 
 
-def spec_of(gpus: int, job_class: ClassName, *, name: str = "job", user: str = "all") -> JobSpec:
+def spec_of(gpus: int, *, name: str = "job", user: str = "all") -> JobSpec:
     """A request that says nothing about time: whole nodes, and a task for the rest."""
     many, rest = divmod(gpus, GPUS_PER_NODE)
     groups = [("nodes", many, GPUS_PER_NODE), ("rest", 1, rest)]
@@ -65,7 +78,7 @@ def spec_of(gpus: int, job_class: ClassName, *, name: str = "job", user: str = "
         name=name,
         user=UserName(user),
         queue=QUEUE,
-        job_class=job_class,
+        job_class=CLASS,
         groups=tuple(
             TaskGroup(name=group, count=count, each=Ask(gpus=GpuAsk(count=each)))
             for group, count, each in groups

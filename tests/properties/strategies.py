@@ -81,12 +81,18 @@ def policies() -> SearchStrategy[Policy]:
     return st.builds(
         Policy,
         order=st.sampled_from(
-            (OrderWeights(), OrderWeights(size=-100, fair_share=20_000), OrderWeights(short=9_000))
+            (
+                OrderWeights(),
+                OrderWeights(size=-100, fair_share=20_000),
+                OrderWeights(short=9_000),
+                OrderWeights(service=9_000),
+            )
         ),
         preempt=st.builds(
             PreemptPolicy,
             by_class=_mostly(),
             reclaim=_mostly(),
+            by_service=st.booleans(),
             tries=st.sampled_from((16, 1)),
             min_run=st.sampled_from((Duration(0), Duration(10 * MINUTE))),
         ),

@@ -3,6 +3,7 @@
 from muster.model.cluster import Node
 from muster.model.gpu import Device
 from muster.model.job import JobState
+from muster.model.levels import ran_by
 from muster.model.placement import Allocation, Claim
 from muster.model.plan import (
     Clear,
@@ -51,7 +52,9 @@ def _take(scene: Scene, measure: Measure) -> None:
         case Resize():
             _resize(scene, measure)
         case Preempt(job=job):
-            scene.jobs[job] = replace(scene.jobs[job], state=JobState.STOPPING)
+            one = scene.jobs[job]
+            ran = ran_by(one, scene.allocations.get(job), scene.now)
+            scene.jobs[job] = replace(one, state=JobState.STOPPING, ran=ran)
 
 
 def _follow(scene: Scene, decision: Decision) -> None:

@@ -146,6 +146,7 @@ def _record(store: WholeStore, site: Site) -> Record:
     record = Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
     past = store.ended(HistoryQuery(limit=LEARNED_AGAIN)).jobs
     record.foresight.relearn(reversed(past))
+    record.standings.relearn(past)
     return record
 
 

@@ -9,6 +9,7 @@ from muster.controller.thinking import Move
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.explanation import Explanation
 from muster.model.job import Job
+from muster.model.levels import Levels
 from muster.model.placement import Allocation
 from muster.model.plan import Measure, Wait
 from muster.model.policy import Policy
@@ -52,6 +53,7 @@ class Delta(Value):
     reservations: tuple[Reservation, ...] | None = None
     used_lately: tuple[UsedLately, ...] = ()
     usual: tuple[UsualAsk, ...] | None = None
+    levels: Levels | None = None
 
 
 class AskPlan(Value, tag="plan"):
@@ -131,6 +133,7 @@ def delta(old: Snapshot, new: Snapshot) -> Delta:
         reservations=None if old.reservations is new.reservations else new.reservations,
         used_lately=new.used_lately,
         usual=None if old.usual is new.usual else new.usual,
+        levels=None if old.levels is new.levels else new.levels,
     )
 
 
@@ -151,6 +154,7 @@ def after(old: Snapshot, told: Delta) -> Snapshot:
         reservations=old.reservations if told.reservations is None else told.reservations,
         used_lately=told.used_lately,
         usual=old.usual if told.usual is None else told.usual,
+        levels=old.levels if told.levels is None else told.levels,
     )
 
 

@@ -15,8 +15,9 @@ from muster.model.event import (
     JobSubmitted,
 )
 from muster.model.job import Dependency, DependencyKind, Job, JobState
+from muster.model.levels import bracket_of, end_of, ran_by
 from muster.model.site import Site
-from muster.model.value import Duration, Instant
+from muster.model.value import Duration, Instant, JobId
 from muster.stores.base import Batch
 
 Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
@@ -32,6 +33,8 @@ class Attention:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._due: list[Instant] = []
+        self._leaving: list[tuple[Instant, JobId]] = []
+        self._leaves_at: dict[JobId, Instant] = {}
         self._site: Site | None = None
 
     def note(self, batch: Batch, changes: tuple[Change, ...], now: Instant) -> bool:
@@ -39,19 +42,19 @@ class Attention:
         for change in changes:
             self._remember(change.after, now)
         self._remember_delays(batch, now)
-        self._remember_reservations(now)
+        self._remember_site(now)
         reasons = [self._matters(event) for event in batch.events]
         return any(reasons)
 
     def look_around(self, now: Instant) -> None:
         """Remember what falls due of all that was there before."""
-        self._remember_reservations(now)
+        self._remember_site(now)
         for job in tuple(self._record.jobs.values()):
             self._remember(job, now)
 
     def ring(self, now: Instant) -> bool:
         """Is something due by now? It is due once."""
-        rang = False
+        rang = self._leave_brackets(now)
         while self._due and self._due[0] <= now:
             heapq.heappop(self._due)
             rang = True
@@ -59,19 +62,52 @@ class Attention:
 
     def next_at(self) -> Instant | None:
         """When something falls due next."""
-        return self._due[0] if self._due else None
+        found = [*self._due[:1], *(at for at, _ in self._next_leaving())]
+        return min(found, default=None)
+
+    def _next_leaving(self) -> list[tuple[Instant, JobId]]:
+        """Who was stopped meanwhile leaves its bracket at another time, if at all."""
+        leaving = self._leaving
+        while leaving and self._leaves_at.get(leaving[0][1]) != leaving[0][0]:
+            heapq.heappop(leaving)
+        return leaving[:1]
+
+    def _leave_brackets(self, now: Instant) -> bool:
+        """Jobs that ran so long may stand on another level, and others may now take their room."""
+        rang = False
+        while (due := self._next_leaving()) and due[0][0] <= now:
+            _, job_id = heapq.heappop(self._leaving)
+            self._leaves_at.pop(job_id, None)
+            job = self._record.jobs.get(job_id)
+            if job is not None:
+                self._remember_bracket(job, now)
+            rang = True
+        return rang
+
+    def _remember_bracket(self, job: Job, now: Instant) -> None:
+        if job.state is not JobState.RUNNING or not self._record.site.policy.has_levels:
+            self._leaves_at.pop(job.id, None)
+            return
+        ran = ran_by(job, self._record.allocations.get(job.id), now)
+        at = Instant(now + end_of(bracket_of(ran)) - ran)
+        if self._leaves_at.get(job.id) != at:
+            self._leaves_at[job.id] = at
+            heapq.heappush(self._leaving, (at, job.id))
 
     def _remember(self, job: Job, now: Instant) -> None:
+        self._remember_bracket(job, now)
         if job.state is not JobState.PENDING:
             return
         for at in (*_due_for(job), *self._delays_of(job)):
             if at > now:
                 heapq.heappush(self._due, at)
 
-    def _remember_reservations(self, now: Instant) -> None:
+    def _remember_site(self, now: Instant) -> None:
         if self._record.site is self._site:
             return
         self._site = self._record.site
+        for job in tuple(self._record.jobs.values()):
+            self._remember_bracket(job, now)
         for each in self._site.reservations:
             for at in (each.begins_at, each.ends_at):
                 if at > now:

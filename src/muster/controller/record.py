@@ -6,11 +6,13 @@ from itertools import islice
 from threading import Lock
 
 from muster.controller.foresight import Foresight
+from muster.controller.standings import Standings
 from muster.controller.using import Using, capacity
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.edition import Press
 from muster.model.history import Ended
 from muster.model.job import WAITING, Ask, Job
+from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
 from muster.model.resources import Resources
 from muster.model.site import Site, Token
@@ -106,6 +108,7 @@ class Record:
         self.seen = Seen(state.usual)
         self.using = Using(state.used)
         self.foresight = Foresight()
+        self.standings = Standings()
         self.whole = capacity(self.nodes)
         self.nodes_version = 1
         self._pools: Mapping[PoolName, Pool] = {}
@@ -155,7 +158,13 @@ class Record:
                 finished=dict(self.finished),
                 used_lately=self.using.lately(now, self.site.policy.share),
                 usual=self.seen.usual,
+                levels=self._levels(now),
             )
+
+    def _levels(self, now: Instant) -> Levels:
+        if not self.site.policy.has_levels:
+            return PLAIN_LEVELS
+        return self.standings.levels(self.jobs, self.allocations, now)
 
     def take(self, batch: Batch) -> None:
         """Let what was written be so."""
@@ -218,6 +227,7 @@ class Record:
 
     def _learn(self, ended: Ended) -> None:
         """What is known now of jobs like this one is told to those of them that wait."""
+        self.standings.learn(ended)
         alike = self.foresight.learn(ended)
         if alike and self.site.policy.foresees:
             waiting = (self.jobs[each] for each in alike if each in self.jobs)

@@ -28,6 +28,7 @@ from muster.model.event import (
 from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import FINAL, EndReason, HeldBy, Job, JobState
 from muster.model.launch import NO_LAUNCH, Launch
+from muster.model.levels import ran_by
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import UsedLately
@@ -202,7 +203,7 @@ class Stage:
         if before is None:
             return
         held = self.allocation(before.id)
-        after = step(before, event)
+        after = _stepped(before, event, held)
         holds = allocation_after(held, event, after)
         if after is before and holds is held:
             if isinstance(event, SignalAsked):
@@ -256,6 +257,14 @@ class Stage:
     def _end(self, job: Job, held: Allocation | None, at: Instant) -> None:
         started = held.started_at or held.placed_at if held is not None else None
         self.ended[job.id] = Ended(job=job, started_at=started, ended_at=at)
+
+
+def _stepped(job: Job, event: JobEvent, held: Allocation | None) -> Job:
+    """The job after the event; when it runs no more, how long it ran is counted."""
+    after = step(job, event)
+    if job.state is JobState.RUNNING and after.state is not JobState.RUNNING:
+        after = replace(after, ran=ran_by(job, held, event.at))
+    return after
 
 
 def without_launch(event: JobSubmitted) -> JobSubmitted:

@@ -39,7 +39,7 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
     match event:
         case JobPlaced():
             return _placed(allocation, event)
-        case JobStarted() | JobCheckpointed() | JobResized():
+        case JobStarted() | JobCheckpointed() | JobResized() | JobResumed():
             if allocation is None or allocation.attempt != event.attempt:
                 return allocation
             return _changed(allocation, event)
@@ -47,7 +47,7 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
             return allocation
         case CancelAsked() | RequeueAsked() | SignalAsked() | JobUpdated():
             return allocation
-        case JobSuspended() | JobResumed() | JobPreempted() | JobEnded() | JobRequeued():
+        case JobSuspended() | JobPreempted() | JobEnded() | JobRequeued():
             return allocation
 
 
@@ -63,7 +63,10 @@ def _placed(allocation: Allocation | None, event: JobPlaced) -> Allocation:
     )
 
 
-def _changed(held: Allocation, event: JobStarted | JobCheckpointed | JobResized) -> Allocation:
+Changing = JobStarted | JobCheckpointed | JobResized | JobResumed
+
+
+def _changed(held: Allocation, event: Changing) -> Allocation:
     match event:
         case JobStarted(at=at, handle=handle):
             return replace(
@@ -77,3 +80,5 @@ def _changed(held: Allocation, event: JobStarted | JobCheckpointed | JobResized)
             known = {(placed.group, placed.index) for placed in held.placements}
             new = tuple(each for each in placements if (each.group, each.index) not in known)
             return replace(held, placements=held.placements + new)
+        case JobResumed(at=at):
+            return held if held.resumed_at == at else replace(held, resumed_at=at)

@@ -336,6 +336,7 @@ class Job(Value):
     not_before ends the pause after a failure.
     checkpoint: the newest checkpoint that was really written, for the next attempt to begin at.
     expected: how long jobs like it take, where the policy asks; nothing is stopped for it.
+    ran: how long it has run so far, without the stretch that goes on now.
     """
 
     id: JobId
@@ -349,6 +350,7 @@ class Job(Value):
     not_before: Instant | None = None
     checkpoint: str | None = None
     expected: Duration | None = None
+    ran: Duration = Duration(0)
 
     @property
     def begin_at(self) -> Instant | None:

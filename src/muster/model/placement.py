@@ -40,6 +40,7 @@ class Allocation(Value):
     """What one attempt of a job holds, from placed to ended.
 
     checkpointed_at is when the newest checkpoint that was really written was seen.
+    resumed_at is when it last went on after having been suspended.
     handle is the backend's own id.
     """
 
@@ -50,6 +51,7 @@ class Allocation(Value):
     placed_at: Instant
     started_at: Instant | None = None
     checkpointed_at: Instant | None = None
+    resumed_at: Instant | None = None
     handle: str | None = None
 
 

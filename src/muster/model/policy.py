@@ -25,6 +25,7 @@ class OrderWeights(Value, gc=False):
     Age alone grows without end, one full factor every `age_full`: nobody starves.
     Size counts only if told: one for each GPU; a negative weight lets small jobs go first.
     So does short: how little GPU-time the job is expected to take, learned from those that ended.
+    And service: how little GPU-time the job has had, by its level.
     """
 
     job_class: int = 10_000
@@ -32,6 +33,7 @@ class OrderWeights(Value, gc=False):
     age: int = 1_000
     size: int = 0
     short: int = 0
+    service: int = 0
     queue: int = 1_000
     age_full: Duration = Duration(7 * DAY)
 
@@ -48,10 +50,13 @@ class PreemptPolicy(Value, gc=False):
 
     tries: for how many waiting jobs one plan looks for victims; candidates: among how many of the
     cheapest running jobs it looks. They bound the time of a plan.
+    by_service: may a job stop others of its class that had more service, and stand on a higher
+    level?
     """
 
     by_class: bool = True
     reclaim: bool = True
+    by_service: bool = False
     tries: int = 6
     candidates: int = 500
     min_run: Duration = Duration(0)
@@ -84,3 +89,8 @@ class Policy(Value):
     def foresees(self) -> bool:
         """Does it count how long jobs are expected to take?"""
         return self.backfill_expected or bool(self.order.short)
+
+    @property
+    def has_levels(self) -> bool:
+        """Does it count how much service jobs had?"""
+        return self.preempt.by_service or bool(self.order.service)

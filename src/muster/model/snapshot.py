@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.job import Ask, Job, JobState
+from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
 from muster.model.queue import JobClass, Queue
 from muster.model.value import (
@@ -62,3 +63,4 @@ class Snapshot(Value):
     finished: Mapping[JobId, Finished] = {}
     used_lately: tuple[UsedLately, ...] = ()
     usual: tuple[UsualAsk, ...] = ()
+    levels: Levels = PLAIN_LEVELS

@@ -12,7 +12,7 @@ from muster.model.plan import (
     Start,
     WaitReason,
 )
-from muster.model.value import Instant, JobId
+from muster.model.value import ClassName, Instant, JobId, QueuePath
 from muster.schedule.backfill import earliest
 from muster.schedule.follow import Hold, Memory
 from muster.schedule.gates import Singletons, gate
@@ -27,6 +27,9 @@ from muster.schedule.search import Standing
 
 Outcome = Start | Resume | Clear | WaitReason
 
+Claimants = tuple[Shape, ClassName, QueuePath, int]
+"""Jobs that may take the same from the same: by shape, class, queue and level."""
+
 
 class Turn:
     """Takes jobs in their turn and keeps what was decided about each."""
@@ -39,7 +42,7 @@ class Turn:
         self.state = number << 32
         self._promises_left = standing.policy.backfill_depth
         self._clearings_left = standing.policy.preempt.tries
-        self._hopeless: set[tuple[Shape, str, str]] = set()
+        self._hopeless: set[Claimants] = set()
         self._singletons = Singletons(standing.snapshot.jobs)
         self.decided: dict[JobId, Decision] = {}
         self.reasons: dict[JobId, WaitReason] = {}
@@ -217,14 +220,12 @@ class Turn:
             return False
         if not entry.may_preempt and not self._standing.is_own(entry):
             return False
-        spec = entry.job.spec
-        return (entry.shape, spec.job_class, spec.queue) not in self._hopeless
+        return _claimants(entry) not in self._hopeless
 
     def _clear(self, entry: Entry) -> Clear | None:
         if not self._may_clear(entry):
             return None
-        spec = entry.job.spec
-        self._hopeless.add((entry.shape, spec.job_class, spec.queue))
+        self._hopeless.add(_claimants(entry))
         rights = Rights(entry, self._standing)
         if not rights.any:
             return None
@@ -233,7 +234,7 @@ class Turn:
         found = clearing(entry, self._standing, rights, spared)
         if found is None:
             return None
-        self._hopeless.remove((entry.shape, spec.job_class, spec.queue))
+        self._hopeless.remove(_claimants(entry))
         return self._cleared(entry, found)
 
     def _cleared(self, entry: Entry, found: Clearing) -> Clear:
@@ -251,3 +252,8 @@ class Turn:
             victims=victims,
             until=until,
         )
+
+
+def _claimants(entry: Entry) -> Claimants:
+    spec = entry.job.spec
+    return (entry.shape, spec.job_class, spec.queue, entry.level)

@@ -3,9 +3,11 @@
 from muster.model.errors import RefusedError, StaleSnapshotError
 from muster.model.explanation import Explanation, UnknownJob
 from muster.model.job import WAITING, Job, JobState
+from muster.model.levels import ran_by
 from muster.model.plan import Clear, Decision, Plan, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId
+from muster.model.words import span
 from muster.schedule.alternatives import alternatives, expected_by
 from muster.schedule.blockers import blockers
 from muster.schedule.plan import Planner
@@ -29,11 +31,11 @@ def explain(
     if plan.snapshot_version != snapshot.version or (decision is None and found.state in WAITING):
         raise StaleSnapshotError(expected=plan.snapshot_version, found=snapshot.version)
     if decision is None:
-        return _of_holder(snapshot, found)
+        return _of_holder(snapshot, found, plan)
     return Explanation(
         job=job,
         decision=decision,
-        text=decided(decision, found, snapshot),
+        text=decided(decision, found, snapshot) + _service(snapshot, found, plan),
         blockers=_blockers(decision, found, snapshot, plan),
         expected=expected_by(decision, snapshot.now),
         alternatives=(
@@ -54,7 +56,17 @@ def _blockers(decision: Decision, job: Job, snapshot: Snapshot, plan: Plan) -> t
             return blockers(why, job, snapshot, plan)
 
 
-def _of_holder(snapshot: Snapshot, job: Job) -> Explanation:
+def _service(snapshot: Snapshot, job: Job, plan: Plan) -> str:
+    """Where the job stands by the service it had, if that counts."""
+    if not plan.policy.has_levels:
+        return ""
+    ran = ran_by(job, snapshot.allocations.get(job.id), snapshot.now)
+    level = snapshot.levels.level(job.spec, ran)
+    so_far = f"has run for {span(ran)} so far" if ran else "has not run yet"
+    return f" It {so_far} and stands on level {level}; lower levels go first."
+
+
+def _of_holder(snapshot: Snapshot, job: Job, plan: Plan) -> Explanation:
     """A job that waits for nothing: it has what it asked for."""
     allocation = snapshot.allocations.get(job.id)
     if allocation is None:
@@ -67,6 +79,6 @@ def _of_holder(snapshot: Snapshot, job: Job) -> Explanation:
     return Explanation(
         job=job.id,
         decision=None,
-        text=f"{verb} on {where(allocation.placements)}; {since}.",
+        text=f"{verb} on {where(allocation.placements)}; {since}." + _service(snapshot, job, plan),
         expected=began_at,
     )

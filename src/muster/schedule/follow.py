@@ -74,6 +74,7 @@ class Memory:
             and old.queues == snapshot.queues
             and old.classes == snapshot.classes
             and old.usual == snapshot.usual
+            and old.levels == snapshot.levels
             and old.reservations == snapshot.reservations
         )
         return same_rules and not _is_rebuilt(old.nodes, snapshot.nodes)

@@ -1,8 +1,11 @@
-"""Making room: the running jobs with the least lost work go, and only if the other then starts."""
+"""Making room: the running jobs with the least lost work go, and only if the other then starts.
 
-from collections.abc import Iterable, Iterator
+Where service counts, those of the same class go by how much of it they had.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from muster.model.gpu import Mig
@@ -54,7 +57,8 @@ def _rehearsed(
 ) -> Clearing | None:
     """Let them leave for a moment and see whether the job would really start."""
     with Vacancy(standing) as vacancy:
-        chosen = _enough(entry, list(willing) if len(entry.shape.groups) > 1 else willing, standing)
+        many = list(willing) if len(entry.shape.groups) > 1 else willing
+        chosen = sorted(_enough(entry, many, standing), key=_dearness(rights, standing))
         for victim in chosen:
             # Each one that leaves brings his queue nearer to its guarantee, so ask again.
             if rights.may_take(victim):
@@ -71,14 +75,14 @@ def _rehearsed(
 
 
 def _enough(entry: Entry, willing: Iterable[Holding], standing: Standing) -> list[Holding]:
-    """The first of them that make room for each group, cheapest first; maybe more than needed."""
+    """The first of them that make room for each group; maybe more than needed."""
     chosen: dict[JobId, Holding] = {}
     for group_need in entry.shape.groups:
         cleared = _cleared(Search(entry, group_need, standing), willing)
         if cleared is None:
             return []
         chosen |= cleared.leaving
-    return sorted(chosen.values(), key=lambda each: (lost_gpu_ms(each, standing), -each.job.id))
+    return list(chosen.values())
 
 
 def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
@@ -96,18 +100,33 @@ def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
 
 
 def _cheapest(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Holding]:
-    """Jobs that might be taken, by lost work; those alike in class and size are in order."""
+    """Jobs that might be taken, cheapest first; those alike in class and size are in order."""
     rows = (
         row
         for (job_class, gpu_milli, _), row in standing.books.by_loss.items()
-        if gpu_milli >= least_milli and (rights.reclaims or job_class in rights.lower)
+        if gpu_milli >= least_milli
+        and job_class != rights.peers
+        and (rights.reclaims or job_class in rights.lower)
     )
 
-    def dearness(item: tuple[int, int, Holding]) -> tuple[int, int]:
+    def loss(item: tuple[int, int, Holding]) -> tuple[int, int]:
         return (lost_gpu_ms(item[2], standing), item[1])
 
-    found = (holding for _, _, holding in merge(*rows, key=dearness))
-    return islice(found, standing.policy.preempt.candidates)
+    found = (holding for _, _, holding in merge(*rows, key=loss))
+    peers = _peers(rights, standing, least_milli)
+    return islice(chain(found, peers), standing.policy.preempt.candidates)
+
+
+def _peers(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Holding]:
+    """Jobs of the same class; time changes their order, so it is found when it is needed."""
+    if rights.peers is not None:
+        peers = standing.books.by_class.get(rights.peers, {}).values()
+        large = (peer for peer in peers if peer.gpu_milli >= least_milli)
+        yield from sorted(large, key=_dearness(rights, standing))
+
+
+def _dearness(rights: Rights, standing: Standing) -> Callable[[Holding], tuple[int, int, int]]:
+    return lambda each: (rights.closeness(each), lost_gpu_ms(each, standing), -each.job.id)
 
 
 def preemption(victim: Holding, for_job: JobId, standing: Standing) -> Preempt:

@@ -1,6 +1,7 @@
 """Who may take room from whom.
 
 A chain of preemptions cannot come back to where it began. By class, priority strictly rises.
+By service, the class stays and the level strictly falls.
 Reclaiming, a queue within its guarantee takes from one beyond it, and whoever starts within his
 guarantee is protected from other queues; the one who lost the room cannot take it back in that way,
 because with him his queue was beyond its guarantee.
@@ -9,6 +10,7 @@ because with him his queue was beyond its guarantee.
 from collections.abc import Sequence
 
 from muster.model.job import JobState
+from muster.model.levels import HIGHEST_LEVEL, ran_by
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
@@ -33,12 +35,31 @@ class Rights:
         self._portions = _likely_portions(entry, standing)
         self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
         self.reclaims = standing.policy.preempt.reclaim and self._has_guarantee()
+        self.peers = entry.job.spec.job_class if standing.policy.preempt.by_service else None
+        self._level = entry.level
 
     @property
     def any(self) -> bool:
         """Is there anything at all that the job might take?"""
         held = self._standing.books.by_class
-        return self.reclaims or any(held.get(ClassName(name)) for name in self.lower)
+        names = self.lower if self.peers is None else (*self.lower, self.peers)
+        return self.reclaims or any(held.get(ClassName(name)) for name in names)
+
+    def outranks(self, victim: Holding) -> bool:
+        """Is the victim of a lower class, or of the same and has it had more service?"""
+        name = victim.spec.job_class
+        return name in self.lower or (name == self.peers and self._level_of(victim) > self._level)
+
+    def closeness(self, victim: Holding) -> int:
+        """Others go before peers, and of these go first who had the most service."""
+        if victim.spec.job_class != self.peers:
+            return 0
+        return 1 + HIGHEST_LEVEL - self._level_of(victim)
+
+    def _level_of(self, victim: Holding) -> int:
+        snapshot = self._standing.snapshot
+        ran = ran_by(victim.job, snapshot.allocations.get(victim.job.id), snapshot.now)
+        return snapshot.levels.level(victim.spec, ran)
 
     def may_take(self, victim: Holding) -> bool:
         """May this job stop that one, as things stand?"""
@@ -47,8 +68,7 @@ class Rights:
     def likes(self, victim: Holding) -> bool:
         """The same, as things stood when this was first asked about a queue: quick, and a hint."""
         _, his = self._sides(victim.spec.queue)
-        is_lower = victim.spec.job_class in self.lower
-        key = (his, is_lower, victim.portions[0][:2])
+        key = (his, self.outranks(victim), victim.portions[0][:2])
         known = self._open.get(key)
         if known is None:
             known = self._open[key] = self._is_open(victim)
@@ -72,9 +92,9 @@ class Rights:
         return known
 
     def has_right(self, portions: Sequence[Portion], victim: Holding) -> bool:
-        """With what the job would really hold, has it the right by class, or by its guarantee?"""
+        """With what it would really hold, has it the right by rank, or by its guarantee?"""
         mine, _ = self._sides(victim.spec.queue)
-        return victim.spec.job_class in self.lower or (
+        return self.outranks(victim) or (
             mine is not None and self.reclaims and self._is_within(mine, portions)
         )
 

@@ -10,6 +10,7 @@ from math import log10
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
+from muster.model.levels import HIGHEST_LEVEL
 from muster.model.plan import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import Ceiling, JobClass, Queue
@@ -72,7 +73,7 @@ class Shape:
 
 
 class Kin:
-    """Jobs of one shape, queue, class and time limit: what keeps one of them keeps them all.
+    """Jobs of one shape, queue, class, level and time limit: what keeps one keeps them all.
 
     What was found out holds in the state of things numbered `known_in`, and no longer.
     """
@@ -110,6 +111,7 @@ class Entry:
         "job_class",
         "kin",
         "lane",
+        "level",
         "limit_ms",
         "may_preempt",
         "merit",
@@ -135,13 +137,14 @@ class Entry:
         # These are always looked at: they wait for something else than room, or hold some already.
         self.is_watched = self.is_gated
         self.may_preempt = bool(job_class.preempts)
+        self.level = 0
         self.kin: Kin | None = None
 
 
 MOST_KIN = 10_000
 """So many kinds of kin are remembered at once."""
 
-KinKey = tuple[Shape, QueuePath, ClassName, tuple[Duration | None, int]]
+KinKey = tuple[Shape, QueuePath, ClassName, int, tuple[Duration | None, int]]
 
 Barred = tuple[PoolName, ...]
 
@@ -155,6 +158,8 @@ class Roster:
         self._queues = snapshot.queues
         self._classes = snapshot.classes
         self._guarded = [pool for _, pool in sorted(snapshot.pools.items()) if not pool.is_open]
+        self._levels = snapshot.levels if policy.has_levels else None
+        self._by_service = policy.preempt.by_service
         self._weights = policy.order
         self._default_ms = _shortest_default(snapshot, policy)
         self._expects = policy.backfill_expected
@@ -190,11 +195,14 @@ class Roster:
         entry.is_watched = entry.is_gated or entry.problem is not None
         if spec.time_limit is None:
             entry.limit_ms = self._least_ms(job)
-        entry.merit = self._merit(job, entry.job_class, shape)
+        if self._levels is not None:
+            entry.level = self._levels.level(spec, job.ran)
+            entry.may_preempt |= self._by_service
+        entry.merit = self._merit(entry)
         entry.rank = (-entry.merit, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
             times = (spec.time_limit, entry.limit_ms)
-            entry.kin = self._kin((shape, spec.queue, spec.job_class, times))
+            entry.kin = self._kin((shape, spec.queue, spec.job_class, entry.level, times))
         return entry
 
     def remove(self, job_id: JobId) -> None:
@@ -255,16 +263,17 @@ class Roster:
             kin = self._kins[key] = Kin()
         return kin
 
-    def _merit(self, job: Job, job_class: JobClass, shape: Shape) -> int:
+    def _merit(self, entry: Entry) -> int:
         """All of a job's turn but its fair share, up to an age that is the same for all."""
-        weights, spec = self._weights, job.spec
+        weights, job, shape, spec = self._weights, entry.job, entry.shape, entry.job.spec
         queue = self._queues.get(spec.queue, Queue(path=spec.queue))
         since = max(job.submitted_at, job.begin_at or 0)
         return (
-            weights.job_class * _part(job_class.priority, self._top)
+            weights.job_class * _part(entry.job_class.priority, self._top)
             + weights.queue * _part(queue.priority, self._top_queue)
             + weights.size * min(FULL, shape.amount.gpu_milli // 1_000)
             + (weights.short * _shortness(job, shape) if weights.short else 0)
+            + weights.service * (FULL - FULL * entry.level // HIGHEST_LEVEL)
             + spec.priority * FULL
             - weights.age * FULL * since // weights.age_full
         )

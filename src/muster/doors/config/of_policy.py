@@ -48,6 +48,12 @@ ORDER = Section(
             example="8000",
         ),
         Key(
+            name="service",
+            shape=WHOLE,
+            meaning="the weight of having had little GPU-time, by levels learned from the past",
+            example="9000",
+        ),
+        Key(
             name="queue",
             shape=WHOLE,
             meaning="the weight of the queue's priority",
@@ -100,6 +106,12 @@ PREEMPT = Section(
             shape=TRUTH,
             meaning="may a queue take back what it lent of its guarantee?",
             example="false",
+        ),
+        Key(
+            name="by_service",
+            shape=TRUTH,
+            meaning="may a job stop others of its class that had more GPU-time?",
+            example="true",
         ),
         Key(
             name="tries",

@@ -1,4 +1,4 @@
-"""The right to preempt: by class, or to take back what is guaranteed."""
+"""The right to preempt: by class, by service, or to take back what is guaranteed."""
 
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -6,6 +6,7 @@ from itertools import zip_longest
 
 from muster.model.amounts import covers, measured
 from muster.model.job import Job
+from muster.model.levels import ran_by
 from muster.model.placement import Placement
 from muster.model.queue import Meter, Scope, lineage
 from muster.model.value import JobId, QueuePath
@@ -140,7 +141,7 @@ def _wrongs(
         mine, _promises(case, mine, addition.placements)
     )
     if not may_reclaim and not _outranks(case, addition.job, job):
-        text = f"It has no right to stop job {job.id}, by class or by what is guaranteed to it."
+        text = f"It has no right to stop job {job.id}, by class, service or guarantee."
         yield Violation(rule="right", subject=f"job {addition.job.id}", text=text)
 
 
@@ -159,7 +160,22 @@ def _promises(case: Case, path: QueuePath | None, placements: Iterable[Placement
 
 
 def _outranks(case: Case, job: Job, victim: Job) -> bool:
-    """Policy allows it, the job's class names the victim's, and has the higher priority."""
+    """Policy allows it, and the job is of a higher class, or had less service."""
+    return _is_higher(case, job, victim) or _had_less(case, job, victim)
+
+
+def _had_less(case: Case, job: Job, victim: Job) -> bool:
+    """Both are of one class, and the victim stands on the higher level."""
+    snapshot = case.snapshot
+    if not case.plan.policy.preempt.by_service or job.spec.job_class != victim.spec.job_class:
+        return False
+    ran = ran_by(victim, snapshot.allocations.get(victim.id), snapshot.now)
+    mine = snapshot.levels.level(job.spec, job.ran)
+    return mine < snapshot.levels.level(victim.spec, ran)
+
+
+def _is_higher(case: Case, job: Job, victim: Job) -> bool:
+    """The job's class names the victim's, and has the higher priority."""
     classes = case.snapshot.classes
     mine, theirs = classes.get(job.spec.job_class), classes.get(victim.spec.job_class)
     return (
