@@ -123,6 +123,10 @@ class Record:
         self._jobs_told = Press(self.jobs)
         self._allocations_told = Press(self.allocations)
         self._nodes_told = Press(self.nodes)
+        self._take_stock()
+
+    def _take_stock(self) -> None:
+        """Count what was there before."""
         for job in self.jobs.values():
             self.foresight.mark(job)
         for allocation in self.allocations.values():
