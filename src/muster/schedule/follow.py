@@ -167,7 +167,7 @@ class Memory:
         }
         unsettled: dict[NodeId, Room] = {}
         for job_id in (*sorted(changed - claimants), *sorted(claimants)):
-            self._follow_hold(job_id, self._hold(job_id, new), unsettled)
+            self._follow_hold(job_id, hold_of(job_id, new, self.policy), unsettled)
         for _, room in sorted(unsettled.items()):
             self.ledger.settle(room)
 
@@ -211,25 +211,6 @@ class Memory:
         if is_away or spec.labels or is_sociable(spec):
             self.neighbours.count(spec, hold.placements, is_away=is_away, sign=sign)
 
-    def _hold(self, job_id: JobId, snapshot: Snapshot) -> Hold | None:
-        job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
-        if job is None:
-            return None
-        claim = _claim_of(job)
-        if claim is not None:
-            left = tuple(each for each in claim.victims if holds_room(snapshot.jobs.get(each)))
-            return Hold(job, claim.placements, claim.until, victims=left, is_claim=True)
-        if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
-            return None
-        since = allocation.placed_at if allocation.started_at is None else allocation.started_at
-        return Hold(
-            job,
-            allocation.placements,
-            _ends_at(job, allocation.placements, since, snapshot, self.policy),
-            is_suspended=job.state is JobState.SUSPENDED,
-            since=Instant(max(allocation.started_at or 0, allocation.checkpointed_at or 0)),
-        )
-
     def _portions(self, hold: Hold) -> tuple[Portion, ...]:
         nodes = self.snapshot.nodes
         return portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
@@ -271,6 +252,27 @@ class Memory:
 
     def _leaf(self, job: Job) -> Branch:
         return self.books.shares.leaf(job.spec.queue, job.spec.user)
+
+
+def hold_of(job_id: JobId, snapshot: Snapshot, policy: Policy) -> Hold | None:
+    """What the snapshot says that the job holds."""
+    job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
+    if job is None:
+        return None
+    claim = _claim_of(job)
+    if claim is not None:
+        left = tuple(each for each in claim.victims if holds_room(snapshot.jobs.get(each)))
+        return Hold(job, claim.placements, claim.until, victims=left, is_claim=True)
+    if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
+        return None
+    since = allocation.placed_at if allocation.started_at is None else allocation.started_at
+    return Hold(
+        job,
+        allocation.placements,
+        _ends_at(job, allocation.placements, since, snapshot, policy),
+        is_suspended=job.state is JobState.SUSPENDED,
+        since=Instant(max(allocation.started_at or 0, allocation.checkpointed_at or 0)),
+    )
 
 
 def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:

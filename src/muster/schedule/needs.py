@@ -84,7 +84,7 @@ class Need:
         self.gpus: GpuAsk | None = key.each.gpus
         self.family = family_of(None if self.gpus is None else self.gpus.slice)
         # At least so much; what a MIG profile comes to hangs on the model.
-        self.gpu_milli = _least_gpu_milli(self.gpus)
+        self.gpu_milli = least_gpu_milli(self.gpus)
         self.where = key.where
         self.pools = key.pools
         self.barred = key.barred
@@ -139,7 +139,7 @@ class Needs:
         return known
 
 
-def _least_gpu_milli(gpus: GpuAsk | None) -> int:
+def least_gpu_milli(gpus: GpuAsk | None) -> int:
     if gpus is None or family_of(gpus.slice) is Family.MIG:
         return 0
     return Ask(gpus=gpus).amount(None).gpu_milli

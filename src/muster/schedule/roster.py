@@ -5,15 +5,12 @@ and age grows alike for all. Between lanes it follows fair share, which `order.p
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
-from math import log10
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
-from muster.model.levels import HIGHEST_LEVEL
 from muster.model.plan import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import Policy
-from muster.model.queue import Ceiling, JobClass, Queue
+from muster.model.queue import Ceiling, JobClass
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
@@ -27,11 +24,9 @@ from muster.model.value import (
     UserName,
 )
 from muster.schedule.accounts import WITHOUT_END
+from muster.schedule.merit import Merits
 from muster.schedule.needs import Need, Needs
 from muster.schedule.share import Branch, Shares
-
-FULL = 1_000
-"""A factor of 1, in thousandths."""
 
 
 class GroupNeed(NamedTuple):
@@ -160,12 +155,10 @@ class Roster:
         self._guarded = [pool for _, pool in sorted(snapshot.pools.items()) if not pool.is_open]
         self._levels = snapshot.levels if policy.has_levels else None
         self._by_service = policy.preempt.by_service
-        self._weights = policy.order
+        self._merits = Merits(snapshot.queues, snapshot.classes, policy.order)
         self._default_ms = _shortest_default(snapshot, policy)
         self._expects = policy.backfill_expected
         self._needs = needs
-        self._top = _top(each.priority for each in snapshot.classes.values())
-        self._top_queue = _top(each.priority for each in snapshot.queues.values())
         self._shapes: dict[ShapeKey, Shape] = {}
         self._kins: dict[KinKey, Kin] = {}
         self.entries: dict[JobId, Entry] = {}
@@ -198,7 +191,7 @@ class Roster:
         if self._levels is not None:
             entry.level = self._levels.level(spec, job.ran)
             entry.may_preempt |= self._by_service
-        entry.merit = self._merit(entry)
+        entry.merit = sum(self._merits.of(job, shape.amount.gpu_milli, entry.level))
         entry.rank = (-entry.merit, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
             times = (spec.time_limit, entry.limit_ms)
@@ -263,21 +256,6 @@ class Roster:
             kin = self._kins[key] = Kin()
         return kin
 
-    def _merit(self, entry: Entry) -> int:
-        """All of a job's turn but its fair share, up to an age that is the same for all."""
-        weights, job, shape, spec = self._weights, entry.job, entry.shape, entry.job.spec
-        queue = self._queues.get(spec.queue, Queue(path=spec.queue))
-        since = max(job.submitted_at, job.begin_at or 0)
-        return (
-            weights.job_class * _part(entry.job_class.priority, self._top)
-            + weights.queue * _part(queue.priority, self._top_queue)
-            + weights.size * min(FULL, shape.amount.gpu_milli // 1_000)
-            + (weights.short * _shortness(job, shape) if weights.short else 0)
-            + weights.service * (FULL - FULL * entry.level // HIGHEST_LEVEL)
-            + spec.priority * FULL
-            - weights.age * FULL * since // weights.age_full
-        )
-
 
 def is_sociable(spec: JobSpec) -> bool:
     """Does the job have rules about its neighbours?"""
@@ -300,28 +278,8 @@ def _shortest_default(snapshot: Snapshot, policy: Policy) -> int:
     return min((WITHOUT_END if each is None else each for each in given), default=WITHOUT_END)
 
 
-def _shortness(job: Job, shape: Shape) -> int:
-    """A full factor for no work, none for a hundred million GPU-seconds; tenfold steps are equal.
-
-    Where nothing is known, it is in the middle.
-    """
-    if job.expected is None:
-        return FULL // 2
-    gpu_seconds = job.expected * max(FULL, shape.amount.gpu_milli) / 1_000_000
-    return max(0, FULL - round(FULL * log10(1 + gpu_seconds) / 8))
-
-
 def _rank(entry: Entry) -> tuple[int, Instant, JobId]:
     return entry.rank
-
-
-def _part(priority: int, top: int) -> int:
-    return FULL * priority // top if top else 0
-
-
-def _top(priorities: Iterable[int]) -> int:
-    """What counts as a full factor: the priority that is farthest from none."""
-    return max((abs(each) for each in priorities), default=0)
 
 
 def _amount(groups: tuple[GroupNeed, ...]) -> Resources:

@@ -92,6 +92,31 @@ class Shares:
             self._uneven.add(above)
         return known
 
+    def seat(self, queue: QueuePath, user: UserName) -> Branch:
+        """The branch of one user in one queue, or the one that he would have if he came now."""
+        known = self._users.get((queue, user))
+        if known is not None:
+            return known
+        above = self._queues.get(queue, self._root)
+        seat = Branch(f"{queue}:{user}", 1, above)
+        total = 1 + sum(each.weight for each in self._below[above])
+        seat.part, seat.share = ONE // total, max(1, above.share // total)
+        return seat
+
+    @property
+    def root(self) -> Branch:
+        """Everybody together."""
+        return self._root
+
+    @property
+    def queues(self) -> Mapping[QueuePath, Branch]:
+        return self._queues
+
+    @property
+    def users(self) -> Mapping[tuple[QueuePath, UserName], Branch]:
+        """Those who have jobs, or had some lately."""
+        return self._users
+
     def recount(self, snapshot: Snapshot, capacity_milli: int) -> None:
         """Count anew what everybody used lately, as of now, and who is there to share."""
         for branch in self._below:
@@ -129,11 +154,11 @@ class Shares:
 
     def factor(self, leaf: Branch) -> int:
         """From 1,000 for one who used nothing, through 500 at just his share, towards 0."""
-        used = self._effective(leaf)
+        used = self.effective(leaf)
         return FULL * leaf.share // max(1, leaf.share + used)
 
-    def _effective(self, leaf: Branch) -> int:
-        """The leaf's part of all use; at each level, of what others use, its parent's part too."""
+    def effective(self, leaf: Branch) -> int:
+        """Its part of all use, in billionths; of what siblings use, its parent's too."""
         lookahead, whole = self._policy.lookahead, self._whole
         above = 0
         for branch in leaf.lineage:

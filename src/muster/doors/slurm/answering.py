@@ -4,7 +4,16 @@ import logging
 from typing import Protocol
 
 from muster.doors.slurm.call import Call, Door, Reply
-from muster.doors.slurm.commands import sacct, sbatch, scancel, scontrol, sinfo, squeue
+from muster.doors.slurm.commands import (
+    sacct,
+    sbatch,
+    scancel,
+    scontrol,
+    sinfo,
+    sprio,
+    squeue,
+    sshare,
+)
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import ForbiddenError, MusterError
 
@@ -19,7 +28,7 @@ class Command(Protocol):
     def run(self, call: Call, door: Door) -> Reply: ...
 
 
-COMMANDS = (sbatch, squeue, scancel, sinfo, scontrol, sacct)
+COMMANDS = (sbatch, squeue, scancel, sinfo, scontrol, sacct, sprio, sshare)
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 
 NAMES = tuple(command.NAME for command in COMMANDS)

@@ -18,9 +18,13 @@ from muster.model.history import Attempt
 from muster.model.job import Dependency, Job, JobState, TaskGroup
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.plan import NoEstimate
-from muster.model.queue import JobClass
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import Duration, GpuModel, Instant, JobId
+
+MOST_PRIORITY = (1 << 32) - 1
+
+OWN_FIRST = 1 << 31
+"""The head start of a job whose queue is within its guarantee: more than all else together."""
 
 LaunchOf = Callable[[Job], Launch | None]
 
@@ -279,11 +283,23 @@ def at_text(row: JobRow, at: Instant | None, otherwise: str = "N/A") -> str:
 
 
 def priority(row: JobRow) -> int:
-    """A number that orders jobs as their classes and their own priority do; held jobs have none."""
+    """Whose turn comes first: the planner's points, within Slurm's bounds; held jobs have none.
+
+    Of a job that is over, what it brought with it: its class, its queue and its own priority.
+    """
     if row.job.state is JobState.HELD:
         return 0
-    found: JobClass | None = row.scene.site.classes.get(row.job.spec.job_class)
-    return max(1, 1_000 * (1 + (0 if found is None else found.priority)) + row.job.spec.priority)
+    turns = row.scene.turns
+    if row.view.ended_at is not None:
+        points = turns.of(row.job)
+        return within_bounds(points.total - points.age - points.fair_share)
+    first = OWN_FIRST if turns.is_own(row.job.spec) else 0
+    return within_bounds(first + turns.total(row.job))
+
+
+def within_bounds(points: int) -> int:
+    """Slurm counts in 32 bits, and 0 means that a job is held."""
+    return max(1, min(points, MOST_PRIORITY))
 
 
 def dependency_text(row: JobRow) -> str:

@@ -4,7 +4,7 @@ import grp
 import pwd
 from collections.abc import Mapping
 from datetime import tzinfo
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.fleet import machines_of
@@ -13,6 +13,7 @@ from muster.model.cluster import Node, Pool
 from muster.model.placement import Allocation
 from muster.model.site import Site
 from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
+from muster.schedule.turns import Turns
 
 
 class Scene:
@@ -31,11 +32,17 @@ class Scene:
         self.convert = True
         # Slurm's default partition: ours have none, so that the first one stands for it.
         self.default_pool = min(self.pools, default=PoolName("local"))
+        self.snapshot = snapshot
         self._models: tuple[GpuModel, ...] | None = None
 
     @property
     def cluster(self) -> str:
         return self.clusters[0] if self.clusters else "muster"
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Whose turn it is; worked out only for lists that show or sort by it."""
+        return Turns(self.snapshot, self.site.policy)
 
     def gpu_type(self, model: GpuModel) -> str:
         """How Slurm users name this model."""
@@ -51,6 +58,14 @@ def uid_of(user: str) -> int:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
         return int(user) if user.isdigit() else 65_534
+
+
+def is_user(name_or_uid: str) -> bool:
+    """Does the machine know such a user? A number needs no name."""
+    try:
+        return name_or_uid.isdigit() or bool(pwd.getpwnam(name_or_uid))
+    except KeyError:
+        return False
 
 
 @lru_cache(maxsize=4_096)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUBMITTING = frozenset({"sbatch", "srun", "salloc"})
-NEEDED = ("SLURM", "SBATCH_", "SALLOC_", "SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_", "TZ", "COLUMNS")
+NEEDED = (
+    *("SLURM", "SBATCH_", "SALLOC_", "SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_", "SPRIO_"),
+    *("TZ", "COLUMNS"),
+)
 """What the names of variables begin with that other commands may want to know."""
 
 SOCKET = "muster.sock"

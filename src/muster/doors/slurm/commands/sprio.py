@@ -1,0 +1,209 @@
+"""`sprio`: what the turns of waiting jobs are made of."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from muster.doors.slurm import jobs
+from muster.doors.slurm.call import Call, Door, Reply, lines, version
+from muster.doors.slurm.choosing import Filter, JobName, job_name, live_views, split_ids, users_of
+from muster.doors.slurm.elsewhere import demand_here
+from muster.doors.slurm.formats import Field, keys_of, known, rendered, short_form
+from muster.doors.slurm.helping import help_reply
+from muster.doors.slurm.jobs import JobRow, collapsed
+from muster.doors.slurm.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.scene import Scene, is_user
+from muster.doors.slurm.states import State
+from muster.doors.slurm.trouble import SlurmError, failed
+from muster.model.job import JobState
+from muster.model.policy import OrderWeights
+from muster.schedule.merit import FULL
+
+NAME = "sprio"
+OPTIONS = table("""
+    M:cluster= clusters= federation o:format= help j:jobs? local l:long h:noheader n:norm
+    p:partition= sibling S:sort= usage u:user= v:verbose V:version w:weights
+""")
+USAGE = (
+    "Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]\n"
+    "   [--federation] [--local] [--sibling] [--usage] [-hlnvVw]"
+)
+NO_JOBS = "Unable to find jobs matching user/id(s) specified\n"
+
+
+class Prio(NamedTuple):
+    """A job with its points, or, without a job, the weights by which points are given."""
+
+    row: JobRow | None
+    weighted: dict[str, int]
+    normal: dict[str, float]
+
+
+def run(call: Call, door: Door) -> Reply:
+    """List what counts for whom."""
+    line = _with_words(parsed(OPTIONS, call.argv, Manner(command=NAME)))
+    if line.has("version"):
+        return version()
+    if line.has("usage"):
+        return Reply(out=f"{USAGE}\n")
+    if line.has("help"):
+        return help_reply(NAME, OPTIONS)
+    scene = Scene(call, door)
+    demand_here(NAME, line.words("cluster", "clusters"), scene)
+    names = _names(line)
+    strange = [each for each in line.words("user") if not is_user(each)]
+    told = "".join(f"sprio: error: Invalid user: {each}\n" for each in strange)
+    weights = scene.site.policy.order
+    form, lost = known(short_form(_format(line, call, weights)), FIELDS)
+    told += "".join(f"sprio: error: Invalid job format specification: {each}\n" for each in lost)
+    if line.has("weights"):
+        shown = [_weights(weights)]
+    else:
+        rows = _chosen(line, door, scene, names)
+        if names and not rows:
+            return Reply(out=NO_JOBS, err=told)
+        shown = _sorted([_prio(row) for row in rows], line.value("sort") or "")
+    text = rendered(form, FIELDS, shown, header=not line.has("noheader"))
+    return Reply(out=lines(list(text)), err=told)
+
+
+def _with_words(line: Parsed) -> Parsed:
+    """`-j 12`: the value of an optional argument may stand apart."""
+    if not line.rest:
+        return line
+    if not line.has("jobs"):
+        raise SlurmError(f"sprio: error: Unrecognized option: {line.rest[0]}", USAGE)
+    return Parsed(given=(*line.given, *(("jobs", word) for word in line.rest)))
+
+
+def _names(line: Parsed) -> tuple[JobName, ...]:
+    found: list[JobName] = []
+    for text in (each for value in line.values("jobs") for each in split_ids(value)):
+        name = job_name(text)
+        if name is None:
+            raise failed(NAME, f"Invalid job id: {text}")
+        found.append(name)
+    return tuple(found)
+
+
+def _chosen(line: Parsed, door: Door, scene: Scene, names: tuple[JobName, ...]) -> list[JobRow]:
+    """Jobs that wait for their turn; held ones have none."""
+    wish = Filter(
+        names=names, users=users_of(line.words("user")), states=frozenset({State.PENDING})
+    )
+    views = [view for view in live_views(door, wish) if view.job.state is not JobState.HELD]
+    rows = collapsed(JobRow(view, scene) for view in views)
+    pools = set(line.words("partition"))
+    return [row for row in rows if not pools or pools & set(jobs.partition(row).split(","))]
+
+
+def _prio(row: JobRow) -> Prio:
+    points, weights = row.scene.turns.of(row.job), row.scene.site.policy.order
+    weighted = {
+        "Y": jobs.priority(row),
+        "S": jobs.OWN_FIRST if points.is_own else 0,
+        "A": points.age,
+        "B": points.queue,
+        "F": points.fair_share,
+        "J": points.size + points.short + points.service,
+        "P": 0,
+        "Q": points.job_class,
+        "N": -points.asked,
+    }
+    most = _most(weights)
+    normal = {
+        letter.lower(): weighted[letter] / most[letter] if most[letter] else 0.0 for letter in most
+    }
+    return Prio(row, weighted, normal)
+
+
+def _weights(weights: OrderWeights) -> Prio:
+    most = _most(weights)
+    return Prio(None, most | {"S": 1}, {letter.lower(): float(most[letter]) for letter in most})
+
+
+def _most(weights: OrderWeights) -> dict[str, int]:
+    """What a full factor brings."""
+    return {
+        "A": weights.age * FULL,
+        "B": weights.queue * FULL,
+        "F": weights.fair_share * FULL,
+        "J": (weights.size + weights.short + weights.service) * FULL,
+        "P": 0,
+        "Q": weights.job_class * FULL,
+    }
+
+
+def _format(line: Parsed, call: Call, weights: OrderWeights) -> str:
+    """As told; else every factor that counts, or all of them in a long list."""
+    given = line.value("format") or call.env.get("SPRIO_FORMAT")
+    if given is not None:
+        return given
+    is_long, is_normal = line.has("long"), line.has("norm")
+    most = _most(weights)
+    factors = [letter for letter in "ABFJPQ" if is_long or most[letter]]
+    user = " %.8u" if is_long or line.has("user") else ""
+    if is_normal:
+        return f"%.15i %9r{user} %10y" + "".join(f" %10{each.lower()}" for each in factors)
+    text = f"%.15i %9r{user} %.10Y %.10S" + "".join(f" %.10{each}" for each in factors)
+    return f"{text} %.11N %.20T" if is_long else text
+
+
+def _sorted(rows: list[Prio], order: str) -> list[Prio]:
+    """By each key in turn, the last first, because sorting keeps what was in order."""
+    for letter, downwards in reversed(keys_of(order)):
+        if letter not in FIELDS:
+            raise SlurmError(f"sprio: error: Invalid sort specification: {letter}")
+        rows.sort(key=_key(letter), reverse=downwards)
+    return rows
+
+
+def _key(letter: str) -> Callable[[Prio], int | float | str]:
+    if letter == "i":
+        return lambda prio: 0 if prio.row is None else prio.row.job.id
+    if letter == "y":
+        return lambda prio: prio.weighted["Y"]
+    if letter in WEIGHTED:
+        return lambda prio: prio.weighted[letter]
+    if letter in NORMAL:
+        return lambda prio: prio.normal[letter]
+    return FIELDS[letter].get
+
+
+def _weighted(letter: str) -> Callable[[Prio], str]:
+    return lambda prio: str(prio.weighted[letter]) if letter in prio.weighted else ""
+
+
+def _normal(letter: str) -> Callable[[Prio], str]:
+    def get(prio: Prio) -> str:
+        value = prio.normal[letter]
+        return str(int(value)) if prio.row is None else f"{value:.7f}"
+
+    return get
+
+
+def _of_job(get: Callable[[JobRow], str], otherwise: str = "") -> Callable[[Prio], str]:
+    return lambda prio: otherwise if prio.row is None else get(prio.row)
+
+
+HEADERS = {
+    "A": "AGE",
+    "B": "ASSOC",
+    "F": "FAIRSHARE",
+    "J": "JOBSIZE",
+    "P": "PARTITION",
+    "Q": "QOS",
+}
+WEIGHTED = {"S": "SITE", "N": "NICE", "Y": "PRIORITY", **HEADERS}
+NORMAL = {letter.lower(): header for letter, header in HEADERS.items()}
+
+FIELDS: dict[str, Field[Prio]] = {
+    "c": Field(header="CLUSTER", get=_of_job(lambda row: row.scene.cluster)),
+    "i": Field(header="JOBID", get=_of_job(jobs.array_id, "Weights")),
+    "r": Field(header="PARTITION", get=_of_job(jobs.partition)),
+    "u": Field(header="USER", get=_of_job(lambda row: row.job.spec.user)),
+    "y": Field(header="PRIORITY", get=_of_job(lambda row: f"{jobs.priority(row) / 2**32:.8f}")),
+    "t": Field(header="TRES", get=lambda _: ""),
+    "T": Field(header="TRES", get=lambda _: ""),
+    **{key: Field(header=text, get=_weighted(key)) for key, text in WEIGHTED.items()},
+    **{key: Field(header=text, get=_normal(key)) for key, text in NORMAL.items()},
+}

@@ -1,0 +1,198 @@
+"""`sshare`: who has which share, and what became of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from muster.doors.slurm.associations import (
+    ROOT,
+    accounts_named,
+    accounts_of,
+    associations,
+)
+from muster.doors.slurm.call import Call, Door, Reply, lines, version
+from muster.doors.slurm.choosing import users_of
+from muster.doors.slurm.elsewhere import demand_here
+from muster.doors.slurm.formats import Field, by_name, cut_table, parsable, picked_form
+from muster.doors.slurm.helping import help_reply
+from muster.doors.slurm.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.promised import Promised, promised
+from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.trouble import failed
+from muster.model.queue import lineage
+from muster.model.value import QueuePath, UserName
+from muster.schedule.share import FULL, ONE, Branch, Shares
+
+NAME = "sshare"
+OPTIONS = table("""
+    A:accounts= a:all M:cluster= clusters= o:format= help e:helpformat l:long n:noheader p:parsable
+    P:parsable2 m:partition usage u:users= uid= U:Users v:verbose V:version
+""")
+PLAIN = "account,user,rawshares,normshares,rawusage,effectvusage,fairshare"
+LONG = (
+    "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs,"
+    "grptresmins,tresrunmins"
+)
+
+
+class Row:
+    """The whole, an account, or a user in an account."""
+
+    __slots__ = ("account", "branch", "depth", "promised", "scene", "user")
+
+    def __init__(self, account: str, user: str, branch: Branch, scene: Scene) -> None:
+        self.account = account
+        self.user = user
+        self.branch = branch
+        self.scene = scene
+        self.depth = 0
+        self.promised = Promised()
+
+    @property
+    def is_whole(self) -> bool:
+        return self.branch.above is None
+
+
+def run(call: Call, door: Door) -> Reply:
+    """List shares as a tree."""
+    line = parsed(OPTIONS, call.argv, Manner(command=NAME))
+    if line.has("version"):
+        return version()
+    if line.has("help") or line.has("usage"):
+        return help_reply(NAME, OPTIONS, "[OPTION]")
+    if line.has("helpformat"):
+        return Reply(out=_field_names())
+    form, unknown = picked_form(_format(line).split(","), FIELDS)
+    if unknown:
+        raise failed(NAME, f'Invalid field requested: "{unknown[0].lower()}"')
+    scene = Scene(call, door)
+    demand_here(NAME, line.words("cluster", "clusters"), scene)
+    rows = list(_chosen(line, door, scene))
+    header = not line.has("noheader")
+    if line.has("parsable") or line.has("parsable2"):
+        ends = ("|", "" if line.has("parsable2") else "|")
+        return Reply(out=lines(list(parsable(form, FIELDS, rows, header=header, ends=ends))))
+    return Reply(out=lines(list(cut_table(form, FIELDS, rows, header=header))))
+
+
+def _format(line: Parsed) -> str:
+    given = line.values("format")
+    if given:
+        return ",".join(given)
+    usual = LONG if line.has("long") else PLAIN
+    return usual.replace("user,", "user,partition,") if line.has("partition") else usual
+
+
+def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[Row]:
+    accounts = accounts_named(scene.site, line.words("accounts"))
+    wants_accounts = bool(line.words("accounts"))
+    users = users_of(line.words("users", "uid")) or {door.caller.user}
+    known = promised(scene.snapshot)
+    for row in _tree(scene, door.caller.user):
+        if wants_accounts and row.account not in accounts:
+            continue
+        if row.user and not line.has("all") and row.user not in users:
+            continue
+        if line.has("Users") and not row.user:
+            continue
+        if wants_accounts or line.has("Users"):
+            row.depth = int(bool(row.user) and not line.has("Users"))
+        row.promised = known.get((row.account, row.user), Promised())
+        yield row
+
+
+def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
+    """The whole, then each account with its users before the accounts below it."""
+    shares = scene.turns.shares
+    whole = Row(ROOT, "", shares.root, scene)
+    yield whole
+    members = _members(scene, shares, caller)
+    for path in _in_tree_order(shares.queues):
+        account = Row(path, "", shares.queues[path], scene)
+        account.depth = sum(each in shares.queues for each in lineage(path))
+        yield account
+        for user in sorted(members.get(path, ())):
+            row = Row(path, user, shares.seat(path, user), scene)
+            row.depth = account.depth + 1
+            yield row
+
+
+def _in_tree_order(paths: Iterable[QueuePath]) -> list[QueuePath]:
+    return sorted(paths, key=lambda path: path.split("/"))
+
+
+def _members(scene: Scene, shares: Shares, caller: UserName) -> dict[QueuePath, set[UserName]]:
+    """Those who belong somewhere, whoever asks, and those who have a share by what they did."""
+    found: dict[QueuePath, set[UserName]] = {}
+    for each in associations(scene.site):
+        found.setdefault(each.account, set()).add(each.user)
+    for path in accounts_of(scene.site, caller):
+        found.setdefault(path, set()).add(caller)
+    for path, user in shares.users:
+        found.setdefault(path, set()).add(user)
+    return found
+
+
+def _field_names() -> str:
+    """Four in a line, in columns."""
+    names = [f"{name:<17}" for name in LISTED]
+    rows = [" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _account(row: Row) -> str:
+    return " " * row.depth + row.account
+
+
+def _effective(row: Row) -> int:
+    return row.scene.turns.shares.effective(row.branch)
+
+
+def _fraction(part: int, whole: int) -> str:
+    return f"{part / whole if whole else 0:.6f}"
+
+
+def _norm_usage(row: Row) -> str:
+    if row.is_whole:
+        return ""
+    return _fraction(row.branch.used, row.scene.turns.shares.root.used)
+
+
+def _level(row: Row) -> str:
+    """How large the share is beside what counts as used: at 1 they are the same."""
+    if row.is_whole:
+        return ""
+    used = _effective(row)
+    return f"{row.branch.share / used:.6f}" if used else "inf"
+
+
+def _fair_share(row: Row) -> str:
+    return _fraction(row.scene.turns.shares.factor(row.branch), FULL) if row.user else ""
+
+
+def _of_part(get: Callable[[Row], str], whole: str) -> Callable[[Row], str]:
+    """Of the whole tree there is only one thing to say."""
+    return lambda row: whole if row.is_whole else get(row)
+
+
+_FIELDS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
+    ("Account", -20, _account),
+    ("Cluster", 10, lambda row: row.scene.cluster),
+    (
+        "EffectvUsage",
+        13,
+        _of_part(lambda row: _fraction(_effective(row), ONE), "1.000000"),
+    ),
+    ("FairShare", 10, _fair_share),
+    ("GrpTRESMins", 30, lambda _: ""),
+    ("GrpTRESRaw", 30, lambda row: f"gres/gpu={row.branch.used // 60_000_000}"),
+    ("ID", 6, lambda _: ""),
+    ("LevelFS", 10, _level),
+    ("NormShares", 11, _of_part(lambda row: _fraction(row.branch.part, ONE), "0.000000")),
+    ("NormUsage", 11, _norm_usage),
+    ("Partition", 12, lambda _: ""),
+    ("RawShares", 10, _of_part(lambda row: str(row.branch.weight), "")),
+    ("RawUsage", 11, lambda row: str(row.branch.used // 1_000_000)),
+    ("TRESRunMins", 30, lambda row: row.promised.text),
+    ("User", 10, lambda row: row.user),
+)
+LISTED = tuple(name for name, _, _ in _FIELDS)
+FIELDS = by_name({name: Field(header=name, get=get, width=width) for name, width, get in _FIELDS})

@@ -1,0 +1,94 @@
+"""What a job brings with it to its turn: everything but its user's fair share and its guarantee."""
+
+from collections.abc import Iterable, Mapping
+from math import log10
+from typing import NamedTuple
+
+from muster.model.job import Job
+from muster.model.levels import HIGHEST_LEVEL
+from muster.model.policy import OrderWeights
+from muster.model.queue import JobClass, Queue
+from muster.model.value import ClassName, Instant, QueuePath
+
+FULL = 1_000
+"""A factor of 1, in thousandths."""
+
+
+class Merit(NamedTuple):
+    """Points, by what they are for; their sum puts the jobs of one user in one queue in order.
+
+    age is below zero, up to an age that is the same for all: it need not change as time passes.
+    asked: what the job itself was given, more for a priority and less for a nice value.
+    """
+
+    job_class: int
+    queue: int
+    size: int
+    short: int
+    service: int
+    asked: int
+    age: int
+
+
+class Merits:
+    """Points by the rules of one site."""
+
+    def __init__(
+        self,
+        queues: Mapping[QueuePath, Queue],
+        classes: Mapping[ClassName, JobClass],
+        weights: OrderWeights,
+    ) -> None:
+        self._queues = queues
+        self._classes = classes
+        self._weights = weights
+        self._top = _top(each.priority for each in classes.values())
+        self._top_queue = _top(each.priority for each in queues.values())
+
+    def of(self, job: Job, gpu_milli: int, level: int) -> Merit:
+        """What this job brings, that asks for so much and stands on this level.
+
+        What no rule names counts for nothing.
+        """
+        weights, spec = self._weights, job.spec
+        job_class = self._classes.get(spec.job_class)
+        queue = self._queues.get(spec.queue)
+        return Merit(
+            0 if job_class is None else weights.job_class * _part(job_class.priority, self._top),
+            0 if queue is None else weights.queue * _part(queue.priority, self._top_queue),
+            weights.size * min(FULL, gpu_milli // 1_000),
+            weights.short * _shortness(job, gpu_milli) if weights.short else 0,
+            weights.service * (FULL - FULL * level // HIGHEST_LEVEL),
+            spec.priority * FULL,
+            -aged(waits_since(job), weights),
+        )
+
+
+def waits_since(job: Job) -> Instant:
+    """Age counts from when the job could first have begun."""
+    return Instant(max(job.submitted_at, job.begin_at or 0))
+
+
+def aged(at: int, weights: OrderWeights) -> int:
+    """The points of an age, or of an instant as if it were one."""
+    return weights.age * FULL * at // weights.age_full
+
+
+def _shortness(job: Job, gpu_milli: int) -> int:
+    """A full factor for no work, none for a hundred million GPU-seconds; tenfold steps are equal.
+
+    Where nothing is known, it is in the middle.
+    """
+    if job.expected is None:
+        return FULL // 2
+    gpu_seconds = job.expected * max(FULL, gpu_milli) / 1_000_000
+    return max(0, FULL - round(FULL * log10(1 + gpu_seconds) / 8))
+
+
+def _part(priority: int, top: int) -> int:
+    return FULL * priority // top if top else 0
+
+
+def _top(priorities: Iterable[int]) -> int:
+    """What counts as a full factor: the priority that is farthest from none."""
+    return max((abs(each) for each in priorities), default=0)

@@ -1,0 +1,77 @@
+"""What lists show of whose turn it is, is what the planner goes by."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.model.job import JobState
+from muster.model.policy import OrderWeights, Policy
+from muster.model.value import replace
+from muster.schedule.follow import Memory
+from muster.schedule.merit import aged
+from muster.schedule.turns import Turns
+from properties.strategies import guaranteed_worlds, worlds
+from stories.world import World
+
+WEIGHTS = st.builds(
+    OrderWeights,
+    size=st.sampled_from([0, 0, 500, -500]),
+    short=st.sampled_from([0, 0, 700]),
+    service=st.sampled_from([0, 0, 300]),
+    queue=st.sampled_from([0, 1_000]),
+)
+
+
+@given(worlds() | guaranteed_worlds(), WEIGHTS)
+def test_points_are_the_planners_own(world: World, weights: OrderWeights) -> None:
+    snapshot, policy = world.scene.snapshot(), replace(world.policy, order=weights)
+    memory = remembering(world, policy)
+    books = memory.books
+
+    turns = Turns(snapshot, policy)
+
+    for entry in memory.roster.entries.values():
+        if entry.job.begin_at is not None and entry.job.begin_at > snapshot.now:
+            continue
+        factor = books.shares.factor(entry.lane.leaf)
+        key = entry.merit + weights.fair_share * factor + aged(snapshot.now, weights)
+        least = entry.shape.least_gpu_milli
+        points = turns.of(entry.job)
+        assert points.total == key == turns.total(entry.job)
+        assert points.is_own == books.quotas.is_own(entry.lane.queue, least)
+
+
+@given(worlds())
+def test_everybody_has_the_share_that_the_planner_gives_them(world: World) -> None:
+    shares = Turns(world.scene.snapshot(), world.policy).shares
+    planned = remembering(world, world.policy).books.shares
+
+    assert {
+        path: (branch.part, branch.share, branch.used, branch.held_milli)
+        for path, branch in (*shares.users.items(), *shares.queues.items())
+    } == {
+        path: (branch.part, branch.share, branch.used, branch.held_milli)
+        for path, branch in (*planned.users.items(), *planned.queues.items())
+    }
+
+
+@given(worlds())
+def test_a_newcomer_has_the_seat_that_he_would_have(world: World) -> None:
+    snapshot = world.scene.snapshot()
+    jobs = [job for job in snapshot.jobs.values() if job.state is JobState.PENDING]
+    if not jobs:
+        return
+    alone = {job_id: job for job_id, job in snapshot.jobs.items() if job.id != jobs[0].id}
+    spec = jobs[0].spec
+
+    before = Turns(replace(snapshot, jobs=alone), world.policy).shares.seat(spec.queue, spec.user)
+    after = Turns(snapshot, world.policy).shares.seat(spec.queue, spec.user)
+
+    assert (before.part, before.share) == (after.part, after.share)
+
+
+def remembering(world: World, policy: Policy) -> Memory:
+    snapshot = world.scene.snapshot()
+    memory = Memory(snapshot, policy)
+    memory.follow(snapshot)
+    memory.standing()
+    return memory
