@@ -84,7 +84,7 @@ class Course:
         self._awaits_checkpoint = asks
         steps = [(now_ms, Step.ASK_CHECKPOINT)] if asks else []
         lead = self._lead(told)
-        if lead is not None:
+        if lead is not None and not self._is_warned:
             steps.append((now_ms, Step.WARN))
         pause = told.grace_ms - min(told.grace_ms // 4, 5_000) if asks else lead or 0
         self._ahead = [*steps, (now_ms + pause, Step.END), (last, Step.KILL)]
@@ -143,12 +143,15 @@ class Course:
         return [*warning, (ends_ms, Step.END), (ends_ms + grace, Step.KILL)]
 
     def _lead(self, told: Told) -> int | None:
-        """How long after the warning SIGTERM comes: only what makes room may take its time."""
+        """How long after the warning SIGTERM comes.
+
+        Only what makes room is warned: a warning says that the job should see to its return,
+        and many clients answer it with a requeue, which nobody wants who has just cancelled.
+        """
         lead = self.manners.warn_lead_ms
-        if lead is None:
+        if lead is None or told.why["type"] != "preempted":
             return None
-        is_hurried = told.why["type"] != "preempted"
-        return min(lead, told.grace_ms // 2, 1_000 if is_hurried else lead)
+        return min(lead, told.grace_ms // 2)
 
     def _time_is_up(self) -> None:
         if self._is_ending or self._ends_ms is None:

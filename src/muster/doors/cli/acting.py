@@ -40,7 +40,7 @@ AT_ONCE = 10_000
 @click.option("-s", "--signal", help="Send this signal and let the jobs decide.")
 @click.pass_obj
 def cancel(call: Call, jobs: tuple[str, ...], *, signal: str | None, **chosen: Any) -> int:
-    """End jobs: waiting ones at once, running ones after a warning and their grace."""
+    """End jobs: waiting ones at once, running ones with SIGTERM, and SIGKILL after their grace."""
     numbers = _meant(call, jobs, Chosen(**chosen))
     return _act(call, "signal" if signal else "cancel", numbers, signal=signal)
 

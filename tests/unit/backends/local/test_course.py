@@ -1,6 +1,9 @@
+import pytest
+
 from muster.backends.local.course import Course, Manners, Step, Told
 
 CANCELLED = {"type": "cancelled", "by": "ann"}
+REQUEUED = {"type": "requeued", "by": "ann"}
 PREEMPTED = {"type": "preempted", "by": 2}
 
 
@@ -74,12 +77,23 @@ def test_who_makes_room_is_warned_for_as_long_as_half_the_grace() -> None:
     assert steps(attempt, 100_000) == [(0, Step.WARN), (5_000, Step.END), (10_000, Step.KILL)]
 
 
-def test_who_is_cancelled_has_a_second_after_the_warning() -> None:
+@pytest.mark.parametrize("why", [CANCELLED, REQUEUED])
+def test_only_time_and_others_are_warned_of_not_what_a_person_wants(why: dict[str, str]) -> None:
     attempt = course(lead_ms=60_000)
 
-    attempt.stop(Told(why=CANCELLED, grace_ms=10_000), 0)
+    attempt.stop(Told(why=why, grace_ms=10_000), 0)
 
-    assert steps(attempt, 5_000) == [(0, Step.WARN), (1_000, Step.END)]
+    assert steps(attempt, 100_000) == [(0, Step.END), (10_000, Step.KILL)]
+
+
+def test_who_was_warned_of_the_limit_is_not_warned_again() -> None:
+    attempt = course(lead_ms=5_000)
+    attempt.limit(10_000)
+    attempt.due(6_000)
+
+    attempt.stop(Told(why=PREEMPTED, grace_ms=20_000), 7_000)
+
+    assert steps(attempt, 100_000) == [(12_000, Step.END), (27_000, Step.KILL)]
 
 
 def test_a_checkpoint_that_was_asked_for_is_waited_for() -> None:
