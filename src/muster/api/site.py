@@ -39,6 +39,7 @@ class NodeDocument(Value):
     labels: Mapping[str, str]
     jobs: tuple[int, ...]
     devices: tuple[DeviceDocument, ...]
+    where: tuple[str, ...] = ()
 
 
 class QuotaDocument(Value):

@@ -90,6 +90,7 @@ def as_seen(documents: Iterable[NodeDocument]) -> tuple[Node, ...]:
                 for device in each.devices
             ),
             labels=each.labels,
+            where=each.where,
         )
         for each in documents
     )

@@ -9,10 +9,11 @@ from muster.model.value import Value
 
 
 class Entry(Value):
-    """A command. module: below `muster.doors.cli`; the function has the command's name."""
+    """A command. module: below `muster.doors.cli`; function: the command's name unless told."""
 
     module: str
     help: str
+    function: str = ""
 
 
 THEMES: Mapping[str, Mapping[str, Entry]] = {
@@ -69,6 +70,12 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         "users": Entry(module="users", help="List users and what they may do."),
         "tokens": Entry(module="tokens", help="List, make and revoke keys for remote use."),
         "audit": Entry(module="audit", help="List who changed what."),
+        "import": Entry(
+            module="slurm_files",
+            help="Make a configuration file of Slurm's files.",
+            function="import_files",
+        ),
+        "export": Entry(module="slurm_files", help="Write the configuration as Slurm's files."),
         "slurm": Entry(module="slurm", help="Put Slurm's commands on your PATH."),
         "doctor": Entry(module="doctor", help="Look for what is wrong, and say what to do."),
         "completion": Entry(module="completion", help="Print the completion script of a shell."),

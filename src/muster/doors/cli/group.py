@@ -26,7 +26,7 @@ class LazyGroup(click.Group):
         if entry is None:
             return None
         module = import_module(f"muster.doors.cli.{entry.module}")
-        return getattr(module, cmd_name)
+        return getattr(module, entry.function or cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -56,6 +56,7 @@ def _node(node: Node, here: list[tuple[JobId, Placement]]) -> NodeDocument:
         gpu_models=tuple(sorted({device.model for device in node.devices})),
         labels=node.labels,
         jobs=tuple(sorted({job for job, _ in here})),
+        where=node.where,
         devices=tuple(_device(device, _shares(here, device.id)) for device in node.devices),
     )
 

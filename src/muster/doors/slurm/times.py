@@ -40,10 +40,15 @@ def limit(text: str) -> Duration | None:
     written = text.strip().lower()
     if written in ENDLESS:
         return None
-    seconds = _seconds(written)
+    return Duration(-(-exact(written) // MINUTE) * MINUTE)
+
+
+def exact(text: str) -> Duration:
+    """The same forms, to the second."""
+    seconds = _seconds(text.strip().lower())
     if seconds is None or seconds > _MOST_DAYS * 86_400:
         raise BadTimeError(text)
-    return Duration(-(-seconds // 60) * MINUTE)
+    return Duration(seconds * SECOND)
 
 
 def short_text(span: Duration) -> str:

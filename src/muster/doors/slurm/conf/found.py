@@ -1,0 +1,50 @@
+"""What an import found: rules, nodes, and what has no counterpart here. Pure."""
+
+from collections.abc import Callable, Mapping
+
+from muster.backends.local.racks import Rack
+from muster.doors.slurm.conf.association_file import Entry
+from muster.doors.slurm.conf.lines import Line
+from muster.model.errors import MusterError
+from muster.model.site import Site
+from muster.model.value import GpuModel, Value
+
+
+class BadSlurmConfError(MusterError):
+    """A configuration file of Slurm cannot be read; the message says where and why."""
+
+
+class Note(Value):
+    """Something that could not be taken over as it is, and what became of it."""
+
+    about: str
+    text: str
+
+
+Notes = Callable[[str, str], None]
+"""`notes(about, text)`: write down what has no counterpart."""
+
+Members = Callable[[str], tuple[str, ...] | None]
+"""The users of a group of this machine; None where there is no such group."""
+
+
+class Files(Value):
+    """Everything that is imported at once, read.
+
+    classes: rows of `sacctmgr -P show qos`. models: how the site's GPU types are called here.
+    """
+
+    conf: tuple[Line, ...] = ()
+    gres: tuple[Line, ...] = ()
+    topology: tuple[Line, ...] = ()
+    accounts: tuple[Entry, ...] = ()
+    classes: tuple[Mapping[str, str], ...] = ()
+    models: Mapping[str, GpuModel] = {}
+
+
+class Imported(Value):
+    """The rules and nodes that do what the files said, and what they could not be made to do."""
+
+    site: Site
+    racks: tuple[Rack, ...]
+    notes: tuple[Note, ...]
