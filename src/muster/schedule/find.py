@@ -1,13 +1,12 @@
 """The best room for one task: groups of nodes in order of merit, the first one with room wins.
 
-What a group is worth to a need never changes, so each need keeps its groups in a heap; only groups
+What a group is worth to a need never changes, so each need keeps its groups in order; only groups
 that came to life since it last looked have to be judged. Between groups of equal worth the best
 room decides, so those are looked into as long as they could hold a better one.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable
-from heapq import heappop, heappush
 from typing import NamedTuple
 
 from muster.model.gpu import WHOLE_GPU_MILLI
@@ -16,9 +15,7 @@ from muster.schedule.index import Group, Kind, Room
 from muster.schedule.ledger import Ledger, Seat
 from muster.schedule.needs import Need, Offer, Shut, Tier
 from muster.schedule.profiles import GpuNeed, Profile, Taking
-
-MOST_CPU = 1 << 60
-"""A target above every node's CPU: take the room with the most."""
+from muster.schedule.score import MOST_CPU
 
 
 class Bounds(NamedTuple):
@@ -49,116 +46,170 @@ class _Aim(NamedTuple):
         return self.off(min(max(self.target_milli, floor_milli), end_milli))
 
 
-_Merit = tuple[int, int, int, int, Group, str, GpuNeed | None, Taking | None, _Aim]
+class Worth(NamedTuple):
+    """What the rooms of a level that look alike are worth to a need, whatever kind of node it is.
+
+    Devices to cut, steps of fragmentation lost, the least that the balance of any such room can be
+    off, and what that would be if nodes had no end; then what is taken, and which room is best.
+    """
+
+    cuts: int
+    lost: int
+    least_off: int
+    nominal_off: int
+    taking: Taking | None
+    aim: _Aim
+
+
+_Merit = tuple[int, int, int, int, int, tuple[str, int, str], str, Group, GpuNeed | None, Worth]
 """Groups are tried in this order; group and model make it complete, so that no two are equal.
 
-Unmet preferences, devices to cut, steps of fragmentation lost, the least that the balance of any
-room in the group can be off, group, model; then what is taken, and which room of the group is best.
+Unmet preferences, then as `Worth` says; the group's own turn, model; then group and what is taken.
 """
 
 
 class _Found(NamedTuple):
-    """The best room so far: as far off as `key` says, in the same order as groups are tried."""
+    """The best room so far: `key` is what the merit would be if every room were as far off."""
 
-    key: tuple[int, ...]
+    key: tuple[object, ...]
     merit: _Merit
     room: Room
+
+
+class _Source:
+    """One kind of node, what it offers, and how far its log of new groups was read."""
+
+    __slots__ = ("born", "offer", "read")
+
+    def __init__(self, born: list[Group], offer: Offer) -> None:
+        self.born = born
+        self.offer = offer
+        self.read = 0
 
 
 class Finder:
     """Looks for one need among the kinds of one tier."""
 
-    __slots__ = ("_born", "_heap", "_inside", "_ledger", "_need", "_read", "_shut", "_tier")
+    __slots__ = (
+        "_inside",
+        "_kinds_seen",
+        "_ledger",
+        "_merits",
+        "_need",
+        "_shut",
+        "_sources",
+        "_tier",
+    )
 
     def __init__(self, need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> None:
         self._need = need
         self._tier = tier
         self._shut = shut
         self._ledger = ledger
-        self._heap: list[_Merit] = []
+        self._merits: list[_Merit] = []
         self._inside: set[Group] = set()
-        self._read = 0
-        self._born = ledger.index.born[need.family]
+        self._sources: dict[Kind, _Source] = {}
+        self._kinds_seen = -1
 
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
         self._catch_up()
-        aside: list[_Merit] = []
-        found = self._search(bounds, aside)
-        for merit in aside:
-            heappush(self._heap, merit)
-        return found
-
-    def _search(self, bounds: Bounds, aside: list[_Merit]) -> tuple[Seat, GpuNeed | None] | None:
-        heap, (closed, allows) = self._heap, bounds
+        closed, allows = bounds
         best: _Found | None = None
-        # No room of a group, nor of any after it, is better than the group says.
-        while heap and (best is None or heap[0][:4] < best.key):
-            merit = heappop(heap)
-            group = merit[4]
+        empty: list[int] = []
+        for place, merit in enumerate(self._merits):
+            # No room of a group, nor of any after it, is better than the group says.
+            if best is not None and merit > best.key:
+                break
+            group = merit[7]
             if not group.rooms:
-                self._inside.discard(group)
-                continue
-            aside.append(merit)
-            if not closed or (group.kind, merit[6]) not in closed:
+                empty.append(place)
+            elif not closed or (group.kind, merit[8]) not in closed:
                 best = self._better(best, merit, allows)
-        return None if best is None else (Seat(best.room, best.merit[7]), best.merit[6])
+        self._drop(empty)
+        return None if best is None else (Seat(best.room, best.merit[9].taking), best.merit[8])
 
     def _better(
         self, best: _Found | None, merit: _Merit, allows: Callable[[Room], bool] | None
     ) -> _Found | None:
         """The better of what was found before and the best room of this group."""
-        aim = merit[8]
-        room = _pick(merit[4].rooms, self._need, aim.target_milli, allows)
+        aim = merit[9].aim
+        room = _pick(merit[7].rooms, self._need, aim.target_milli, allows)
         if room is None:
             return best
-        key = (*merit[:3], aim.off(room.open_cpu_milli))
+        key = (*merit[:3], aim.off(room.open_cpu_milli), *merit[4:7])
         return _Found(key, merit, room) if best is None or key < best.key else best
 
-    def _catch_up(self) -> None:
-        born = self._born
-        if self._read == len(born):
-            return
-        inside, gpu_milli = self._inside, self._need.gpu_milli
-        for group in dict.fromkeys(born[self._read :]):
-            if group.rooms and group.profile.left_milli >= gpu_milli and group not in inside:
-                self._judge(group)
-        self._read = len(born)
+    def _drop(self, places: list[int]) -> None:
+        """Groups without rooms are judged again when they come to have some."""
+        for place in reversed(places):
+            self._inside.discard(self._merits.pop(place)[7])
 
-    def _judge(self, group: Group) -> None:
-        offer = self._ledger.offer(group.kind, self._need)
-        if offer is None or offer.tier != self._tier or group.kind in self._shut:
-            return
-        floors, level = self._ledger.score.floors, group.level
-        if level + 1 < len(floors) and floors[level + 1] <= self._need.cpu_milli:
-            return
+    def _catch_up(self) -> None:
+        if self._kinds_seen != self._ledger.kinds_version:
+            self._look_for_kinds()
+        for source in self._sources.values():
+            if source.read != len(source.born):
+                self._read(source)
+
+    def _look_for_kinds(self) -> None:
+        need, known = self._need, self._sources
+        self._sources = {}
+        for kind in self._ledger.kinds.values():
+            offer = self._ledger.offer(kind, need)
+            if offer is not None and offer.tier == self._tier and kind not in self._shut:
+                self._sources[kind] = known.get(kind) or _Source(kind.born[need.family], offer)
+        self._kinds_seen = self._ledger.kinds_version
+
+    def _read(self, source: _Source) -> None:
+        inside, gpu_milli, cpu_milli = self._inside, self._need.gpu_milli, self._need.cpu_milli
+        for group in dict.fromkeys(source.born[source.read :]):
+            is_large = group.profile.left_milli >= gpu_milli and group.end_milli > cpu_milli
+            if is_large and group.rooms and group not in inside:
+                self._judge(group, source.offer)
+        source.read = len(source.born)
+
+    def _judge(self, group: Group, offer: Offer) -> None:
+        worths = self._need.worths
         for gpus in offer.gpus:
-            merit = self._merit(group, offer, gpus)
-            if merit is not None:
-                heappush(self._heap, merit)
+            key = (group.profile, group.level, gpus)
+            worth = worths[key] if key in worths else self._settle(key)
+            if worth is not None:
+                model = "" if gpus is None else gpus.model
+                insort(
+                    self._merits, (offer.penalty, *worth[:4], group.turn, model, group, gpus, worth)
+                )
                 self._inside.add(group)
 
-    def _merit(self, group: Group, offer: Offer, gpus: GpuNeed | None) -> _Merit | None:
-        taking = None if gpus is None else self._ledger.profiles.taking(group.profile, gpus)
-        if gpus is not None and taking is None:
-            return None
-        after = group.profile if taking is None else taking.after
-        lost, aim = self._worth(group, after)
-        floors, level = self._ledger.score.floors, group.level
-        end_milli = floors[level + 1] if level + 1 < len(floors) else MOST_CPU
-        least_off = aim.least_off(floors[level], end_milli)
-        model, cuts = "" if gpus is None else gpus.model, 0 if taking is None else taking.cuts
-        return (offer.penalty, cuts, lost, least_off, group, model, gpus, taking, aim)
+    def _settle(self, key: tuple[Profile, int, GpuNeed | None]) -> Worth | None:
+        """Work out what such groups are worth, once and for all."""
+        profile, level, gpus = key
+        taking = None if gpus is None else self._ledger.profiles.taking(profile, gpus)
+        worth = None
+        if gpus is None or taking is not None:
+            lost, aim = self._aim(profile, level, profile if taking is None else taking.after)
+            floor_milli, end_milli = self._ledger.score.reach(level)
+            most_milli = max(floor_milli, min(end_milli, self._ledger.most_cpu_milli))
+            worth = Worth(
+                0 if taking is None else taking.cuts,
+                lost,
+                aim.least_off(floor_milli, most_milli),
+                aim.least_off(floor_milli, end_milli),
+                taking,
+                aim,
+            )
+        self._need.worths[key] = worth
+        return worth
 
-    def _worth(self, group: Group, after: Profile) -> tuple[int, _Aim]:
+    def _aim(self, profile: Profile, level: int, after: Profile) -> tuple[int, _Aim]:
         """Steps of fragmentation lost, and which room is best."""
         score, need = self._ledger.score, self._need
         if self._ledger.policy.packing is Packing.SPREAD:
             return -after.left_milli, _Aim(MOST_CPU)
         # The middle stands for all rooms of the group that are large enough.
-        cpu_milli = max(score.middles[group.level], need.cpu_milli)
+        cpu_milli = max(score.middles[level], need.cpu_milli)
         left_milli = cpu_milli - need.cpu_milli
-        lost = -score.steps_gained((group.profile, cpu_milli), (after, left_milli))
+        lost = -score.steps_gained((profile, cpu_milli), (after, left_milli))
         if need.gpus is not None:
             return lost, _Aim(need.cpu_milli + score.cpu_wanted(after.left_milli))
         if after.left_milli == 0:

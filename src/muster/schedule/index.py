@@ -18,7 +18,9 @@ class Kind:
     """Nodes that no need can tell apart but by what they have left. Equal kinds are one object."""
 
     __slots__ = (
+        "born",
         "cluster",
+        "groups",
         "labels",
         "models",
         "name",
@@ -40,6 +42,9 @@ class Kind:
         self.taints: tuple[Taint, ...] = node.taints
         self.reserved: tuple[NodesReserved, ...] = ()
         self.rooms: dict[NodeId, Room] = {}
+        # Its groups, and for each family a log of those that came to have rooms.
+        self.groups: dict[tuple[int, Profile], Group] = {}
+        self.born: tuple[list[Group], ...] = tuple([] for _ in Family)
         # How many nodes, up or not, have how much when nobody is there.
         self.sizes: Counter[Size] = Counter()
 
@@ -159,40 +164,39 @@ class Group:
     They stand by free CPU, then by name.
     """
 
-    __slots__ = ("_turn", "kind", "level", "profile", "rooms")
+    __slots__ = ("end_milli", "kind", "level", "profile", "rooms", "turn")
 
-    def __init__(self, kind: Kind, level: int, profile: Profile) -> None:
+    def __init__(self, kind: Kind, level: int, profile: Profile, end_milli: int) -> None:
         self.kind = kind
         self.level = level
         self.profile = profile
+        # All its rooms have less CPU than this.
+        self.end_milli = end_milli
         self.rooms: list[tuple[int, str, Room]] = []
-        self._turn = (kind.name, level, profile.name)
-
-    def __lt__(self, other: "Group") -> bool:
-        """A complete order that does not hang on which group was met first."""
-        return self._turn < other._turn
+        # A complete order that does not hang on which group was met first.
+        self.turn = (kind.name, level, profile.name)
 
 
 class Index:
-    """All groups, by family. Whoever remembers how far he read the logs need look at the rest only.
+    """Lists rooms in the groups of their kinds.
 
-    `born` logs groups that came to have rooms, `moved` by pool the rooms that changed.
+    `moved` logs by pool the rooms that changed, as kinds log the groups that came to have rooms:
+    whoever remembers how far he read a log need look at the rest only.
     """
 
     def __init__(self, score: Score) -> None:
         self._score = score
-        self._groups: dict[tuple[Kind, int, Profile], Group] = {}
-        self.born: tuple[list[Group], ...] = tuple([] for _ in Family)
         self.moved: defaultdict[PoolName, list[Room]] = defaultdict(list)
 
     def put(self, room: Room) -> None:
         """List a room under what it has open now."""
         level = self._score.level(room.open_cpu_milli)
         item = (room.open_cpu_milli, room.node.id, room)
-        room.groups = [self._group(room.kind, level, view) for view in room.views]
+        kind = room.kind
+        room.groups = [self._group(kind, level, view) for view in room.views]
         for group in room.groups:
             if not group.rooms:
-                self.born[group.profile.family].append(group)
+                kind.born[group.profile.family].append(group)
             insort(group.rooms, item)
         room.is_listed = True
         self.moved[room.node.pool].append(room)
@@ -209,8 +213,8 @@ class Index:
         self.moved[room.node.pool].append(room)
 
     def _group(self, kind: Kind, level: int, profile: Profile) -> Group:
-        key = (kind, level, profile)
-        group = self._groups.get(key)
+        group = kind.groups.get((level, profile))
         if group is None:
-            group = self._groups[key] = Group(kind, level, profile)
+            _, end_milli = self._score.reach(level)
+            group = kind.groups[level, profile] = Group(kind, level, profile, end_milli)
         return group

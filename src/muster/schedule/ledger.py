@@ -84,6 +84,8 @@ class Ledger:
         self.kinds_version = 0
         self.sizes_version = 0
         self.nodes_version = 0
+        # The planner starts afresh when nodes come, go or change in size.
+        self.most_cpu_milli = max((each.cpu_milli for each in snapshot.nodes.values()), default=0)
         self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot

@@ -6,10 +6,10 @@ from muster.model.gpu import GpuAsk, Slice
 from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, GpuModel, PoolName
-from muster.schedule.profiles import Family, GpuNeed, family_of
+from muster.schedule.profiles import Family, GpuNeed, Profile, family_of
 
 if TYPE_CHECKING:
-    from muster.schedule.find import Finder
+    from muster.schedule.find import Finder, Worth
     from muster.schedule.gang import Table
     from muster.schedule.index import Kind
 
@@ -75,6 +75,7 @@ class Need:
         "tiers",
         "usable",
         "where",
+        "worths",
     )
 
     def __init__(self, key: NeedKey) -> None:
@@ -93,6 +94,8 @@ class Need:
         self.is_picky = _is_picky(key.where)
         self.offers: dict[Kind, Offer | None] = {}
         self.finders: dict[tuple[Tier, Shut], Finder] = {}
+        # What rooms with this profile and level of CPU are worth to it, on this model.
+        self.worths: dict[tuple[Profile, int, GpuNeed | None], Worth | None] = {}
         self.tables: dict[tuple[Option, Shut], Table] = {}
         self.amounts: dict[GpuNeed | None, Resources] = {}
         self.tiers: list[Tier] = []

@@ -29,6 +29,9 @@ STEP_MILLI = 20
 CPU_LEVELS = 64
 """At most this many amounts of CPU that usual tasks ask for are told apart."""
 
+MOST_CPU = 1 << 60
+"""More than any node has."""
+
 PLAIN_WEIGHT = 1_000
 """What one usual task that every GPU here could serve, or none, counts."""
 
@@ -87,6 +90,11 @@ class Score:
     def level(self, cpu_milli: int) -> int:
         """Which level of free CPU this is; nodes on one level serve the same usual tasks."""
         return max(0, bisect_right(self.floors, cpu_milli) - 1)
+
+    def reach(self, level: int) -> tuple[int, int]:
+        """The free CPU at which a level begins, and at which the next one does."""
+        ends = self.floors[level + 1 : level + 2]
+        return self.floors[level], ends[0] if ends else MOST_CPU
 
     def fragments(self, profile: Profile, level: int) -> int:
         """What a node with these devices and at least that CPU has left but the usual cannot use.
