@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 from muster.model.amounts import covers, resolved
 from muster.model.gpu import Mig
-from muster.model.queue import Meter, Queue, Quota, Scope
+from muster.model.queue import Ceiling, Meter, Queue, Quota, Scope
 from muster.model.resources import Resources
 from muster.model.value import GpuModel, PoolName, QueuePath
 
 WITHOUT_END = 1 << 60
+UNCAPPED = Ceiling()
 
 
 class Portion(NamedTuple):

@@ -22,7 +22,7 @@ from muster.model.value import (
     PoolName,
     QueuePath,
 )
-from muster.schedule.accounts import Portion, portion_of
+from muster.schedule.accounts import UNCAPPED, Portion, portion_of
 from muster.schedule.quota import Change, Quotas
 from muster.schedule.share import Shares, dominant_milli
 
@@ -76,7 +76,9 @@ class Books:
         self.in_array: Counter[JobId] = Counter()
         self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
         self.by_loss: dict[LossKey, list[tuple[int, int, Holding]]] = {}
+        # Only for sides of a class that have a ceiling.
         self.by_class_side: dict[ClassSide, dict[JobId, Holding]] = {}
+        self._bounded = {name: _bounded(each) for name, each in snapshot.classes.items()}
         self._amount_by_side: dict[ClassSide, Resources] = {}
         self._jobs_by_side: Counter[ClassSide] = Counter()
 
@@ -120,7 +122,7 @@ class Books:
         self.holdings[job.id] = new
         self.by_queue[job.spec.queue][job.id] = new
         self.by_class[job.spec.job_class][job.id] = new
-        for side in _sides(job.spec):
+        for side in self._bounded_sides(job.spec):
             self.by_class_side[side][job.id] = new
 
     def array_without(self, job: Job) -> int:
@@ -132,12 +134,9 @@ class Books:
         self, spec: JobSpec, job_class: JobClass, amount: Resources, *, jobs: int = 1
     ) -> OverClassLimit | None:
         """Would the job take its user, or its queue, over what the class allows?"""
-        ceilings = (
-            (job_class.per_user, "user", spec.user),
-            (job_class.per_queue, "queue", spec.queue),
-        )
-        for ceiling, side, whose in ceilings:
-            key = (spec.job_class, side, whose)
+        for key in self._bounded_sides(spec):
+            _, side, whose = key
+            ceiling = job_class.per_user if side == "user" else job_class.per_queue
             used = self._amount_by_side.get(key, NOTHING)
             over = _over(ceiling, used, amount, (self._jobs_by_side[key], jobs))
             if over is not None:
@@ -162,18 +161,32 @@ class Books:
         self.shares.hold(self.shares.leaf(spec.queue, spec.user), sign * holding.milli)
         if spec.array is not None and is_active:
             self.in_array[spec.array.array] += sign
+        for side in self._bounded_sides(spec):
+            self._count_side(side, holding, sign)
+
+    def _bounded_sides(self, spec: JobSpec) -> list[ClassSide]:
+        sides = self._bounded.get(spec.job_class, ())
+        return [
+            (spec.job_class, side, spec.user if side == "user" else spec.queue) for side in sides
+        ]
+
+    def _count_side(self, side: ClassSide, holding: Holding, sign: int) -> None:
         total = _total(holding)
-        for side, whose in (("user", spec.user), ("queue", spec.queue)):
-            key = (spec.job_class, side, whose)
-            leaving = [each for each in holding.victims if key in _sides(each.spec)]
-            rest = _rest(total, leaving) if leaving else total
-            self._amount_by_side[key] = self._amount_by_side.get(key, NOTHING) + rest * sign
-            self._jobs_by_side[key] += sign * max(0, is_active - len(leaving))
-            beside = self.by_class_side.setdefault(key, {})
-            if sign > 0:
-                beside[holding.job.id] = holding
-            else:
-                del beside[holding.job.id]
+        leaving = [each for each in holding.victims if side in _sides(each.spec)]
+        rest = _rest(total, leaving) if leaving else total
+        self._amount_by_side[side] = self._amount_by_side.get(side, NOTHING) + rest * sign
+        self._jobs_by_side[side] += sign * max(0, holding.is_awake - len(leaving))
+        beside = self.by_class_side.setdefault(side, {})
+        if sign > 0:
+            beside[holding.job.id] = holding
+        else:
+            del beside[holding.job.id]
+
+
+def _bounded(job_class: JobClass) -> tuple[str, ...]:
+    """For whom the class sets a ceiling."""
+    bounds = (("user", job_class.per_user), ("queue", job_class.per_queue))
+    return tuple(side for side, ceiling in bounds if ceiling != UNCAPPED)
 
 
 def _loss_key(holding: Holding) -> LossKey:

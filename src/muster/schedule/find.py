@@ -77,12 +77,12 @@ class _Found(NamedTuple):
 
 
 class _Source:
-    """One kind of node, what it offers, and how far its log of new groups was read."""
+    """One kind of node: what it offers, and how far its log of groups was read."""
 
-    __slots__ = ("born", "offer", "read")
+    __slots__ = ("groups", "offer", "read")
 
-    def __init__(self, born: list[Group], offer: Offer) -> None:
-        self.born = born
+    def __init__(self, groups: list[Group], offer: Offer) -> None:
+        self.groups = groups
         self.offer = offer
         self.read = 0
 
@@ -91,7 +91,6 @@ class Finder:
     """Looks for one need among the kinds of one tier."""
 
     __slots__ = (
-        "_inside",
         "_kinds_seen",
         "_ledger",
         "_merits",
@@ -99,6 +98,7 @@ class Finder:
         "_shut",
         "_sources",
         "_tier",
+        "_to_judge",
     )
 
     def __init__(self, need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> None:
@@ -107,7 +107,8 @@ class Finder:
         self._shut = shut
         self._ledger = ledger
         self._merits: list[_Merit] = []
-        self._inside: set[Group] = set()
+        # Groups that had no rooms when it last looked, and came to have some.
+        self._to_judge: list[Group] = []
         self._sources: dict[Kind, _Source] = {}
         self._kinds_seen = -1
 
@@ -143,14 +144,21 @@ class Finder:
     def _drop(self, places: list[int]) -> None:
         """Groups without rooms are judged again when they come to have some."""
         for place in reversed(places):
-            self._inside.discard(self._merits.pop(place)[7])
+            self._merits.pop(place)[7].watchers.append(self._to_judge)
 
     def _catch_up(self) -> None:
         if self._kinds_seen != self._ledger.kinds_version:
             self._look_for_kinds()
         for source in self._sources.values():
-            if source.read != len(source.born):
+            if source.read != len(source.groups):
                 self._read(source)
+        if self._to_judge:
+            found, self._to_judge[:] = self._to_judge[:], ()
+            for group in found:
+                if group.rooms:
+                    self._look_again(group)
+                else:
+                    group.watchers.append(self._to_judge)
 
     def _look_for_kinds(self) -> None:
         need, known = self._need, self._sources
@@ -158,16 +166,28 @@ class Finder:
         for kind in self._ledger.kinds.values():
             offer = self._ledger.offer(kind, need)
             if offer is not None and offer.tier == self._tier and kind not in self._shut:
-                self._sources[kind] = known.get(kind) or _Source(kind.born[need.family], offer)
+                self._sources[kind] = known.get(kind) or _Source(kind.families[need.family], offer)
         self._kinds_seen = self._ledger.kinds_version
 
     def _read(self, source: _Source) -> None:
-        inside, gpu_milli, cpu_milli = self._inside, self._need.gpu_milli, self._need.cpu_milli
-        for group in dict.fromkeys(source.born[source.read :]):
-            is_large = group.profile.left_milli >= gpu_milli and group.end_milli > cpu_milli
-            if is_large and group.rooms and group not in inside:
+        gpu_milli, cpu_milli = self._need.gpu_milli, self._need.cpu_milli
+        for group in source.groups[source.read :]:
+            if group.profile.left_milli < gpu_milli or group.end_milli <= cpu_milli:
+                continue
+            if group.rooms:
                 self._judge(group, source.offer)
-        source.read = len(source.born)
+            else:
+                group.watchers.append(self._to_judge)
+        source.read = len(source.groups)
+
+    def _look_again(self, group: Group) -> None:
+        source = self._sources.get(group.kind)
+        if source is None:
+            return
+        if len(source.offer.gpus) > 1:
+            # Of several merits only one need have been dropped.
+            self._merits = [merit for merit in self._merits if merit[7] is not group]
+        self._judge(group, source.offer)
 
     def _judge(self, group: Group, offer: Offer) -> None:
         worths = self._need.worths
@@ -179,7 +199,6 @@ class Finder:
                 insort(
                     self._merits, (offer.penalty, *worth[:4], group.turn, model, group, gpus, worth)
                 )
-                self._inside.add(group)
 
     def _settle(self, key: tuple[Profile, int, GpuNeed | None]) -> Worth | None:
         """Work out what such groups are worth, once and for all."""

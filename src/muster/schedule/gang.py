@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
-from muster.schedule.index import Room
+from muster.schedule.index import Kind, Room
 from muster.schedule.ledger import Ledger
 from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
 
@@ -33,6 +33,7 @@ class Table:
             (kind.pool.levels for kind in ledger.kinds.values() if kind.pool.name == option.pool),
             (),
         )
+        self._takes: dict[Kind, bool] = {}
         self._fits: dict[NodeId, int] = {}
         self._rooms_by_fit: dict[int, dict[NodeId, Room]] = {}
         # One dictionary for each level, coarsest first; level 0 is the whole pool: ().
@@ -43,9 +44,8 @@ class Table:
     def fill(self) -> "Table":
         """Look at every room."""
         for kind in self._ledger.kinds.values():
-            if self._ledger.offer(kind, self._need) is not None:
-                for room in kind.rooms.values():
-                    self._note(room)
+            for room in kind.rooms.values() if self._may_take(kind) else ():
+                self._note(room)
         self._read = len(self._ledger.index.moved[self._option.pool])
         return self
 
@@ -155,36 +155,40 @@ class Table:
             self._count(room, fit)
 
     def _count(self, room: Room, fit: int) -> None:
-        node = room.node.id
+        node, where = room.node.id, room.node.where
         before = self._fits.pop(node, 0)
+        if before:
+            self._rooms_by_fit[before].pop(node, None)
         if fit:
             self._fits[node] = fit
-        self._rooms_by_fit.setdefault(before, {}).pop(node, None)
-        if fit:
             self._rooms_by_fit.setdefault(fit, {})[node] = room
-        where = room.node.where
         for depth, sums in enumerate(self._sums):
             domain = where[:depth]
             sums[domain] = sums.get(domain, 0) + fit - before
-            rooms = self._rooms[depth].setdefault(domain, {})
-            if fit:
-                rooms[node] = room
+            if not before:
+                self._rooms[depth].setdefault(domain, {})[node] = room
+            elif fit:
+                self._rooms[depth][domain][node] = room
             else:
-                rooms.pop(node, None)
+                del self._rooms[depth][domain][node]
 
     def _fit(self, room: Room) -> int:
-        need, kind, gpus = self._need, room.kind, self._option.gpus
-        if not room.is_listed or kind.pool.name != self._option.pool or kind in self._shut:
+        kind, gpus = room.kind, self._option.gpus
+        takes = self._takes[kind] if kind in self._takes else self._may_take(kind)
+        if not takes or not room.is_listed or self._ledger.rooms.get(room.node.id) is not room:
             return 0
-        offer = self._ledger.offer(kind, need)
-        if offer is None or offer.tier != self._tier or gpus not in offer.gpus:
-            return 0
-        if self._ledger.rooms.get(room.node.id) is not room:
-            return 0
-        fit = tasks_on_host(need, room.open_cpu_milli, room.open_memory_mib)
+        fit = tasks_on_host(self._need, room.open_cpu_milli, room.open_memory_mib)
         if gpus is None or not fit:
             return fit
         return min(fit, self._ledger.profiles.most(room.views[gpus.family], gpus))
+
+    def _may_take(self, kind: Kind) -> bool:
+        """Is this kind of node among those that the option means?"""
+        may = kind.pool.name == self._option.pool and kind not in self._shut
+        offer = self._ledger.offer(kind, self._need) if may else None
+        may = offer is not None and offer.tier == self._tier and self._option.gpus in offer.gpus
+        self._takes[kind] = may
+        return may
 
 
 def _tightest(parts: list[tuple[int, Domain]], count: int) -> tuple[int, Domain]:

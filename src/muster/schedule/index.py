@@ -18,8 +18,8 @@ class Kind:
     """Nodes that no need can tell apart but by what they have left. Equal kinds are one object."""
 
     __slots__ = (
-        "born",
         "cluster",
+        "families",
         "groups",
         "labels",
         "models",
@@ -42,9 +42,9 @@ class Kind:
         self.taints: tuple[Taint, ...] = node.taints
         self.reserved: tuple[NodesReserved, ...] = ()
         self.rooms: dict[NodeId, Room] = {}
-        # Its groups, and for each family a log of those that came to have rooms.
+        # All its groups, found by what they have left; and by family, in the order they came.
         self.groups: dict[tuple[int, Profile], Group] = {}
-        self.born: tuple[list[Group], ...] = tuple([] for _ in Family)
+        self.families: tuple[list[Group], ...] = tuple([] for _ in Family)
         # How many nodes, up or not, have how much when nobody is there.
         self.sizes: Counter[Size] = Counter()
 
@@ -161,10 +161,11 @@ class Room:
 class Group:
     """Rooms of one kind that look alike to a family, with about the same CPU left.
 
-    They stand by free CPU, then by name.
+    They stand by free CPU, then by name. When rooms come to a group that had none, it tells its
+    watchers: each is a list of groups that somebody will look through.
     """
 
-    __slots__ = ("end_milli", "kind", "level", "profile", "rooms", "turn")
+    __slots__ = ("end_milli", "kind", "level", "profile", "rooms", "turn", "watchers")
 
     def __init__(self, kind: Kind, level: int, profile: Profile, end_milli: int) -> None:
         self.kind = kind
@@ -175,13 +176,20 @@ class Group:
         self.rooms: list[tuple[int, str, Room]] = []
         # A complete order that does not hang on which group was met first.
         self.turn = (kind.name, level, profile.name)
+        self.watchers: list[list[Group]] = []
+
+    def wake(self) -> None:
+        """Rooms came to a group that had none."""
+        for watcher in self.watchers:
+            watcher.append(self)
+        self.watchers.clear()
 
 
 class Index:
     """Lists rooms in the groups of their kinds.
 
-    `moved` logs by pool the rooms that changed, as kinds log the groups that came to have rooms:
-    whoever remembers how far he read a log need look at the rest only.
+    `moved` logs by pool the rooms that changed: whoever remembers how far he read it need look at
+    the rest only.
     """
 
     def __init__(self, score: Score) -> None:
@@ -192,11 +200,10 @@ class Index:
         """List a room under what it has open now."""
         level = self._score.level(room.open_cpu_milli)
         item = (room.open_cpu_milli, room.node.id, room)
-        kind = room.kind
-        room.groups = [self._group(kind, level, view) for view in room.views]
+        room.groups = [self._group(room.kind, level, view) for view in room.views]
         for group in room.groups:
-            if not group.rooms:
-                kind.born[group.profile.family].append(group)
+            if not group.rooms and group.watchers:
+                group.wake()
             insort(group.rooms, item)
         room.is_listed = True
         self.moved[room.node.pool].append(room)
@@ -217,4 +224,5 @@ class Index:
         if group is None:
             _, end_milli = self._score.reach(level)
             group = kind.groups[level, profile] = Group(kind, level, profile, end_milli)
+            kind.families[profile.family].append(group)
         return group

@@ -6,7 +6,7 @@ profiles, and a question is answered once for all of them.
 Nothing here hangs on the order in which profiles were met: names break every tie.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -182,21 +182,28 @@ class Profiles:
         return Taking(tuple(moves), profile, sum(move.cuts for move in moves))
 
     def _best_step(self, profile: Profile, need: GpuNeed) -> tuple[Move, Profile] | None:
-        best: tuple[tuple[bool, int, int, int, str], int, Choice] | None = None
+        found = list(self._steps(profile, need))
+        if not found:
+            return None
+        place, choice = found[0]
+        if len(found) > 1:
+            place, choice = min(found, key=lambda step: self._rank(profile, *step))
+        return self._step(profile, place, choice)
+
+    def _steps(self, profile: Profile, need: GpuNeed) -> Iterator[tuple[int, Choice]]:
+        """All ways to take one device or slice; of devices that are alike, the first."""
+        before = None
         for place, state in enumerate(profile.states):
-            is_again = place > 0 and profile.states[place - 1] is state
-            if is_again or not _suits(state, need):
-                continue
-            for choice in self._choices_of(state, need):
-                rank = self._rank(profile, state, choice)
-                if best is None or rank < best[0]:
-                    best = (rank, place, choice)
-        return None if best is None else self._step(profile, best[1], best[2])
+            if state is not before and _suits(state, need):
+                for choice in self._choices_of(state, need):
+                    yield place, choice
+            before = state
 
     def _rank(
-        self, profile: Profile, state: DeviceState, choice: Choice
+        self, profile: Profile, place: int, choice: Choice
     ) -> tuple[bool, int, int, int, str]:
         """Rather not cut anew; then leave what is useful, open, and on devices in use already."""
+        state = profile.states[place]
         after = self.state(choice.after)
         worse = self._judge(profile, state, after)
         openings_left = self._openings_of(after)

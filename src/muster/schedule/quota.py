@@ -101,10 +101,10 @@ class Quotas:
 
     def _nearest(self, path: QueuePath) -> Account | None:
         """The queue's account, or that of the nearest queue above it that still exists."""
-        for each in lineage(path):
-            if each in self.accounts:
-                return self.accounts[each]
-        return None
+        account = self.accounts.get(path)
+        if account is not None:
+            return account
+        return next((self.accounts[each] for each in lineage(path) if each in self.accounts), None)
 
     def _measured(self, change: "Change") -> dict["Line | Scope", int]:
         """How much of what each line, and each scope that is watched as a whole, counts."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
 from muster.model.plan import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import Policy
-from muster.model.queue import Ceiling, JobClass
+from muster.model.queue import JobClass
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
@@ -23,7 +23,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.accounts import WITHOUT_END
+from muster.schedule.accounts import UNCAPPED, WITHOUT_END
 from muster.schedule.merit import Merits
 from muster.schedule.needs import Need, Needs
 from muster.schedule.share import Branch, Shares
@@ -267,7 +267,6 @@ def is_elastic(spec: JobSpec) -> bool:
     return any(group.fewest < group.count for group in spec.groups)
 
 
-UNCAPPED = Ceiling()
 _UNKNOWN = JobClass(name=ClassName(""))
 
 

@@ -38,7 +38,8 @@ def dominant_milli(amount: Resources, whole: Resources) -> int:
 class Branch:
     """A queue or, below it, a user: its part of the parent, what it holds, what it used.
 
-    `jobs` counts the jobs that keep a user's branch alive beside past use.
+    `jobs` counts the jobs that keep a user's branch alive beside past use; `own` is its part of all
+    use, in billionths.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class Branch:
         "jobs",
         "lineage",
         "name",
+        "own",
         "part",
         "share",
         "used",
@@ -66,6 +68,7 @@ class Branch:
         self.held_milli = 0
         self.jobs = 0
         self.used = 0
+        self.own = 0
 
 
 class Shares:
@@ -128,6 +131,8 @@ class Shares:
             self._divide(branch)
         self._uneven.clear()
         self._whole = max(1, self._root.used + capacity_milli * self._policy.lookahead)
+        for branch in self._below:
+            self._weigh(branch)
 
     def _count(self, leaf: Branch, used: int) -> None:
         branch: Branch | None = leaf
@@ -150,6 +155,7 @@ class Shares:
         branch: Branch | None = leaf
         while branch is not None:
             branch.held_milli += milli
+            self._weigh(branch)
             branch = branch.above
 
     def factor(self, leaf: Branch) -> int:
@@ -159,12 +165,15 @@ class Shares:
 
     def effective(self, leaf: Branch) -> int:
         """Its part of all use, in billionths; of what siblings use, its parent's too."""
-        lookahead, whole = self._policy.lookahead, self._whole
         above = 0
         for branch in leaf.lineage:
-            own = (branch.used + branch.held_milli * lookahead) * ONE // whole
+            own = branch.own
             above = own + (above - own) * branch.part // ONE if branch.depth > 1 else own
         return above
+
+    def _weigh(self, branch: Branch) -> None:
+        used = branch.used + branch.held_milli * self._policy.lookahead
+        branch.own = used * ONE // self._whole
 
     def _now(self, used: UsedLately, now: Instant) -> int:
         elapsed = Duration(now - used.as_of)
