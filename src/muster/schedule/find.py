@@ -167,6 +167,8 @@ class Finder:
             offer = self._ledger.offer(kind, need)
             if offer is not None and offer.tier == self._tier and kind not in self._shut:
                 self._sources[kind] = known.get(kind) or _Source(kind.families[need.family], offer)
+        # A kind that came back by the same name is another one.
+        self._merits = [merit for merit in self._merits if merit[7].kind in self._sources]
         self._kinds_seen = self._ledger.kinds_version
 
     def _read(self, source: _Source) -> None:
