@@ -155,6 +155,13 @@ class Backend(Protocol):
         """A connected stream to the job's terminal; UnknownError when it has none."""
         ...
 
+    def steps_at(self, job: JobId, attempt: int) -> str:
+        """The folder of this machine with the socket where steps are asked for.
+
+        UnknownError where there is none: the job does not run, or runs elsewhere.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of everything; the jobs run on."""
         ...

@@ -174,6 +174,9 @@ class SimulatedBackend:
         text = f"job {job} (attempt {attempt}) runs in pretend time and has no terminal"
         raise UnknownError(text)
 
+    def steps_at(self, job: JobId, attempt: int) -> str:
+        raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and has no steps")
+
     def close(self) -> None:
         """Nothing is held that could be let go."""
 

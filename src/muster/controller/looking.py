@@ -253,11 +253,19 @@ class Looking:
 
     def attach(self, caller: Caller, job_id: JobId) -> socket:
         """A stream to the terminal of a running job."""
-        detail = self._own(caller, job_id)
-        allocation = detail.view.allocation
+        allocation = self._own_allocation(caller, job_id)
+        return self._backend(allocation.cluster).attach(job_id, allocation.attempt)
+
+    def steps_at(self, caller: Caller, job_id: JobId) -> str:
+        """The folder with the socket where steps of a running job are asked for."""
+        allocation = self._own_allocation(caller, job_id)
+        return self._backend(allocation.cluster).steps_at(job_id, allocation.attempt)
+
+    def _own_allocation(self, caller: Caller, job_id: JobId) -> Allocation:
+        allocation = self._own(caller, job_id).view.allocation
         if allocation is None:
             raise UnknownError(f"job {job_id} does not run; see: muster show {job_id}")
-        return self._backend(allocation.cluster).attach(job_id, allocation.attempt)
+        return allocation
 
     def health(self) -> Health:
         """How things are."""

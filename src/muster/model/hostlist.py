@@ -5,8 +5,7 @@ The order is kept: `node2,node1` is `node[2,1]`, as in Slurm.
 
 import re
 from collections.abc import Iterable
-
-from muster.model.value import Value
+from typing import NamedTuple
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,18})", re.DOTALL)
 
@@ -38,7 +37,7 @@ def runs_text(counts: Iterable[int]) -> str:
     return ",".join(str(count) if times == 1 else f"{count}(x{times})" for count, times in runs)
 
 
-class _Span(Value, gc=False):
+class _Span(NamedTuple):
     """Names that differ in a number which rises; `width` counts its digits with leading zeros."""
 
     prefix: str

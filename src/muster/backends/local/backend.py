@@ -131,6 +131,12 @@ class LocalBackend:
             raise UnknownError(f"job {job} has no terminal to attach to now") from None
         return connection
 
+    def steps_at(self, job: JobId, attempt: int) -> str:
+        folder = self._spool / spool.key_of(job, attempt)
+        if not (folder / spool.STEP_SOCKET).exists():
+            raise UnknownError(f"job {job} does not run, so that no step of it can")
+        return str(folder)
+
     def stop_keeper(self, *, even_if_busy: bool = False) -> bool:
         """End the keeper; False when it stays because jobs run. Their supervisors go on anyway."""
         return self._keeper.stop(even_if_busy=even_if_busy)

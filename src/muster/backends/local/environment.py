@@ -44,6 +44,8 @@ def of_tasks(run: Run, given: Sequence[Given]) -> list[dict[str, str]]:
     A process that is to start the ranks itself (torchrun, mpirun) is given no rank.
     """
     placements = run.allocation.placements
+    if run.launch.runs is Runs.STEPS_ONLY:
+        return []
     if run.launch.runs is Runs.FIRST_TASK:
         return [_of_first(placements, given)]
     return [

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from muster.backends.local import spool
+from muster.backends.local.step_facts import StepFacts
 from muster.model.event import Event, JobCheckpointed, JobEnded, JobStarted, JobSuspended
 from muster.model.history import Used
 from muster.model.job import EndReason
@@ -33,6 +34,7 @@ class Facts:
         self._is_started = False
         self._checkpoint: bytes = b""
         self._suspended: bytes = b""
+        self._steps = StepFacts(folder, self._job, self._attempt)
         self.is_over = False
 
     def news(self) -> list[Event]:
@@ -41,7 +43,12 @@ class Facts:
             return []
         # Read first, told last: what is written before the end is then never missed.
         end = self._read(spool.END)
-        events = [*self._starts(), *self._checkpoints(), *(() if end else self._suspends())]
+        events = [
+            *self._starts(),
+            *self._checkpoints(),
+            *(() if end else self._suspends()),
+            *self._steps.news(),
+        ]
         if end:
             events.append(self._ends(end))
         return events

@@ -34,7 +34,7 @@ class Outset:
 
     pids: list[int]
     folder: str
-    uid: int
+    user: Person
     group: Group | None
     relay: Relay | None
     images: "Images | None" = None
@@ -109,9 +109,7 @@ def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
         umask=launch["umask"],
         cpus=tuple(launch["cpus"]),
     )
-    running = Outset(
-        pids=[], folder=folder, uid=user.uid, group=group, relay=relay, problems=problems
-    )
+    running = Outset(pids=[], folder=folder, user=user, group=group, relay=relay, problems=problems)
     try:
         _prepare_image(running, launch, user)
         _start_all(running, way, launch)
@@ -125,6 +123,8 @@ def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
 
 def _command(launch: spool.LaunchFile, user: Person) -> tuple[str, ...]:
     script = launch["script"]
+    if launch["steps_only"]:
+        return ()
     if script is None:
         if not launch["argv"]:
             raise LaunchError("there is no command to run; give one, or a script")
@@ -160,11 +160,12 @@ def _group(launch: spool.LaunchFile, grounds: Grounds) -> tuple[Group | None, li
 
 
 def _start_all(running: Outset, way: tasks.Way, launch: spool.LaunchFile) -> None:
-    everywhere = surroundings(way.user) | launch["env"]
-    everywhere |= {"SLURM_JOB_UID": str(way.user.uid), "SLURM_JOB_GID": str(way.user.gid)}
-    everywhere["MASTER_PORT"] = str(_free_port(launch["master_port"]))
+    facts = launch["env"]
+    facts |= {"SLURM_JOB_UID": str(way.user.uid), "SLURM_JOB_GID": str(way.user.gid)}
+    facts["MASTER_PORT"] = str(_free_port(launch["master_port"]))
     if launch["limit_ms"] is not None:
-        everywhere["MUSTER_ENDS_AT"] = str(int(time.time()) + launch["limit_ms"] // 1_000)
+        facts["MUSTER_ENDS_AT"] = str(int(time.time()) + launch["limit_ms"] // 1_000)
+    everywhere = surroundings(way.user) | facts
     used: set[str] = set()
     for rank, task in enumerate(launch["tasks"]):
         terminal = running.relay.task_end if running.relay is not None and rank == 0 else None

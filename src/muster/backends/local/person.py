@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 
 class LaunchError(Exception):
-    """The attempt cannot begin; the text is for the job's user."""
+    """The attempt cannot begin; the text is for the job's user, the number is the system's."""
+
+    def __init__(self, text: str, number: int = 1) -> None:
+        super().__init__(text)
+        self.number = number
 
 
 class NoToolError(LaunchError):

@@ -32,6 +32,7 @@ def bury(folder: Path, grounds: Grounds, orphans: Iterable[int] = ()) -> bool:
         launch: spool.LaunchFile = spool.read(folder / spool.LAUNCH)
         _remove_containers(folder)
         clear(folder.name, launch["marker"], grounds, orphans)
+        _end_steps(folder)
         why = {"type": "node_failed", "node": launch["node"]}
         end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
         spool.write(folder / spool.END, end)
@@ -74,6 +75,19 @@ def kill_strays(token: str, kept: Iterable[str]) -> None:
         environ = tree.environ(pid)
         if environ and not any(each in environ for each in keeps):
             tree.send([*tree.descendants(pid), pid], signal.SIGKILL)
+
+
+def _end_steps(folder: Path) -> None:
+    """Steps that went on when their supervisor ended were killed with it."""
+    used: spool.UsedFile = {"cpu_ms": 0, "max_memory_mib": 0}
+    number = 0
+    while (folder / spool.step_name(number)).exists():
+        name = folder / spool.step_end_name(number)
+        if not name.exists():
+            now_ms = time.time_ns() // 1_000_000
+            end = {"at": now_ms, "code": 0, "signal": int(signal.SIGKILL), "used": used}
+            spool.write(name, end)
+        number += 1
 
 
 def _remove_containers(folder: Path) -> None:

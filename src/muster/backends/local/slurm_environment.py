@@ -44,6 +44,8 @@ def of_attempt(run: Run) -> dict[str, str]:
 def of_tasks(run: Run) -> list[dict[str, str]]:
     """What each process has of its own, in the order of the ranks."""
     placements = run.allocation.placements
+    if run.launch.runs is Runs.STEPS_ONLY:
+        return []
     if run.launch.runs is Runs.FIRST_TASK:
         return [_of_task(run, 0)]
     return [_of_task(run, rank) for rank in range(len(placements))]

@@ -26,6 +26,7 @@ SUSPENDED = "suspended.json"
 END = "end.json"
 ORDER = "order-"
 TERMINAL_SOCKET = "terminal.sock"
+STEP_SOCKET = "steps.sock"
 SCRIPT = "script"
 CONTAINERS = "containers.json"
 ORDERS_SIGNAL = signal.SIGUSR1
@@ -64,8 +65,26 @@ class CheckpointingFile(TypedDict):
     signal: int | None
 
 
+class RoomFile(TypedDict):
+    """What the attempt has of one node, for its steps to share.
+
+    gpus: by the names CUDA knows; indices: by their numbers on the node.
+    """
+
+    node: str
+    cpus: int
+    memory_mib: int
+    gpu_milli: int
+    gpus: list[str]
+    indices: list[int]
+    env: dict[str, str]
+
+
 class LaunchFile(TypedDict):
-    """Everything a supervisor needs to know about its attempt."""
+    """Everything a supervisor needs to know about its attempt.
+
+    steps_only: nothing is started by itself; the attempt lasts as long as somebody holds it.
+    """
 
     key: str
     marker: str
@@ -90,6 +109,8 @@ class LaunchFile(TypedDict):
     cpu_milli: int
     cpus: list[int]
     master_port: int
+    steps_only: bool
+    rooms: list[RoomFile]
 
 
 class Begun(TypedDict):
@@ -127,6 +148,26 @@ class UsedFile(TypedDict):
     max_memory_mib: int
 
 
+class StepFile(TypedDict):
+    """A step began: what it is, and what it may use."""
+
+    at: int
+    name: str
+    command: str
+    tasks: int
+    nodes: list[str]
+    amount: dict[str, int]
+
+
+class StepEndFile(TypedDict):
+    """A step is over."""
+
+    at: int
+    code: int
+    signal: int
+    used: UsedFile
+
+
 class End(TypedDict):
     """The attempt is over; `why` is an EndReason in its JSON form."""
 
@@ -138,6 +179,16 @@ class End(TypedDict):
 def key_of(job: int, attempt: int) -> str:
     """The name of an attempt's folder."""
     return f"{job}.{attempt}"
+
+
+def step_name(number: int) -> str:
+    """The file that says what a step is."""
+    return f"step-{number}.json"
+
+
+def step_end_name(number: int) -> str:
+    """The file that says how it ended."""
+    return f"step-{number}-end.json"
 
 
 def parts_of(key: str) -> tuple[int, int] | None:

@@ -20,6 +20,7 @@ from muster.backends.local.checkpoints import Lookout
 from muster.backends.local.course import Course, Manners, Step, Told, Why
 from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
+from muster.backends.local.steps import Steps
 from muster.backends.local.terminal import Relay
 
 _LOOK_MS = 1_000
@@ -73,13 +74,14 @@ class Supervisor:
         self._lookout: Lookout | None = None
         self._looked_ms = 0
         self._killed_at_ms: int | None = None
-        self._is_signalled = False
         self._used_ms = 0
         self._max_memory_kib = 0
         self._untold: dict[str, dict[str, Any]] = {}
+        self._steps = Steps(launch, self._tell)
 
     def close(self) -> None:
         signal.set_wakeup_fd(-1)
+        self._steps.close()
         self._hears.close()
         self._tells.close()
 
@@ -100,13 +102,14 @@ class Supervisor:
         self._finish(self._reason(self._outset))
 
     def _say_started(self, running: Outset) -> None:
+        self._steps.open(running)
         limit = self._launch["limit_ms"]
         self._course.began_ms = _clock_ms()
         self._course.limit(None if limit is None else _clock_ms() + limit)
         if self._launch["checkpoint"] is not None:
             self._lookout = Lookout(
                 os.path.join(running.folder, self._launch["checkpoint"]["path"]),
-                uid=running.uid,
+                uid=running.user.uid,
                 since_ms=self._began_ms,
             )
         self._tell(
@@ -128,21 +131,34 @@ class Supervisor:
             self._wait(running.relay)
 
     def _is_over(self, running: Outset) -> bool:
-        return all(pid in self._statuses for pid in running.pids)
+        if self._is_held() or not all(pid in self._statuses for pid in running.pids):
+            return False
+        if not self._steps.are_over:
+            # Steps do not outlive what they belong to; they are given time to end.
+            self._course.break_off(_clock_ms(), _BREAK_OFF_MS)
+        return self._steps.are_over
+
+    def _is_held(self) -> bool:
+        is_free = self._course.is_ending or self._steps.released is not None
+        return self._launch["steps_only"] and not is_free
 
     def _wait(self, relay: Relay | None) -> None:
         waiting = select.poll()
         waiting.register(self._hears, select.POLLIN)
         if relay is not None:
             relay.register(waiting)
+        if not self._course.stands:
+            # Nothing begins while everything stands still.
+            self._steps.register(waiting)
         ready = {number for number, _ in waiting.poll(self._timeout_ms())}
         if self._hears.fileno() in ready:
             _drain(self._hears)
         if relay is not None:
             relay.relay(ready)
+        self._steps.serve(ready)
 
     def _timeout_ms(self) -> int | None:
-        times = [self._course.next_ms(), self._next_look_ms()]
+        times = [self._course.next_ms(), self._next_look_ms(), self._steps.next_ms()]
         if self._killed_at_ms is not None:
             times.append(_clock_ms() + _KILL_AGAIN_MS)
         if self._untold:
@@ -163,6 +179,7 @@ class Supervisor:
                 if pid == 0:
                     return
                 self._note(pid, status)
+                self._steps.note(pid, status, usage)
                 self._used_ms += int((usage.ru_utime + usage.ru_stime) * 1_000)
                 self._max_memory_kib = max(self._max_memory_kib, usage.ru_maxrss)
 
@@ -253,19 +270,23 @@ class Supervisor:
                 case Step.WARN:
                     self._warn(running)
                 case Step.END:
-                    self._is_signalled = True
-                    tree.send(running.everyone(), signal.SIGTERM)
+                    self._end(running)
                 case Step.KILL:
-                    self._is_signalled = True
                     self._killed_at_ms = _now_ms()
         if self._killed_at_ms is not None:
             running.kill()
+        self._steps.advance()
+
+    def _end(self, running: Outset) -> None:
+        self._steps.stop(self._course.why)
+        # Whoever waits for a step would take it along before its time.
+        told = self._steps.callers()
+        tree.send([pid for pid in running.everyone() if pid not in told], signal.SIGTERM)
 
     def _ask_for_checkpoint(self, running: Outset) -> None:
         asked = self._launch["checkpoint"]
         if asked is None or asked["signal"] is None:
             return
-        self._is_signalled = True
         if self._lookout is not None:
             # What is finished now was not written because we asked.
             self._lookout.look()
@@ -284,6 +305,8 @@ class Supervisor:
     def _reason(self, running: Outset) -> Why:
         if self._course.why is not None:
             return self._course.why
+        if self._steps.released is not None:
+            return self._steps.released
         if running.memory_kills():
             return {"type": "out_of_memory", "node": self._launch["node"]}
         status = self._failed_first if self._failed_first is not None else 0
@@ -301,7 +324,9 @@ class Supervisor:
                 "max_memory_mib": self._outset.max_memory_mib(self._max_memory_kib),
             }
             self._look_last()
-            self._outset.close(_code(self._statuses[self._outset.pids[0]]))
+            first = self._outset.pids[:1]
+            self._outset.close(_code(self._statuses[first[0]]) if first else 0)
+            self._steps.finish()
         self._tell(spool.END, {"at": _now_ms(), "why": why, "used": used})
         while self._untold:
             time.sleep(_TELL_AGAIN_MS / 1_000)

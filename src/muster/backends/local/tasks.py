@@ -24,6 +24,7 @@ class Way:
     """How a process of an attempt begins.
 
     as_root: only its files are opened with the user's rights; a container tool keeps our own.
+    pid_name: the variable that tells the process its own number.
     """
 
     argv: tuple[str, ...]
@@ -33,6 +34,7 @@ class Way:
     umask: int | None
     cpus: tuple[int, ...]
     as_root: bool = False
+    pid_name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,7 @@ class Streams:
     """Where one process reads and writes; `fresh` files begin empty.
 
     terminal: the end of a terminal that takes the place of the files.
+    given: open files that take their place.
     """
 
     stdin: str | None
@@ -47,6 +50,7 @@ class Streams:
     stderr: str | None
     fresh: frozenset[str] = frozenset()
     terminal: int | None = None
+    given: tuple[int, int, int] | None = None
 
 
 def begin(way: Way, env: Mapping[str, str], streams: Streams) -> int:
@@ -59,6 +63,7 @@ def begin(way: Way, env: Mapping[str, str], streams: Streams) -> int:
 def _can_be_spawned(way: Way, streams: Streams) -> bool:
     """Nothing has to be done between fork and exec, except what we can do to ourselves before."""
     is_plain = not (way.user.changes or way.as_root or way.cpus or way.umask is not None)
+    is_plain = is_plain and way.pid_name is None
     can_return = way.group is None or way.group.can_be_left()
     return is_plain and can_return and streams.terminal is None
 
@@ -106,7 +111,8 @@ def _forked(way: Way, env: Mapping[str, str], streams: Streams) -> int:
         text = failing.read()
     if text:
         os.waitpid(pid, 0)
-        raise LaunchError(text.decode(errors="replace"))
+        number, _, words = text.decode(errors="replace").partition(" ")
+        raise LaunchError(words, int(number))
     return pid
 
 
@@ -125,11 +131,11 @@ def _turn_into(way: Way, env: Mapping[str, str], streams: Streams, tells: int) -
         with acting_as(way.user) if way.as_root else contextlib.nullcontext():
             _go_to(way.folder)
             _connect(streams)
-        _execute(way.argv, env)
+        _execute(way.argv, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
     except LaunchError as error:
-        os.write(tells, str(error).encode()[:_MOST_TEXT])
+        os.write(tells, f"{error.number} {error}".encode()[:_MOST_TEXT])
     except Exception as error:  # noqa: BLE001 -- whatever it is, the user is told and nothing runs
-        os.write(tells, f"cannot start: {error}".encode()[:_MOST_TEXT])
+        os.write(tells, f"1 cannot start: {error}".encode()[:_MOST_TEXT])
     finally:
         os._exit(127)
 
@@ -168,6 +174,8 @@ def _connect(streams: Streams) -> None:
 
 def _opened_streams(streams: Streams) -> list[int]:
     """Stdin, stdout, stderr; the last two may be the same."""
+    if streams.given is not None:
+        return [os.dup(number) for number in streams.given]
     reads = _opened(streams.stdin or os.devnull, os.O_RDONLY)
     writes = _opened_for_writing(streams.stdout, streams)
     if streams.stderr is None or streams.stderr == streams.stdout:
@@ -199,5 +207,5 @@ def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> None:
 
 def _refusal(command: str, error: OSError) -> LaunchError:
     if isinstance(error, FileNotFoundError):
-        return LaunchError(f"cannot run {command}: there is no such command")
-    return LaunchError(f"cannot run {command}: {error.strerror}")
+        return LaunchError(f"cannot run {command}: there is no such command", errno.ENOENT)
+    return LaunchError(f"cannot run {command}: {error.strerror}", error.errno or 1)

@@ -3,11 +3,11 @@
 import msgspec
 
 from muster.backends.base import Continue, Limit, OutputAsked, Run, Signal, Stop, Suspend
-from muster.backends.local import environment, slurm_environment, spool
+from muster.backends.local import environment, rooms, slurm_environment, spool
 from muster.backends.local.environment import Given
 from muster.backends.local.patterns import Names, default_stdout, filled
 from muster.model.job import Job
-from muster.model.launch import Launch
+from muster.model.launch import Launch, Runs
 from muster.model.placement import Placement
 from muster.model.value import Duration, NodeId, Value, replace
 
@@ -72,6 +72,8 @@ def launch_file(run: Run, site: Site) -> spool.LaunchFile:
         "cpu_milli": sum(placement.amount.cpu_milli for placement in placements),
         "cpus": list(site.cpus),
         "master_port": environment.master_port(job.id, run.allocation.attempt),
+        "steps_only": launch.runs is Runs.STEPS_ONLY,
+        "rooms": rooms.of_run(run, site.given),
     }
 
 

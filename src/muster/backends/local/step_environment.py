@@ -1,0 +1,136 @@
+"""What the tasks of a step find in their environment. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from muster.backends.local import spool
+from muster.backends.local.step_room import Part, StepWish
+from muster.model.hostlist import compressed, runs_text
+
+_OF_THE_JOB = ("SLURM_", "SLURMD_", "MUSTER_", "MASTER_")
+_OF_A_RANK = ("PMI_", "OMPI_COMM_WORLD_", "MPI_LOCAL")
+_HERE = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """A step and what is around it. env: that of whoever started it."""
+
+    launch: spool.LaunchFile
+    number: int
+    wish: StepWish
+    parts: tuple[Part, ...]
+    env: Mapping[str, str]
+    umask: int
+    label: bool = False
+
+
+def of_task(around: Around, part: Part, rank: int) -> dict[str, str]:
+    """Everything, for one task."""
+    found = _inherited(around) | _of_step(around) | _of_node(around, part)
+    return found | _of_rank(part, rank) | _of_gpus(around, part, rank)
+
+
+def gpus_of(around: Around, part: Part, rank: int) -> tuple[int, ...]:
+    """The GPUs of one task, by their numbers in the attempt's room on the node."""
+    each = around.wish.gpus_per_task
+    if not each:
+        return part.gpus
+    first = part.ranks.index(rank) * each
+    return part.gpus[first : first + each]
+
+
+def _inherited(around: Around) -> dict[str, str]:
+    """Of the caller, without what made one rank of it; and from outside of the job, what it is."""
+    launch = around.launch
+    mine = {name: text for name, text in around.env.items() if not name.startswith(_OF_A_RANK)}
+    is_inside = mine.get("SLURM_JOB_ID") == str(launch["job"])
+    facts = {
+        name: text
+        for name, text in launch["env"].items()
+        if name.startswith(_OF_THE_JOB) and not (is_inside and name in mine)
+    }
+    # By this, processes of the attempt are known when everything else is lost.
+    return mine | facts | {"MUSTER_ATTEMPT_KEY": launch["marker"]}
+
+
+def _of_step(around: Around) -> dict[str, str]:
+    wish, parts, launch = around.wish, around.parts, around.launch
+    names = compressed([launch["rooms"][part.node]["node"] for part in parts])
+    spread = runs_text([len(part.ranks) for part in parts])
+    count, tasks, number = str(len(parts)), str(wish.tasks), str(around.number)
+    cpus = launch["env"].get("SLURM_JOB_CPUS_PER_NODE", "")
+    found = {
+        "SLURM_DISTRIBUTION": "cyclic" if wish.cyclic or wish.tasks <= len(parts) else "block",
+        "SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0": cpus,
+        "SLURM_LAUNCH_NODE_IPADDR": _HERE,
+        "SLURM_NNODES": count,
+        "SLURM_NPROCS": tasks,
+        "SLURM_NTASKS": tasks,
+        "SLURM_PRIO_PROCESS": "0",
+        "SLURM_SRUN_COMM_HOST": _HERE,
+        # Nobody listens there: srun has a socket in the attempt's folder.
+        "SLURM_SRUN_COMM_PORT": "0",
+        "SLURM_STEPID": number,
+        "SLURM_STEP_ID": number,
+        "SLURM_STEP_LAUNCHER_PORT": "0",
+        "SLURM_STEP_NODELIST": names,
+        "SLURM_STEP_NUM_NODES": count,
+        "SLURM_STEP_NUM_TASKS": tasks,
+        "SLURM_STEP_TASKS_PER_NODE": spread,
+        "SLURM_TASKS_PER_NODE": spread,
+        "SLURM_UMASK": f"{around.umask:04o}",
+        "WORLD_SIZE": tasks,
+    }
+    return found | ({"SLURM_LABELIO": "1"} if around.label else {})
+
+
+def _of_node(around: Around, part: Part) -> dict[str, str]:
+    room = around.launch["rooms"][part.node]
+    size = str(len(part.ranks))
+    return room["env"] | {
+        "SLURMD_NODENAME": room["node"],
+        "SLURM_CPUS_ON_NODE": str(part.cpus),
+        "SLURM_GTIDS": ",".join(map(str, part.ranks)),
+        "SLURM_NODEID": str(around.parts.index(part)),
+        "SLURM_TOPOLOGY_ADDR": room["node"],
+        "SLURM_TOPOLOGY_ADDR_PATTERN": "node",
+        "MUSTER_NODE": room["node"],
+        "LOCAL_WORLD_SIZE": size,
+    }
+
+
+def _of_rank(part: Part, rank: int) -> dict[str, str]:
+    local = str(part.ranks.index(rank))
+    return {
+        "SLURM_PROCID": str(rank),
+        "SLURM_LOCALID": local,
+        "MUSTER_RANK": str(rank),
+        "MUSTER_LOCAL_RANK": local,
+        "RANK": str(rank),
+        "LOCAL_RANK": local,
+    }
+
+
+def _of_gpus(around: Around, part: Part, rank: int) -> dict[str, str]:
+    room = around.launch["rooms"][part.node]
+    own = gpus_of(around, part, rank)
+    visible = _joined(room["gpus"], own)
+    found = {"CUDA_VISIBLE_DEVICES": visible, "NVIDIA_VISIBLE_DEVICES": visible or "void"}
+    if not room["gpus"]:
+        return found
+    indices = _joined(room["indices"], own)
+    found |= {
+        "SLURM_GPUS_ON_NODE": str(len(part.gpus)),
+        "SLURM_STEP_GPUS": indices,
+        "GPU_DEVICE_ORDINAL": indices,
+        "ROCR_VISIBLE_DEVICES": indices,
+        "ZE_AFFINITY_MASK": indices,
+    }
+    if around.wish.gpus_per_task:
+        found["SLURMD_TRES_BIND"] = f"gpu:per_task:{around.wish.gpus_per_task}"
+    return found
+
+
+def _joined(names: Sequence[object], chosen: Sequence[int]) -> str:
+    return ",".join(str(names[at]) for at in chosen)

@@ -1,0 +1,250 @@
+"""Which step of an attempt has which CPUs, memory and GPUs on which node. Pure.
+
+As in Slurm 22.05, a step has its nodes to itself unless it says otherwise: `exact` takes only what
+was asked for, `overlap` takes what is there and keeps nobody out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+TOO_MANY_CPUS = "More processors requested than permitted"
+TOO_MUCH_MEMORY = "Memory required by task is not available"
+NO_SUCH_NODES = "Requested node configuration is not available"
+BAD_GRES = "Invalid generic resource (gres) specification"
+
+
+class NeverError(Exception):
+    """The attempt could not hold the step if nothing else ran in it; the text is for its user.
+
+    before: lines that come first. whole: the text is all there is to say.
+    """
+
+    def __init__(self, text: str, *before: str, whole: bool = False) -> None:
+        super().__init__(text)
+        self.text = text
+        self.before = before
+        self.whole = whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeRoom:
+    """What the attempt has of one node; no memory means that it has no limit."""
+
+    name: str
+    cpus: int
+    memory_mib: int = 0
+    gpus: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepWish:
+    """What a step asks for. `nodes` of None: as many as there are, and no more than tasks.
+
+    gpus, gpus_per_node, gpus_per_task: None of them means all that the nodes have.
+    on, off: nodes that must be used, or must not. relative: the first node by its number.
+    """
+
+    tasks: int = 1
+    nodes: int | None = None
+    tasks_per_node: int | None = None
+    cpus_per_task: int = 1
+    memory_mib: int = 0
+    gpus: int | None = None
+    gpus_per_node: int | None = None
+    gpus_per_task: int | None = None
+    exact: bool = False
+    overlap: bool = False
+    overcommit: bool = False
+    cyclic: bool = False
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    relative: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What a step has on one node: `node` by its number, ranks, and GPUs by their numbers."""
+
+    node: int
+    ranks: tuple[int, ...]
+    cpus: int
+    memory_mib: int
+    gpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Free:
+    """What is left of a node."""
+
+    cpus: int
+    memory_mib: int
+    gpus: tuple[int, ...]
+    is_untouched: bool
+
+
+class StepRooms:
+    """The rooms of an attempt, and who has what of them."""
+
+    def __init__(self, nodes: Sequence[NodeRoom]) -> None:
+        self.nodes = tuple(nodes)
+        self._held: dict[int, tuple[Part, ...]] = {}
+
+    def take(self, number: int, wish: StepWish) -> tuple[Part, ...] | None:
+        """The parts of a step on its nodes; None: not now. NeverError: not even alone."""
+        found = self._placed(wish, [self._free(at, ()) for at in range(len(self.nodes))])
+        if found is None:
+            raise NeverError(TOO_MANY_CPUS)
+        if not wish.overlap:
+            held = [part for parts in self._held.values() for part in parts]
+            now = [self._free(at, held) for at in range(len(self.nodes))]
+            found = self._placed_now(wish, now)
+        if found is not None and not wish.overlap:
+            self._held[number] = found
+        return found
+
+    def give_back(self, number: int) -> None:
+        self._held.pop(number, None)
+
+    def _free(self, at: int, held: Iterable[Part]) -> _Free:
+        node = self.nodes[at]
+        here = [part for part in held if part.node == at]
+        taken = {gpu for part in here for gpu in part.gpus}
+        return _Free(
+            cpus=node.cpus - sum(part.cpus for part in here),
+            memory_mib=node.memory_mib - sum(part.memory_mib for part in here),
+            gpus=tuple(gpu for gpu in range(node.gpus) if gpu not in taken),
+            is_untouched=not here,
+        )
+
+    def _placed_now(self, wish: StepWish, free: Sequence[_Free]) -> tuple[Part, ...] | None:
+        try:
+            return self._placed(wish, free)
+        except NeverError:
+            # Alone it would fit, so it is only that the nodes that are left do not suit it.
+            return None
+
+    def _placed(self, wish: StepWish, free: Sequence[_Free]) -> tuple[Part, ...] | None:
+        chosen = self._chosen(wish, free)
+        counts = _counts(wish, [_most_tasks(wish, self.nodes[at], free[at]) for at in chosen])
+        if counts is None:
+            return None
+        ranks = _ranks(wish, counts)
+        gpus = self._gpus(wish, chosen, counts)
+        for at, wanted in zip(chosen, gpus, strict=True):
+            if len(free[at].gpus) < wanted or not _has_memory(wish, self.nodes[at], free[at]):
+                return None
+        return tuple(
+            Part(
+                node=at,
+                ranks=ranks[place],
+                cpus=_cpus(wish, self.nodes[at], counts[place]),
+                memory_mib=wish.memory_mib,
+                gpus=free[at].gpus[: gpus[place]],
+            )
+            for place, at in enumerate(chosen)
+        )
+
+    def _chosen(self, wish: StepWish, free: Sequence[_Free]) -> list[int]:
+        """Nodes by their numbers: those that were named, then those with room, then in order."""
+        known = {node.name for node in self.nodes}
+        if not known.issuperset(wish.on):
+            raise NeverError(NO_SUCH_NODES)
+        may = [
+            at
+            for at, node in enumerate(self.nodes)
+            if at >= wish.relative and node.name not in wish.off
+        ]
+        if not may:
+            raise NeverError("Hostlist is empty!  Can't run job.", whole=True)
+        wanted = min(wish.tasks, wish.nodes or len(may))
+        if wanted > len(may):
+            raise NeverError(f"Only allocated {len(may)} nodes asked for {wanted}", whole=True)
+
+        def rank(at: int) -> tuple[bool, bool, int]:
+            lacks_gpus = len(free[at].gpus) < (wish.gpus_per_node or 0)
+            is_full = lacks_gpus or not _most_tasks(wish, self.nodes[at], free[at])
+            return (self.nodes[at].name not in wish.on, is_full, at)
+
+        return sorted(sorted(may, key=rank)[:wanted])
+
+    def _gpus(self, wish: StepWish, chosen: Sequence[int], counts: Sequence[int]) -> list[int]:
+        """How many on each of the nodes."""
+        have = [self.nodes[at].gpus for at in chosen]
+        if wish.gpus_per_task is not None:
+            wanted = [wish.gpus_per_task * count for count in counts]
+        elif wish.gpus_per_node is not None:
+            wanted = [wish.gpus_per_node] * len(chosen)
+        elif wish.gpus is not None:
+            each, more = divmod(wish.gpus, len(chosen))
+            wanted = [each + (place < more) for place in range(len(chosen))]
+        else:
+            return have
+        for asked, there in zip(wanted, have, strict=True):
+            if asked > there:
+                about = f"gres_per_node=gpu:{asked} is more than the job's gres_per_node=gpu"
+                raise NeverError(BAD_GRES, f"Step requested {about}:{there}")
+        return wanted
+
+
+def _most_tasks(wish: StepWish, node: NodeRoom, free: _Free) -> int:
+    """How many tasks the node could take, as things are."""
+    if not (wish.exact or wish.overlap or free.is_untouched):
+        return 0
+    if wish.overcommit:
+        return wish.tasks if free.cpus > 0 else 0
+    # What is shared is counted as if nobody else were there.
+    return (node.cpus if wish.overlap else free.cpus) // wish.cpus_per_task
+
+
+def _counts(wish: StepWish, most: Sequence[int]) -> list[int] | None:
+    """How many tasks each of the nodes gets: one each, and then as many as fit, in order."""
+    if wish.overcommit:
+        each, more = divmod(wish.tasks, len(most))
+        return [each + (place < more) for place in range(len(most))] if all(most) else None
+    limit = wish.tasks_per_node
+    if limit is not None and sum(min(each, limit) for each in most) >= wish.tasks:
+        most = [min(each, limit) for each in most]
+    if not all(most) or sum(most) < wish.tasks:
+        return None
+    counts = [1] * len(most)
+    if wish.cyclic:
+        _deal(counts, most, wish.tasks)
+        return counts
+    for place, limit in enumerate(most):
+        counts[place] += min(limit - 1, wish.tasks - sum(counts))
+    return counts
+
+
+def _deal(counts: list[int], most: Sequence[int], tasks: int) -> None:
+    while sum(counts) < tasks:
+        for place, limit in enumerate(most):
+            if counts[place] < limit and sum(counts) < tasks:
+                counts[place] += 1
+
+
+def _ranks(wish: StepWish, counts: Sequence[int]) -> list[tuple[int, ...]]:
+    """Which ranks each of the nodes gets: in a row, or in turn."""
+    if not wish.cyclic:
+        firsts = [sum(counts[:place]) for place in range(len(counts))]
+        return [
+            tuple(range(first, first + count)) for first, count in zip(firsts, counts, strict=True)
+        ]
+    turns = sorted((turn, place) for place, count in enumerate(counts) for turn in range(count))
+    return [
+        tuple(rank for rank, (_, owner) in enumerate(turns) if owner == place)
+        for place in range(len(counts))
+    ]
+
+
+def _cpus(wish: StepWish, node: NodeRoom, tasks: int) -> int:
+    if wish.exact or wish.overlap:
+        return min(node.cpus, tasks * wish.cpus_per_task)
+    return node.cpus
+
+
+def _has_memory(wish: StepWish, node: NodeRoom, free: _Free) -> bool:
+    if not node.memory_mib:
+        return True
+    if wish.memory_mib > node.memory_mib:
+        raise NeverError(TOO_MUCH_MEMORY)
+    return wish.overlap or wish.memory_mib <= free.memory_mib

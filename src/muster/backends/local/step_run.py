@@ -1,0 +1,192 @@
+"""One step: its tasks from their start to their end, as children of the supervisor."""
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from muster.backends.local import spool, step_environment, tasks, tree
+from muster.backends.local.outset import Outset
+from muster.backends.local.person import LaunchError
+from muster.backends.local.step_environment import Around
+from muster.backends.local.step_room import Part, StepWish
+from muster.backends.local.step_wire import Line, Message
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Writes a file of the attempt."""
+
+_PID_NAME = "SLURM_TASK_PID"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Created:
+    """A step that has its room. limit_ms: how long it may run."""
+
+    number: int
+    name: str
+    command: str
+    wish: StepWish
+    parts: tuple[Part, ...]
+    limit_ms: int | None = None
+
+
+class StepRun:
+    """A step that goes on; it has begun in the books as soon as it has its room."""
+
+    def __init__(self, created: Created, launch: spool.LaunchFile, line: Line, tell: Tell) -> None:
+        self.created = created
+        self.line = line
+        self.ends_ms: int | None = None
+        self.kills_ms: int | None = None
+        self._launch = launch
+        self._tell = tell
+        self._ranks: dict[int, int] = {}
+        self._sessions: set[int] = set()
+        self._left = created.wish.tasks
+        self._code = 0
+        self._signal = 0
+        self._used_ms = 0
+        self._max_memory_kib = 0
+        tell(spool.step_name(created.number), self._begun())
+        line.tell("created", step=created.number, nodes=self._nodes(), parts=self._layout())
+
+    @property
+    def is_over(self) -> bool:
+        return self._left <= 0
+
+    @property
+    def runs(self) -> bool:
+        """Is there a task of it?"""
+        return bool(self._ranks)
+
+    def begin(self, message: Message, running: Outset) -> None:
+        """Start every task; whoever cannot be started has ended, with the error as its code."""
+        files, self.line.files = self.line.files, []
+        if self.created.limit_ms is not None:
+            self.ends_ms = _clock_ms() + self.created.limit_ms
+        try:
+            for part in self.created.parts:
+                for rank in part.ranks:
+                    self._begin_task(message, running, (part, rank), files)
+        finally:
+            for number in files:
+                os.close(number)
+        self.line.tell("started", pids=[*self._ranks])
+
+    def note(self, pid: int, status: int, usage: resource.struct_rusage) -> bool:
+        """A process ended; False when it is none of our tasks."""
+        rank = self._ranks.pop(pid, None)
+        if rank is None:
+            return False
+        self._used_ms += int((usage.ru_utime + usage.ru_stime) * 1_000)
+        self._max_memory_kib = max(self._max_memory_kib, usage.ru_maxrss)
+        self._exited(rank, status)
+        return True
+
+    def send(self, number: int) -> None:
+        """To the tasks and whatever they started."""
+        everyone = [pid for task in self._ranks for pid in (task, *tree.descendants(task))]
+        tree.send(tree.listeners(everyone, number), number)
+
+    def kill(self) -> None:
+        self._kill_all([*self._ranks])
+
+    def finish(self) -> None:
+        """It is over: nothing that its tasks left behind may go on."""
+        if self._sessions:
+            below = tree.descendants(os.getpid())
+            self._kill_all([pid for pid in below if tree.session(pid) in self._sessions])
+        if self._left > 0 and not self._signal:
+            self._signal = signal.SIGKILL
+        used = {"cpu_ms": self._used_ms, "max_memory_mib": self._max_memory_kib // 1_024}
+        end = {"at": _now_ms(), "code": self._code, "signal": self._signal, "used": used}
+        self._tell(spool.step_end_name(self.created.number), end)
+        self.line.tell("over")
+
+    def _begin_task(
+        self, message: Message, running: Outset, seat: tuple[Part, int], files: Sequence[int]
+    ) -> None:
+        part, rank = seat
+        argvs, streams = message["argvs"], message["streams"]
+        around = Around(
+            launch=self._launch,
+            number=self.created.number,
+            wish=self.created.wish,
+            parts=self.created.parts,
+            env=message["env"],
+            umask=message["umask"],
+            label=message["label"],
+        )
+        way = tasks.Way(
+            argv=tuple(argvs[rank] if len(argvs) > 1 else argvs[0]),
+            user=running.user,
+            group=running.group,
+            folder=message["cwd"],
+            umask=message["umask"],
+            cpus=tuple(self._launch["cpus"]),
+            pid_name=_PID_NAME,
+        )
+        given = [files[at] for at in streams[rank]]
+        try:
+            has_terminal = message["pty"] and rank == 0
+            env = step_environment.of_task(around, part, rank)
+            pid = tasks.begin(way, env, _streams(given, has_terminal=has_terminal))
+        except LaunchError as error:
+            self._exited(rank, error.number << 8, str(error), way.argv[0])
+            return
+        self._ranks[pid] = rank
+        self._sessions.add(pid)
+
+    def _exited(self, rank: int, status: int, text: str = "", command: str = "") -> None:
+        self._left -= 1
+        if os.WIFSIGNALED(status):
+            self._signal = self._signal or os.WTERMSIG(status)
+        else:
+            self._code = max(self._code, os.waitstatus_to_exitcode(status))
+        self.line.tell("exited", task=rank, status=status, text=text, command=command)
+
+    def _kill_all(self, pids: Sequence[int]) -> None:
+        for pid in pids:
+            tree.send((*tree.descendants(pid), pid), signal.SIGKILL)
+
+    def _nodes(self) -> list[str]:
+        return [self._launch["rooms"][part.node]["node"] for part in self.created.parts]
+
+    def _layout(self) -> list[list[int]]:
+        return [list(part.ranks) for part in self.created.parts]
+
+    def _begun(self) -> dict[str, Any]:
+        created, rooms = self.created, self._launch["rooms"]
+        gpu_milli = sum(
+            rooms[part.node]["gpu_milli"] * len(part.gpus) // max(1, len(rooms[part.node]["gpus"]))
+            for part in created.parts
+        )
+        return {
+            "at": _now_ms(),
+            "name": created.name,
+            "command": created.command,
+            "tasks": created.wish.tasks,
+            "nodes": self._nodes(),
+            "amount": {
+                "cpu_milli": 1_000 * sum(part.cpus for part in created.parts),
+                "memory_mib": sum(part.memory_mib for part in created.parts),
+                "gpu_milli": gpu_milli,
+            },
+        }
+
+
+def _streams(given: Sequence[int], *, has_terminal: bool) -> tasks.Streams:
+    if has_terminal:
+        return tasks.Streams(stdin=None, stdout="", stderr=None, terminal=given[0])
+    return tasks.Streams(stdin=None, stdout="", stderr=None, given=(given[0], given[1], given[2]))
+
+
+def _clock_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

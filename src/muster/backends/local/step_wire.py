@@ -1,0 +1,96 @@
+"""What srun and a supervisor say to each other: JSON behind its length, and open files beside it.
+
+srun to supervisor                         supervisor to srun
+want      a step, and what it asks for     busy, refused, created
+launch    the programs, with open files    started, exited, aborted, over
+signal    to all tasks of the step
+hold      the attempt, until we let go     held, revoked
+release   the attempt, with an exit code
+"""
+
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+_LENGTH = struct.Struct("!I")
+_CHUNK = 65_536
+_MOST_FILES = 253
+_LARGEST = 64 << 20
+
+Message = dict[str, Any]
+
+
+class HungUpError(Exception):
+    """The other end is gone, or says what nobody can mean."""
+
+
+class Line:
+    """One end of a connection. `files` are those that came and nobody has taken yet."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._connection.settimeout(0)
+        self._rest = b""
+        self.files: list[int] = []
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def peer(self) -> tuple[int, int]:
+        """The process at the other end, and its user."""
+        wanted = struct.calcsize("3i")
+        found = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, wanted)
+        pid, uid, _ = struct.unpack("3i", found)
+        return pid, uid
+
+    def tell(self, kind: str, **content: object) -> None:
+        """What cannot be sent at once is not: whoever does not listen is as good as gone."""
+        text = json.dumps({"kind": kind, **content}).encode()
+        with contextlib.suppress(OSError):
+            self._connection.send(_LENGTH.pack(len(text)) + text)
+
+    def hear(self) -> Iterator[Message]:
+        """The messages that are complete now; HungUpError when there will be none any more."""
+        try:
+            received, files, _, _ = socket.recv_fds(
+                self._connection, _CHUNK, _MOST_FILES, socket.MSG_CMSG_CLOEXEC
+            )
+        except BlockingIOError:
+            return
+        except OSError:
+            raise HungUpError from None
+        self.files.extend(files)
+        if not received:
+            raise HungUpError
+        self._rest += received
+        yield from self._complete()
+
+    def drop_files(self) -> None:
+        for number in self.files:
+            os.close(number)
+        self.files.clear()
+
+    def close(self) -> None:
+        self.drop_files()
+        self._connection.close()
+
+    def _complete(self) -> Iterator[Message]:
+        while len(self._rest) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._rest)
+            end = _LENGTH.size + length
+            if length > _LARGEST:
+                raise HungUpError
+            if len(self._rest) < end:
+                return
+            text, self._rest = self._rest[_LENGTH.size : end], self._rest[end:]
+            try:
+                message = json.loads(text)
+            except ValueError:
+                raise HungUpError from None
+            if not isinstance(message, dict) or "kind" not in message:
+                raise HungUpError
+            yield message
