@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from muster.backends.local import spool, tasks, tree
 from muster.backends.local.cgroup import Grounds, Group, Limits
+from muster.backends.local.course import Manners
 from muster.backends.local.person import (
     LaunchError,
     NoToolError,
@@ -119,6 +120,16 @@ def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
     if relay is not None:
         relay.started()
     return running
+
+
+def manners_of(launch: spool.LaunchFile) -> Manners:
+    """How the attempt wants to be ended."""
+    warning, checkpoint = launch["warn"], launch["checkpoint"]
+    return Manners(
+        grace_ms=launch["grace_ms"],
+        warn_lead_ms=None if warning is None else warning["lead_ms"],
+        asks_checkpoint=checkpoint is not None and checkpoint["signal"] is not None,
+    )
 
 
 def _command(launch: spool.LaunchFile, user: Person) -> tuple[str, ...]:

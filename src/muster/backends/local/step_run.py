@@ -129,7 +129,7 @@ class StepRun:
             cpus=tuple(self._launch["cpus"]),
             pid_name=_PID_NAME,
         )
-        given = [files[at] for at in streams[rank]]
+        given: list[int] = [files[at] for at in streams[rank]]
         try:
             has_terminal = message["pty"] and rank == 0
             env = step_environment.of_task(around, part, rank)

@@ -17,7 +17,7 @@ from typing import Any
 from muster.backends.local import kernel, outset, spool, tree
 from muster.backends.local.cgroup import Grounds
 from muster.backends.local.checkpoints import Lookout
-from muster.backends.local.course import Course, Manners, Step, Told, Why
+from muster.backends.local.course import Course, Step, Told, Why
 from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
 from muster.backends.local.steps import Steps
@@ -67,7 +67,7 @@ class Supervisor:
         self._hears.settimeout(0)
         self._tells.settimeout(0)
         self._began_ms = _now_ms()
-        self._course = _course(launch, _clock_ms())
+        self._course = Course(manners=outset.manners_of(launch), began_ms=_clock_ms())
         self._outset: Outset | None = None
         self._statuses: dict[int, int] = {}
         self._failed_first: int | None = None
@@ -124,6 +124,7 @@ class Supervisor:
             self._obey()
             self._look()
             self._tell_all()
+            self._steps.advance()
             self._reap()
             if self._is_over(running):
                 return
@@ -249,7 +250,7 @@ class Supervisor:
     def _signal(self, number: int, *, shell_only: bool) -> None:
         if self._outset is None:
             return
-        everyone = self._outset.pids[:1] if shell_only else self._outset.everyone()
+        everyone = self._outset.pids[:1] if shell_only else self._everyone(self._outset)
         tree.send(tree.listeners(everyone, number), number)
 
     def _look(self) -> None:
@@ -275,13 +276,15 @@ class Supervisor:
                     self._killed_at_ms = _now_ms()
         if self._killed_at_ms is not None:
             running.kill()
-        self._steps.advance()
 
     def _end(self, running: Outset) -> None:
         self._steps.stop(self._course.why)
-        # Whoever waits for a step would take it along before its time.
-        told = self._steps.callers()
-        tree.send([pid for pid in running.everyone() if pid not in told], signal.SIGTERM)
+        tree.send(self._everyone(running), signal.SIGTERM)
+
+    def _everyone(self, running: Outset) -> list[int]:
+        """Whoever waits for a step would pass a signal on, or take the step along too soon."""
+        callers = self._steps.callers()
+        return [pid for pid in running.everyone() if pid not in callers]
 
     def _ask_for_checkpoint(self, running: Outset) -> None:
         asked = self._launch["checkpoint"]
@@ -291,14 +294,14 @@ class Supervisor:
             # What is finished now was not written because we asked.
             self._lookout.look()
         number = asked["signal"]
-        tree.send([pid for pid in running.everyone() if tree.catches(pid, number)], number)
+        tree.send([pid for pid in self._everyone(running) if tree.catches(pid, number)], number)
 
     def _warn(self, running: Outset) -> None:
         warning = self._launch["warn"]
         if warning is None:
             return
         number = warning["signal"]
-        told = running.pids[:1] if warning["shell_only"] else running.everyone()
+        told = running.pids[:1] if warning["shell_only"] else self._everyone(running)
         # A warning must not end a process that has not learnt to listen for it.
         tree.send([pid for pid in told if tree.catches(pid, number)], number)
 
@@ -367,16 +370,6 @@ class Supervisor:
                 return
             del self._untold[name]
             spool.poke(f"../{spool.POKE_SOCKET}", self._launch["key"])
-
-
-def _course(launch: spool.LaunchFile, now_ms: int) -> Course:
-    warning, checkpoint = launch["warn"], launch["checkpoint"]
-    manners = Manners(
-        grace_ms=launch["grace_ms"],
-        warn_lead_ms=None if warning is None else warning["lead_ms"],
-        asks_checkpoint=checkpoint is not None and checkpoint["signal"] is not None,
-    )
-    return Course(manners=manners, began_ms=now_ms)
 
 
 def _drain(receiver: socket.socket) -> None:

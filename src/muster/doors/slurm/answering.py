@@ -6,12 +6,14 @@ from typing import Protocol
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.commands import (
     sacct,
+    salloc,
     sbatch,
     scancel,
     scontrol,
     sinfo,
     sprio,
     squeue,
+    srun,
     sshare,
 )
 from muster.doors.slurm.trouble import SlurmError
@@ -28,7 +30,7 @@ class Command(Protocol):
     def run(self, call: Call, door: Door) -> Reply: ...
 
 
-COMMANDS = (sbatch, squeue, scancel, sinfo, scontrol, sacct, sprio, sshare)
+COMMANDS = (sbatch, srun, salloc, squeue, scancel, sinfo, scontrol, sacct, sprio, sshare)
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 
 NAMES = tuple(command.NAME for command in COMMANDS)

@@ -51,9 +51,13 @@ class Call(Value):
 
 
 class ReadScript(Value, tag="read"):
-    """Read this file, or stdin if it is None, and call again with what is in it."""
+    """Read this file, or stdin if it is None, and call again with what is in it.
+
+    otherwise: what to say when it cannot be read.
+    """
 
     file: str | None = None
+    otherwise: str | None = None
 
 
 class Again(Value, tag="again"):
@@ -88,7 +92,71 @@ class Follow(Value, tag="follow"):
     memo: Mapping[str, str]
 
 
-Then = ReadScript | Again | RunHere | Become | Follow
+class Output(Value):
+    """Where a step reads and writes: None, `none`, a rank, or a name with patterns."""
+
+    stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    append: bool = False
+    label: bool = False
+    pty: bool = False
+
+
+class Conduct(Value):
+    """How srun behaves while its step runs.
+
+    immediate_s: wait no longer for room. wait_s: nor, after the first task, for the others.
+    """
+
+    immediate_s: int | None = None
+    wait_s: int = 0
+    kill_on_bad_exit: bool = False
+    quit_on_interrupt: bool = False
+    shows_status: bool = True
+    quiet: bool = False
+    verbose: int = 0
+    prolog: str | None = None
+    epilog: str | None = None
+
+
+class RunStep(Value, tag="step"):
+    """Run a step of a job whose supervisor listens in `folder`, and end as it does.
+
+    owns: the job is there for this step alone, and ends with it.
+    names: what the patterns in names of files stand for, without the step's own.
+    argvs: one command for all tasks, or one for each. keep: variables that are passed on, or all.
+    """
+
+    job: int
+    folder: str
+    wish: Mapping[str, int | bool | tuple[str, ...] | None]
+    name: str
+    argvs: tuple[tuple[str, ...], ...]
+    names: Mapping[str, str]
+    cwd: str
+    keep: tuple[str, ...] | None = None
+    env: Mapping[str, str] = {}
+    limit_ms: int | None = None
+    owns: bool = False
+    output: Output = Output()
+    conduct: Conduct = Conduct()
+
+
+class Hold(Value, tag="hold"):
+    """Hold a job while a command runs here, or keep it without one; then let go of it."""
+
+    job: int
+    folder: str
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    keeps: bool = False
+    bell: bool = False
+    quiet: bool = False
+    kill_signal: int | None = None
+
+
+Then = ReadScript | Again | RunHere | Become | Follow | RunStep | Hold
 
 
 class Reply(Value):

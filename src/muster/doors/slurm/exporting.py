@@ -53,6 +53,23 @@ def exported(request: Request) -> dict[str, str]:
     return slurms | chosen | {"SLURM_EXPORT_ENV": wish}
 
 
+def chosen_names(request: Request) -> tuple[tuple[str, ...] | None, dict[str, str]]:
+    """--export as srun reads it: the variables that are passed on, or None for all, and new ones.
+
+    Whoever starts the step has the environment at hand, so that only names are needed.
+    """
+    wish = request.text("export")
+    if wish is None or wish == "ALL":
+        return None, {}
+    slurms = tuple(name for name in request.call.env if name.startswith(_BARE))
+    if wish in {"NONE", "NIL"}:
+        return slurms, {}
+    pairs = [word.partition("=") for word in _items(wish)]
+    new = {name: value for name, equals, value in pairs if equals}
+    old = tuple(name for name, equals, _ in pairs if not equals)
+    return (None if "ALL" in old else (*slurms, *old)), new
+
+
 def described(
     request: Request, amounts: Amounts, shape: Shape, indices: tuple[int, ...]
 ) -> dict[str, str]:

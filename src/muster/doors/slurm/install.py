@@ -13,6 +13,9 @@ from muster.model.value import Value
 
 MARK = "# A Slurm command of Muster; `muster slurm install` wrote it."
 THIN = Path(__file__).parent / "thin"
+HOLDING = frozenset({"srun", "salloc"})
+"""Commands that stay while something runs, and bring what they need for it."""
+
 LONGEST_INTERPRETER = 120
 """The kernel reads no longer first line of a script."""
 
@@ -40,7 +43,8 @@ def install(folder: Path, *, force: bool = False) -> Installed:
         _demand_free(folder)
         _demand_no_shadow(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    py_compile.compile(str(THIN / "muster_thin.py"), doraise=True)
+    for module in sorted(THIN.glob("*.py")):
+        py_compile.compile(str(module), doraise=True)
     for name in NAMES:
         path = folder / name
         path.unlink(missing_ok=True)
@@ -56,14 +60,15 @@ def path_line(folder: Path) -> str:
 
 def _script(name: str) -> str:
     home = os.environ.get("MUSTER_HOME")
+    module = "muster_steps" if name in HOLDING else "muster_thin"
     return "\n".join(
         [
             *_first_lines(sys.executable),
             MARK,
             "import sys",
             f"sys.path.append({str(THIN)!r})",
-            "import muster_thin",
-            f"muster_thin.main({name!r}, {home!r})",
+            f"import {module}",
+            f"{module}.main({name!r}, {home!r})",
             "",
         ]
     )

@@ -65,7 +65,13 @@ class Request(Value):
         return failed(self.command, f"Invalid --{name} specification", code=255)
 
     def submission_failed(self, why: str) -> SlurmError:
-        return failed(self.command, f"Batch job submission failed: {why}")
+        return failed(self.command, f"{self.failure}: {why}")
+
+    @property
+    def failure(self) -> str:
+        """What the command says of a job that it was not given."""
+        is_batch = self.command == "sbatch"
+        return "Batch job submission failed" if is_batch else "Unable to allocate resources"
 
 
 def merged(*layers: Parsed, aliases: Mapping[str, str]) -> Parsed:

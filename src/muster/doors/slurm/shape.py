@@ -52,7 +52,7 @@ class Shape(Value):
 def amounts_of(request: Request, machines: Machines) -> Amounts:
     """Read all options that say how much."""
     return Amounts(
-        nodes=_nodes(request),
+        nodes=node_count(request),
         tasks=request.number("ntasks"),
         tasks_per_node=request.number("ntasks-per-node"),
         cpus_per_task=request.number("cpus-per-task") or 1,
@@ -223,7 +223,7 @@ def _feature(text: str, request: Request) -> LabelRule:
     return LabelRule(key=key, values=values)
 
 
-def _nodes(request: Request) -> int | None:
+def node_count(request: Request) -> int | None:
     """`2`, `2-4` (the fewest are taken), `1k`."""
     text = request.text("nodes")
     if text is None:

@@ -23,7 +23,15 @@ from muster.doors.slurm.trouble import SlurmError, failed
 from muster.lifecycle.admit import UNNAMED
 from muster.model.job import Dependency, JobSpec, RetryPolicy, TaskGroup
 from muster.model.launch import Launch, Runs
-from muster.model.value import ClassName, Instant, PoolName, QueuePath, UserName, Value
+from muster.model.value import (
+    ClassName,
+    Instant,
+    PoolName,
+    QueuePath,
+    UserName,
+    Value,
+    replace,
+)
 
 LABEL = "slurm/"
 """Before the names of labels that keep what our own words have no place for."""
@@ -134,6 +142,22 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     )
 
 
+def held_for_steps(request: Request, world: World) -> Wanted:
+    """A job that runs nothing by itself: srun and salloc start steps in it."""
+    amounts = amounts_of(request, world.machines)
+    shape = shape_of(request, world.machines)
+    launch = Launch(
+        env=described(request, amounts, shape, ()),
+        workdir=request.call.cwd,
+        runs=Runs.STEPS_ONLY,
+        warn=asking.warn_of(request),
+    )
+    after = asking.dependencies_of(request, world.meant)
+    spec = _spec(request, world, shape.groups, (launch, after, _labels(request, amounts, shape)))
+    held = request.has("hold") or request.text("priority") == "0"
+    return Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
+
+
 def _from_environment(env: Mapping[str, str]) -> Parsed:
     given = [(option, env[name]) for name, option in ENVIRONMENT.items() if name in env]
     return Parsed(given=tuple(given))
@@ -185,6 +209,8 @@ def _name(request: Request) -> str:
 def _usual_name(request: Request) -> str:
     if request.has("wrap"):
         return "wrap"
+    if request.command == "salloc":
+        return "no-shell" if request.has("no-shell") else "interactive"
     return os.path.basename(request.given.rest[0]) if request.given.rest else "sbatch"
 
 
@@ -193,7 +219,7 @@ def _pools(request: Request, world: World) -> tuple[PoolName, ...]:
     pools = tuple(PoolName(each) for each in (text or "").split(",") if each)
     for pool in pools:
         if pool not in world.partitions:
-            problem = "Batch job submission failed: Invalid partition name specified"
+            problem = f"{request.failure}: Invalid partition name specified"
             raise SlurmError(
                 f"{request.command}: error: invalid partition specified: {pool}",
                 f"{request.command}: error: {problem}",
@@ -251,7 +277,7 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
         "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
         "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
         "command": _command(request),
-        "line": directives.joined(("sbatch", *request.call.argv)),
+        "line": directives.joined((request.command, *request.call.argv)),
     }
     return {LABEL + name: value for name, value in named.items() if value is not None}
 
@@ -260,4 +286,6 @@ def _command(request: Request) -> str | None:
     rest = request.given.rest
     if not rest or request.has("wrap"):
         return None
+    if request.command != "sbatch":
+        return rest[0]
     return " ".join((os.path.normpath(os.path.join(request.call.cwd, rest[0])), *rest[1:]))

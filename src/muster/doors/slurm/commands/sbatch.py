@@ -33,7 +33,7 @@ def run(call: Call, door: Door) -> Reply:
         return Reply(then=ReadScript(file=line.rest[0] if line.rest else None))
     script = script_of(line, call.script)
     requests = requests_of(call, line, script, door.now)
-    want = wanted(requests, script, _world(door))
+    want = wanted(requests, script, world_of(door))
     is_test = requests[0].has("test-only")
     try:
         if is_test:
@@ -46,7 +46,8 @@ def run(call: Call, door: Door) -> Reply:
         raise failed(NAME, f"{begin}: {submission_words(error)}") from error
 
 
-def _world(door: Door) -> World:
+def world_of(door: Door) -> World:
+    """What requests are read against, as things are now."""
     snapshot = door.looking.snapshot()
 
     def meant(job: int, index: int | None) -> tuple[JobId, ...]:

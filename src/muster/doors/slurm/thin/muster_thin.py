@@ -45,22 +45,14 @@ def main(command: str, home: str | None = None) -> None:
 
 def use(command: str, argv: list[str], home: str | None) -> int:
     """Ask until the server says that it is over."""
-    call: dict[str, Any] = {
-        "argv": argv,
-        "cwd": _folder(),
-        "env": _environment(command),
-        "umask": _umask(),
-        "columns": 0,
-        "tty": os.isatty(1),
-        "host": posix.uname().nodename,
-    }
+    call = call_of(command, argv)
     while True:
         try:
             reply = ask(command, call, home)
         except OSError as error:
-            return _unreachable(command, error)
-        _print(2, reply["err"])
-        _print(1, reply["out"])
+            return unreachable(command, error)
+        show(2, reply["err"])
+        show(1, reply["out"])
         then = reply["then"]
         if then is None:
             return reply["code"]
@@ -69,13 +61,26 @@ def use(command: str, argv: list[str], home: str | None) -> int:
             return code
 
 
+def call_of(command: str, argv: list[str]) -> "dict[str, Any]":
+    """The words of the command and what it finds around it."""
+    return {
+        "argv": argv,
+        "cwd": _folder(),
+        "env": _environment(command),
+        "umask": _umask(),
+        "columns": 0,
+        "tty": os.isatty(1),
+        "host": posix.uname().nodename,
+    }
+
+
 def go_on(
     command: str, call: "dict[str, Any]", then: "dict[str, Any]", home: str | None
 ) -> int | None:
     """Do what the server wants done here; a number ends the command with it."""
     kind = then["type"]
     if kind == "read":
-        return _read_script(command, call, then["file"])
+        return _read_script(command, call, then)
     if kind == "again":
         _pause(then["after_ms"])
         call["memo"] = then["memo"]
@@ -90,7 +95,7 @@ def go_on(
         _follow(then["job"], home)
         call["memo"] = then["memo"]
         return None
-    _print(2, command + ": error: this command is older than the server; install it again\n")
+    show(2, command + ": error: this command is older than the server; install it again\n")
     return 1
 
 
@@ -213,21 +218,23 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _read_script(command: str, call: "dict[str, Any]", name: str | None) -> int | None:
+def _read_script(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int | None:
     """The script, with the rights of whoever calls."""
+    name = then["file"]
     try:
         with open(0 if name is None else name, "rb", closefd=name is not None) as file:
             content = file.read(MOST_SCRIPT + 1)
     except OSError:
-        _print(2, command + ": error: Unable to open file " + str(name) + "\n")
+        text = then["otherwise"] or "Unable to open file " + str(name)
+        show(2, command + ": error: " + text + "\n")
         return 1
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        _print(2, command + ": error: the script is not UTF-8 text\n")
+        show(2, command + ": error: the script is not UTF-8 text\n")
         return 1
     if len(content) > MOST_SCRIPT:
-        _print(2, command + ": error: Job script exceeds size limit of 4194304 bytes\n")
+        show(2, command + ": error: Job script exceeds size limit of 4194304 bytes\n")
         return 1
     call["script"] = {"text": text, "name": name}
     return None
@@ -247,7 +254,7 @@ def _run_here(then: "dict[str, Any]") -> int:
         env = dict(os.environ, **then["env"])
         code = subprocess.call(then["argv"], env=env)  # noqa: S603 -- the user's own command
     except OSError as error:
-        _print(2, then["argv"][0] + ": " + str(error.strerror) + "\n")
+        show(2, then["argv"][0] + ": " + str(error.strerror) + "\n")
         return 127
     return 128 - code if code < 0 else code
 
@@ -294,23 +301,23 @@ def _write_chunks(held: bytes) -> bytes:
     return held
 
 
-def _print(number: int, text: str) -> None:
+def show(number: int, text: str) -> None:
     """Everything, whatever a pipe takes at once."""
     content = memoryview(text.encode(errors="surrogateescape"))
     while content:
         content = content[os.write(number, content) :]
 
 
-def _unreachable(command: str, error: OSError) -> int:
+def unreachable(command: str, error: OSError) -> int:
     if command == "sbatch":
         text = "Batch job submission failed: Unable to contact slurm controller (connect failure)"
-        _print(2, "sbatch: error: " + text + "\n")
+        show(2, "sbatch: error: " + text + "\n")
     elif command == "squeue":
         text = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
-        _print(2, text)
+        show(2, text)
     else:
-        _print(2, command + ": error: Unable to contact slurm controller (connect failure)\n")
-    _print(2, command + ": error: no Muster answers: " + str(error) + "; start it: muster up\n")
+        show(2, command + ": error: Unable to contact slurm controller (connect failure)\n")
+    show(2, command + ": error: no Muster answers: " + str(error) + "; start it: muster up\n")
     return 1
 
 

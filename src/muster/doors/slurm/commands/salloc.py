@@ -1,0 +1,51 @@
+"""`salloc`: hold a job while a command runs here."""
+
+from muster.doors.slurm import allocating
+from muster.doors.slurm.call import Call, Door, Hold, Reply, version
+from muster.doors.slurm.commands.srun import request_of, warnings_of
+from muster.doors.slurm.helping import help_reply
+from muster.doors.slurm.options import parsed
+from muster.doors.slurm.request import Request
+from muster.doors.slurm.step_options import SALLOC
+from muster.doors.units import BadTextError, signal_number
+
+NAME = "salloc"
+
+
+def run(call: Call, door: Door) -> Reply:
+    """Submit, wait, and have the thin command run what was asked for."""
+    line = parsed(SALLOC.all, call.argv, SALLOC.manner)
+    if line.has("version"):
+        return version()
+    if line.has("help") or line.has("usage"):
+        return help_reply(NAME, SALLOC.all, "[OPTIONS...] [command [args...]]")
+    request = request_of(call, line, door, SALLOC)
+    kill_signal = _kill_signal(request)
+    if "cancel" in call.memo:
+        return allocating.given_up(request, door)
+    if "job" not in call.memo:
+        return allocating.submitted(request, door, warnings_of(request, SALLOC))
+    granted = allocating.waited(request, door)
+    if isinstance(granted, Reply):
+        return granted
+    job = granted.view.job.id
+    hold = Hold(
+        job=job,
+        folder=door.looking.steps_at(door.caller, job),
+        argv=line.rest,
+        env={"SLURM_SUBMIT_DIR": call.cwd, "SLURM_SUBMIT_HOST": call.host},
+        keeps=request.has("no-shell"),
+        bell=request.has("bell") and not request.has("no-bell"),
+        quiet=request.has("quiet"),
+        kill_signal=kill_signal,
+    )
+    return Reply(err=granted.told, then=hold)
+
+
+def _kill_signal(request: Request) -> int | None:
+    if not request.has("kill-command"):
+        return None
+    try:
+        return signal_number(request.text("kill-command") or "TERM")
+    except BadTextError:
+        raise request.bad("kill-command") from None

@@ -1,0 +1,158 @@
+"""Every option of srun and salloc, and what becomes of it: honoured, ignored aloud, or refused.
+
+The names, their values and their short forms are those of Slurm 22.05; `container-*` are pyxis's.
+"""
+
+from collections.abc import Mapping
+
+from muster.doors.slurm.options import Manner, Option, Parsed, table
+from muster.model.value import Value
+
+_OF_BOTH = """
+    A:account= b:begin= comment= C:constraint= c:cpus-per-task= cpus-per-gpu= deadline=
+    D:chdir= d:dependency= x:exclude= exclusive? G:gpus= gpus-per-node= gpus-per-task= gres=
+    h:help H:hold I:immediate? J:job-name= mem= mem-per-cpu= mem-per-gpu= mincpus= nice?
+    w:nodelist= N:nodes= n:ntasks= ntasks-per-node= tasks-per-node= p:partition= priority= q:qos=
+    Q:quiet signal= t:time= uid= usage v:verbose V:version wckey=
+"""
+_IGNORED_BY_BOTH = """
+    bb= bbf= cluster= cluster-constraint= M:clusters= contiguous S:core-spec= cores-per-socket=
+    cpu-freq= delay-boot= B:extra-node-info= gid= gpu-bind= gpu-freq= gres-flags= hint= L:licenses=
+    mail-type= mail-user= mcs-label= mem-bind= network= k:no-kill? ntasks-per-core= ntasks-per-gpu=
+    ntasks-per-socket= power= prefer= profile= reboot s:oversubscribe sockets-per-node=
+    spread-job switches= thread-spec= threads-per-core= time-min= tmp= use-min-nodes
+"""
+_REFUSED_BY_BOTH = "container= gpus-per-socket= reservation="
+
+
+class Options(Value):
+    """The options of one command; `ignored` and `refused` name some of them."""
+
+    manner: Manner
+    all: tuple[Option, ...]
+    ignored: frozenset[str]
+    refused: frozenset[str]
+
+
+def _options(command: str, honoured: str, ignored: str, refused: str) -> Options:
+    every = table(f"{honoured} {ignored} {refused}")
+    return Options(
+        manner=Manner(command=command, permute=False, code=255),
+        all=tuple(sorted(every, key=lambda option: option.name)),
+        ignored=frozenset(option.name for option in table(ignored)),
+        refused=frozenset(option.name for option in table(refused)),
+    )
+
+
+SRUN = _options(
+    "srun",
+    f"""{_OF_BOTH}
+    X:disable-status epilog= e:error= exact export= het-group= i:input= jobid=
+    K:kill-on-bad-exit? l:label m:distribution= mpi= multi-prog open-mode= o:output= O:overcommit
+    overlap prolog= pty quit-on-interrupt r:relative= u:unbuffered W:wait=
+    """,
+    f"""{_IGNORED_BY_BOTH}
+    acctg-freq= bcast? bcast-exclude= compress? cpu-bind= E:preserve-env propagate? resv-ports?
+    send-libs? slurmd-debug= T:threads=
+    """,
+    f"""{_REFUSED_BY_BOTH}
+    container-image= container-mounts= Z:no-allocate task-epilog= task-prolog=
+    """,
+)
+
+SALLOC = _options(
+    "salloc",
+    f"{_OF_BOTH} bell K:kill-command? no-bell no-shell",
+    f"{_IGNORED_BY_BOTH} get-user-env? m:distribution= O:overcommit wait-all-nodes=",
+    f"{_REFUSED_BY_BOTH} F:nodefile=",
+)
+
+ALIASES = {"tasks-per-node": "ntasks-per-node", "cluster": "clusters"}
+
+_OF_SRUN: Mapping[str, str] = {
+    "SLURM_ACCOUNT": "account",
+    "SLURM_CONSTRAINT": "constraint",
+    "SLURM_CPUS_PER_GPU": "cpus-per-gpu",
+    "SLURM_DEPENDENCY": "dependency",
+    "SLURM_DISABLE_STATUS": "disable-status",
+    "SLURM_DISTRIBUTION": "distribution",
+    "SLURM_EPILOG": "epilog",
+    "SLURM_EXACT": "exact",
+    "SLURM_EXCLUSIVE": "exclusive",
+    "SLURM_EXPORT_ENV": "export",
+    "SLURM_GPUS": "gpus",
+    "SLURM_GPUS_PER_NODE": "gpus-per-node",
+    "SLURM_GPUS_PER_TASK": "gpus-per-task",
+    "SLURM_IMMEDIATE": "immediate",
+    "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit",
+    "SLURM_LABELIO": "label",
+    "SLURM_MPI_TYPE": "mpi",
+    "SLURM_NPROCS": "ntasks",
+    "SLURM_NTASKS": "ntasks",
+    "SLURM_NTASKS_PER_NODE": "ntasks-per-node",
+    "SLURM_OPEN_MODE": "open-mode",
+    "SLURM_OVERCOMMIT": "overcommit",
+    "SLURM_OVERLAP": "overlap",
+    "SLURM_PARTITION": "partition",
+    "SLURM_PROLOG": "prolog",
+    "SLURM_QOS": "qos",
+    "SLURM_REMOTE_CWD": "chdir",
+    "SLURM_RESERVATION": "reservation",
+    "SLURM_SIGNAL": "signal",
+    "SLURM_STDERRMODE": "error",
+    "SLURM_STDINMODE": "input",
+    "SLURM_STDOUTMODE": "output",
+    "SLURM_STEP_GRES": "gres",
+    "SLURM_TIMELIMIT": "time",
+    "SLURM_UNBUFFEREDIO": "unbuffered",
+    "SLURM_WAIT": "wait",
+    "SLURM_WCKEY": "wckey",
+    "SLURM_WORKING_DIR": "chdir",
+    "SRUN_CPUS_PER_TASK": "cpus-per-task",
+    "SRUN_EXPORT_ENV": "export",
+}
+
+_OF_SALLOC: Mapping[str, str] = {
+    "SALLOC_ACCOUNT": "account",
+    "SALLOC_BELL": "bell",
+    "SALLOC_CONSTRAINT": "constraint",
+    "SALLOC_CPUS_PER_GPU": "cpus-per-gpu",
+    "SALLOC_EXCLUSIVE": "exclusive",
+    "SALLOC_GPUS": "gpus",
+    "SALLOC_GPUS_PER_NODE": "gpus-per-node",
+    "SALLOC_GPUS_PER_TASK": "gpus-per-task",
+    "SALLOC_GRES": "gres",
+    "SALLOC_IMMEDIATE": "immediate",
+    "SALLOC_KILL_CMD": "kill-command",
+    "SALLOC_MEM_PER_CPU": "mem-per-cpu",
+    "SALLOC_MEM_PER_GPU": "mem-per-gpu",
+    "SALLOC_MEM_PER_NODE": "mem",
+    "SALLOC_NO_BELL": "no-bell",
+    "SALLOC_PARTITION": "partition",
+    "SALLOC_QOS": "qos",
+    "SALLOC_RESERVATION": "reservation",
+    "SALLOC_SIGNAL": "signal",
+    "SALLOC_TIMELIMIT": "time",
+    "SALLOC_WCKEY": "wckey",
+}
+
+_SWITCHES = frozenset({"label", "overcommit", "overlap", "exact", "unbuffered", "disable-status"})
+"""Options that a variable turns on unless it says 0."""
+
+_OF_A_REQUEST = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "cpus-per-gpu", "exclusive"})
+"""Inside of a job their variables say what the job has, not what a step asks for."""
+
+
+def from_environment(command: str, env: Mapping[str, str], *, is_inside: bool) -> Parsed:
+    """The options that variables stand for."""
+    names = _OF_SRUN if command == "srun" else _OF_SALLOC
+    given = [
+        (option, env[name])
+        for name, option in names.items()
+        if name in env and not (is_inside and option in _OF_A_REQUEST)
+    ]
+    return Parsed(given=tuple(each for each in given if not _is_off(*each)))
+
+
+def _is_off(option: str, text: str) -> bool:
+    return option in _SWITCHES and text in {"0", "no"}

@@ -1,0 +1,196 @@
+"""From a call of srun to the step that it asks for. Pure."""
+
+import os.path
+from collections.abc import Mapping
+
+from muster.doors.slurm.asking import appends
+from muster.doors.slurm.call import Conduct, Output, RunStep
+from muster.doors.slurm.exporting import chosen_names
+from muster.doors.slurm.fleet import Machines
+from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.programs import programs
+from muster.doors.slurm.request import Request
+from muster.doors.slurm.shape import amounts_of, node_count
+from muster.doors.slurm.trouble import failed
+from muster.model.job import Job
+from muster.model.value import NodeId, Value
+
+MPI_TYPES = "MPI plugin types are...\n\tnone\n"
+
+
+class Place(Value):
+    """The job that a step is part of, and where its supervisor listens.
+
+    owns: the job is there for this step alone.
+    """
+
+    job: Job
+    nodes: tuple[NodeId, ...]
+    folder: str
+    owns: bool = False
+
+
+def step_of(request: Request, place: Place, machines: Machines) -> tuple[RunStep, str]:
+    """The step, and what its user should know."""
+    tasks, warnings = _tasks(request, place)
+    rest = request.given.rest
+    name = request.text("job-name") or os.path.basename(rest[0])
+    script = request.call.script if request.has("multi-prog") else None
+    keep, extra = chosen_names(request)
+    step = RunStep(
+        job=place.job.id,
+        folder=place.folder,
+        wish=_wish(request, place, machines, tasks),
+        name=name,
+        argvs=(rest,) if script is None else programs(script.text, rest, tasks),
+        names=_names(place.job),
+        cwd=_folder(request),
+        keep=keep,
+        env=extra | _told(request),
+        limit_ms=None if place.owns else request.limit() or None,
+        owns=place.owns,
+        output=_output(request),
+        conduct=_conduct(request),
+    )
+    return step, warnings
+
+
+def check_mpi(request: Request) -> None:
+    """Tasks that want to find each other through srun would wait for ever."""
+    kind = request.text("mpi")
+    if kind in {None, "none", "openmpi", "list"}:
+        return
+    raise failed(
+        "srun",
+        f"Muster has no {kind}: start MPI with mpirun inside of the job, or with --mpi=none",
+    )
+
+
+def _tasks(request: Request, place: Place) -> tuple[int, str]:
+    """As asked for, or one for each node; more nodes than tasks are not used."""
+    per_node = request.number("ntasks-per-node")
+    nodes = node_count(request) or len(place.nodes)
+    tasks = request.number("ntasks")
+    if tasks is None:
+        return nodes * (per_node or 1), ""
+    if tasks < nodes and not place.owns:
+        text = f"can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}"
+        return tasks, f"srun: Warning: {text}\n"
+    return tasks, ""
+
+
+def _wish(
+    request: Request, place: Place, machines: Machines, tasks: int
+) -> dict[str, int | bool | tuple[str, ...] | None]:
+    amounts = amounts_of(request, machines)
+    nodes = node_count(request)
+    relative = request.number("relative", least=0) or 0
+    if relative + (nodes or 1) > len(place.nodes):
+        counts = f"({relative}+{nodes or 1}>{len(place.nodes)})"
+        about = "--relative and SLURM_JOB_NUM_NODES option incompatible"
+        if relative:
+            raise failed("srun", f"{about} with count of allocated nodes {counts}")
+    per_task, in_all = amounts.per_task, amounts.in_all
+    is_bare = request.text("gres") in {"none", "NONE"}
+    per_node = 0 if is_bare else amounts.per_node and amounts.per_node.count
+    # A job of srun's own has just what its step asked for.
+    gpus = {
+        "gpus": None if place.owns or in_all is None else in_all.count,
+        "gpus_per_node": None if place.owns and not is_bare else per_node,
+        "gpus_per_task": per_task and per_task.count,
+    }
+    named: dict[str, int | bool | tuple[str, ...] | None] = {
+        "tasks": tasks,
+        "nodes": nodes,
+        "tasks_per_node": amounts.tasks_per_node,
+        "cpus_per_task": amounts.cpus_per_task,
+        "memory_mib": _memory(request, tasks * amounts.cpus_per_task) if not place.owns else 0,
+        "exact": _is_exact(request),
+        "overlap": request.has("overlap"),
+        "overcommit": request.has("overcommit"),
+        "cyclic": (request.text("distribution") or "").lower().startswith("cyclic"),
+        "on": () if place.owns else _hosts(request, "nodelist"),
+        "off": () if place.owns else _hosts(request, "exclude"),
+        "relative": relative,
+    }
+    return named | gpus
+
+
+def _is_exact(request: Request) -> bool:
+    """Asking for CPUs by task implies it, since 22.05."""
+    return any(request.has(name) for name in ("exact", "exclusive", "cpus-per-task"))
+
+
+def _memory(request: Request, cpus: int) -> int:
+    whole, each = request.memory("mem"), request.memory("mem-per-cpu")
+    return whole if whole is not None else (each or 0) * cpus
+
+
+def _hosts(request: Request, option: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(expanded(request.text(option) or "")))
+
+
+def _names(job: Job) -> dict[str, str]:
+    part = job.spec.array
+    return {
+        "j": str(job.id),
+        "A": str(job.id if part is None else part.array),
+        "a": "4294967294" if part is None else str(part.index),
+        "x": job.spec.name,
+        "u": job.spec.user,
+    }
+
+
+def _folder(request: Request) -> str:
+    wanted = request.text("chdir")
+    cwd = request.call.cwd
+    return os.path.normpath(os.path.join(cwd, wanted)) if wanted else cwd
+
+
+def _told(request: Request) -> dict[str, str]:
+    """What of the request tasks can read, only where it was asked for."""
+    named: Mapping[str, str | None] = {
+        "SLURM_CPUS_PER_TASK": request.text("cpus-per-task"),
+        "SLURM_GPUS_PER_TASK": request.text("gpus-per-task"),
+        "SLURM_NTASKS_PER_NODE": request.text("ntasks-per-node"),
+    }
+    return {name: text for name, text in named.items() if text is not None}
+
+
+def _output(request: Request) -> Output:
+    return Output(
+        stdin=_mode(request, "input"),
+        stdout=_mode(request, "output"),
+        stderr=_mode(request, "error"),
+        append=appends(request),
+        label=request.has("label"),
+        pty=request.has("pty"),
+    )
+
+
+def _mode(request: Request, option: str) -> str | None:
+    text = request.text(option)
+    return None if text in {None, "all"} else text
+
+
+def _conduct(request: Request) -> Conduct:
+    immediate = request.text("immediate")
+    return Conduct(
+        immediate_s=(request.number("immediate", least=0) if immediate else 1)
+        if request.has("immediate")
+        else None,
+        wait_s=request.number("wait", least=0) or 0,
+        kill_on_bad_exit=request.has("kill-on-bad-exit")
+        and request.text("kill-on-bad-exit") != "0",
+        quit_on_interrupt=request.has("quit-on-interrupt"),
+        shows_status=not request.has("disable-status"),
+        quiet=request.has("quiet"),
+        verbose=sum(name == "verbose" for name, _ in request.given.given),
+        prolog=_program(request, "prolog"),
+        epilog=_program(request, "epilog"),
+    )
+
+
+def _program(request: Request, option: str) -> str | None:
+    text = request.text(option)
+    return None if text in {None, "none"} else text

@@ -1,0 +1,274 @@
+"""Where the tasks of a step read and write: files, pipes that are relayed here, or a terminal."""
+
+import fcntl
+import os
+import resource
+import stat
+import struct
+import termios
+import tty
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+CHUNK = 65_536
+NULL = (1, 3)
+"""The device numbers of /dev/null."""
+
+FULL = 1 << 20
+
+
+class NoFile(Exception):  # noqa: N818 -- told to the user in Slurm's words
+    """A file cannot be opened."""
+
+
+class Streams:
+    """Every open file that the step is given, and what has to be passed on while it runs.
+
+    `triples` are the places of stdin, stdout and stderr in `files`, for each task.
+    """
+
+    def __init__(self, output: "dict[str, Any]", name_of: "Callable[[str, int], str]") -> None:
+        self._output = output
+        self._name_of = name_of
+        self._opened: dict[tuple[str, int], int] = {}
+        self.files: list[int] = []
+        self.triples: list[list[int]] = []
+        self.readers: dict[int, Labelled] = {}
+        self.fed: Fed | None = None
+        self.terminal: Terminal | None = None
+
+    def open(self, tasks: int) -> None:
+        """Open everything; NoFile says what cannot be."""
+        _raise_limit()
+        if self._output["pty"]:
+            self.terminal = Terminal()
+        broadcast = self._must_be_fed(tasks)
+        self.fed = Fed() if broadcast else None
+        for rank in range(tasks):
+            self.triples.append(self._triple(rank, tasks))
+
+    def given(self) -> None:
+        """The step has them; ours are closed, so that we notice when its tasks do the same."""
+        for number in self.files:
+            if number > 2:
+                os.close(number)
+        self.files.clear()
+
+    def _triple(self, rank: int, tasks: int) -> list[int]:
+        if self.terminal is not None:
+            end = self._placed(self.terminal.task_end) if rank == 0 else self._null()
+            return [end, end, end]
+        width = len(str(tasks - 1))
+        out = self._writing(rank, self._output["stdout"], (1, width))
+        mode = self._output["stderr"]
+        if mode is None and _is_file(self._output["stdout"]):
+            return [self._reading(rank), out, out]
+        return [self._reading(rank), out, self._writing(rank, mode, (2, width))]
+
+    def _reading(self, rank: int) -> int:
+        mode = self._output["stdin"]
+        if _is_file(mode):
+            return self._file(self._name_of(mode, rank), os.O_RDONLY, "stdin")
+        if mode == "none" or (mode is not None and int(mode) != rank):
+            return self._null()
+        if self.fed is not None:
+            return self._placed(self.fed.added())
+        return self._placed(0)
+
+    def _writing(self, rank: int, mode: "str | None", how: tuple[int, int]) -> int:
+        number, width = how
+        if mode == "none":
+            return self._null()
+        sink = number
+        if _is_file(mode):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            flags |= 0 if self._output["append"] else os.O_TRUNC
+            stream = "stdout" if number == 1 else "stderr"
+            at = self._file(self._name_of(mode or "", rank), flags, stream)
+            if not self._output["label"]:
+                return at
+            sink = os.dup(self.files[at])
+        elif mode is not None and int(mode) != rank:
+            return self._null()
+        if not self._output["label"]:
+            return self._placed(sink)
+        reads, writes = os.pipe()
+        self.readers[reads] = Labelled(f"{rank:{width}}: ".encode(), sink)
+        return self._placed(writes)
+
+    def _must_be_fed(self, tasks: int) -> bool:
+        """Must what we read be passed on? Several tasks read the same, or it is our terminal."""
+        mode = self._output["stdin"]
+        if self.terminal is not None or _is_file(mode) or mode == "none":
+            return False
+        try:
+            found = os.fstat(0)
+        except OSError:
+            # It is closed: the same as nothing to read.
+            os.open(os.devnull, os.O_RDONLY)
+            return False
+        is_null = stat.S_ISCHR(found.st_mode) and _device(found) == NULL
+        return not is_null and (os.isatty(0) or (tasks > 1 and mode is None))
+
+    def _file(self, path: str, flags: int, stream: str) -> int:
+        key = (path, flags & os.O_ACCMODE)
+        if key not in self._opened:
+            try:
+                number = os.open(path, flags | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise NoFile(f"Could not open {stream} file: {error.strerror}") from None
+            self._opened[key] = self._placed(number)
+        return self._opened[key]
+
+    def _null(self) -> int:
+        return self._file(os.devnull, os.O_RDWR, "stdin")
+
+    def _placed(self, number: int) -> int:
+        if number <= 2 and number in self.files:
+            return self.files.index(number)
+        self.files.append(number)
+        return len(self.files) - 1
+
+
+class Labelled:
+    """What one task writes, line by line with its number in front."""
+
+    def __init__(self, label: bytes, sink: int) -> None:
+        self._label = label
+        self._sink = sink
+        self._rest = b""
+
+    def relay(self, number: int) -> bool:
+        """Pass on what there is; False when there will be no more."""
+        read = os.read(number, CHUNK)
+        whole, line_end, rest = (self._rest + read).rpartition(b"\n")
+        if line_end:
+            lines = whole.split(b"\n")
+            write(self._sink, b"".join(self._label + line + b"\n" for line in lines))
+        self._rest = rest
+        if not read and self._rest:
+            write(self._sink, self._label + self._rest + b"\n")
+            self._rest = b""
+        return bool(read)
+
+
+class Fed:
+    """What we read goes to every task that reads it."""
+
+    def __init__(self) -> None:
+        self._unsent: dict[int, bytes] = {}
+        self.is_open = True
+
+    def added(self) -> int:
+        """The end that a task reads from."""
+        reads, writes = os.pipe()
+        os.set_blocking(writes, False)
+        self._unsent[writes] = b""
+        return reads
+
+    def wants(self) -> bool:
+        """Should more be read? Not before everybody has what there was, nor in the background."""
+        if not self.is_open or any(self._unsent.values()):
+            return False
+        try:
+            return not os.isatty(0) or os.tcgetpgrp(0) == os.getpgrp()
+        except OSError:
+            return False
+
+    def behind(self) -> list[int]:
+        return [number for number, unsent in self._unsent.items() if unsent]
+
+    def feed(self) -> None:
+        """Read, and give it to all."""
+        try:
+            read = os.read(0, CHUNK)
+        except OSError:
+            read = b""
+        if not read:
+            self.is_open = False
+        for number in tuple(self._unsent):
+            self._unsent[number] += read
+            self.pass_on(number)
+
+    def pass_on(self, number: int) -> None:
+        try:
+            done = os.write(number, self._unsent[number]) if self._unsent[number] else 0
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(number)
+            return
+        self._unsent[number] = self._unsent[number][done:]
+        if not self.is_open and not self._unsent[number]:
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        del self._unsent[number]
+        os.close(number)
+
+
+class Terminal:
+    """A terminal for the first task; ours becomes a mere window to it."""
+
+    def __init__(self) -> None:
+        self.ours, self.task_end = os.openpty()
+        self._before: list[Any] | None = None
+        self.resize()
+        if os.isatty(0):
+            self._before = termios.tcgetattr(0)
+            tty.setraw(0)
+
+    def resize(self) -> None:
+        try:
+            size = fcntl.ioctl(0, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
+            fcntl.ioctl(self.ours, termios.TIOCSWINSZ, size)
+        except OSError:
+            # We have none ourselves.
+            return
+
+    def show(self) -> bool:
+        """What the task wrote; False when nobody has the terminal any more."""
+        try:
+            read = os.read(self.ours, CHUNK)
+        except OSError:
+            return False
+        write(1, read)
+        return bool(read)
+
+    def type(self) -> bool:
+        """What was typed; False at its end."""
+        read = os.read(0, CHUNK)
+        # Without a terminal of ours, the end of what we read is Ctrl-D for the task.
+        write(self.ours, read or b"\x04")
+        return bool(read)
+
+    def restore(self) -> None:
+        if self._before is not None:
+            termios.tcsetattr(0, termios.TCSADRAIN, self._before)
+            self._before = None
+
+
+def write(number: int, content: bytes) -> None:
+    """All of it; whoever does not read any more misses it."""
+    left = memoryview(content)
+    while left:
+        try:
+            left = left[os.write(number, left) :]
+        except OSError:
+            return
+
+
+def _is_file(mode: "str | None") -> bool:
+    return mode is not None and mode != "none" and not mode.isdigit()
+
+
+def _device(found: os.stat_result) -> tuple[int, int]:
+    return os.major(found.st_rdev), os.minor(found.st_rdev)
+
+
+def _raise_limit() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
