@@ -101,6 +101,16 @@ def test_what_cannot_begin_says_why(here: Here, launch: Launch, text: str) -> No
     assert text in why.text
 
 
+def test_a_folder_for_the_output_may_come_a_little_after_the_job(here: Here) -> None:
+    here.run(Launch(argv=("echo", "hello"), stdout="of-job-%j/out"))
+    here.until(lambda: (here.folder() / "begun.json").exists())
+
+    (here.work / "of-job-1").mkdir()
+
+    assert here.ends().why == Exited(code=0)
+    assert here.text("of-job-1/out") == "hello\n"
+
+
 def test_a_job_of_an_unknown_user_is_refused(here: Here) -> None:
     here.shell("true", Wanted(user="nobody-of-that-name"))
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import termios
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from muster.backends.local.cgroup import Group
 from muster.backends.local.person import LaunchError, Person, acting_as, become
 
 _MOST_TEXT = 4_096
+_FOLDER_COMES_WITHIN_S = 2.0
 # Python ignores these two, and what is ignored stays so after exec.
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -191,11 +193,21 @@ def _opened_for_writing(path: str, streams: Streams) -> int:
 def _opened(path: str, flags: int) -> int:
     try:
         # A pipe that nobody reads must not hold us up.
-        opened = os.open(path, flags | os.O_NONBLOCK, 0o666)
+        opened = _awaited(path, flags | os.O_NONBLOCK)
     except OSError as error:
         raise LaunchError(f"cannot open {path}: {error.strerror}") from None
     os.set_blocking(opened, True)
     return opened
+
+
+def _awaited(path: str, flags: int) -> int:
+    """Some clients make the folder that bears the job's id only when they have learnt the id."""
+    deadline = time.monotonic() + _FOLDER_COMES_WITHIN_S
+    while flags & os.O_CREAT and time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, flags, 0o666)
+        time.sleep(0.02)
+    return os.open(path, flags, 0o666)
 
 
 def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> None:

@@ -232,6 +232,10 @@ def test_a_job_from_inside_another_does_not_take_over_what_that_one_is() -> None
     assert not env.keys() & outer.keys()
 
 
+def test_asking_for_a_logins_environment_says_nothing_that_clients_would_stumble_over() -> None:
+    assert asked("--get-user-env=L").warnings == ""
+
+
 def test_what_has_no_effect_is_said_and_what_would_change_the_job_is_refused() -> None:
     want = asked("--hint=nomultithread", "--mail-type=END")
 
