@@ -103,7 +103,7 @@ def test_what_cannot_begin_says_why(here: Here, launch: Launch, text: str) -> No
 
 def test_a_folder_for_the_output_may_come_a_little_after_the_job(here: Here) -> None:
     here.run(Launch(argv=("echo", "hello"), stdout="of-job-%j/out"))
-    here.until(lambda: (here.folder() / "begun.json").exists())
+    here.until((here.folder() / "begun.json").exists)
 
     (here.work / "of-job-1").mkdir()
 

@@ -83,11 +83,9 @@ class Course:
         asks = told.checkpoint and self.manners.asks_checkpoint
         self._awaits_checkpoint = asks
         steps = [(now_ms, Step.ASK_CHECKPOINT)] if asks else []
-        lead = self._lead(told)
-        if lead is not None and not self._is_warned:
+        if self._warns_of(told) and not self._is_warned:
             steps.append((now_ms, Step.WARN))
-        pause = told.grace_ms - min(told.grace_ms // 4, 5_000) if asks else lead or 0
-        self._ahead = [*steps, (now_ms + pause, Step.END), (last, Step.KILL)]
+        self._ahead = [*steps, (now_ms + self._pause(told, asks=asks), Step.END), (last, Step.KILL)]
 
     def break_off(self, now_ms: int, grace_ms: int) -> None:
         """One task failed: the others end too, and the failure stays the reason."""
@@ -142,16 +140,21 @@ class Course:
         grace = self.manners.grace_ms
         return [*warning, (ends_ms, Step.END), (ends_ms + grace, Step.KILL)]
 
-    def _lead(self, told: Told) -> int | None:
-        """How long after the warning SIGTERM comes.
+    def _warns_of(self, told: Told) -> bool:
+        """A warning says that the job should see to its return.
 
-        Only what makes room is warned: a warning says that the job should see to its return,
-        and many clients answer it with a requeue, which nobody wants who has just cancelled.
+        Many clients answer it with a requeue, which nobody wants who has just cancelled.
         """
-        lead = self.manners.warn_lead_ms
-        if lead is None or told.why["type"] != "preempted":
-            return None
-        return min(lead, told.grace_ms // 2)
+        return self.manners.warn_lead_ms is not None and told.why["type"] == "preempted"
+
+    def _pause(self, told: Told, *, asks: bool) -> int:
+        """How long after the order SIGTERM comes."""
+        if asks:
+            return told.grace_ms - min(told.grace_ms // 4, 5_000)
+        if self._warns_of(told):
+            return min(self.manners.warn_lead_ms or 0, told.grace_ms // 2)
+        # Often the job asks for it itself: whichever process did so shall hear the answer.
+        return min(1_000, told.grace_ms // 2) if told.why["type"] == "requeued" else 0
 
     def _time_is_up(self) -> None:
         if self._is_ending or self._ends_ms is None:

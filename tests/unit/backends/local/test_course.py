@@ -1,5 +1,3 @@
-import pytest
-
 from muster.backends.local.course import Course, Manners, Step, Told
 
 CANCELLED = {"type": "cancelled", "by": "ann"}
@@ -77,13 +75,20 @@ def test_who_makes_room_is_warned_for_as_long_as_half_the_grace() -> None:
     assert steps(attempt, 100_000) == [(0, Step.WARN), (5_000, Step.END), (10_000, Step.KILL)]
 
 
-@pytest.mark.parametrize("why", [CANCELLED, REQUEUED])
-def test_only_time_and_others_are_warned_of_not_what_a_person_wants(why: dict[str, str]) -> None:
+def test_only_time_and_others_are_warned_of_not_what_a_person_wants() -> None:
     attempt = course(lead_ms=60_000)
 
-    attempt.stop(Told(why=why, grace_ms=10_000), 0)
+    attempt.stop(Told(why=CANCELLED, grace_ms=10_000), 0)
 
     assert steps(attempt, 100_000) == [(0, Step.END), (10_000, Step.KILL)]
+
+
+def test_a_job_that_requeues_itself_hears_that_it_could_before_it_ends() -> None:
+    attempt = course(lead_ms=60_000)
+
+    attempt.stop(Told(why=REQUEUED, grace_ms=10_000), 0)
+
+    assert steps(attempt, 100_000) == [(1_000, Step.END), (10_000, Step.KILL)]
 
 
 def test_who_was_warned_of_the_limit_is_not_warned_again() -> None:
