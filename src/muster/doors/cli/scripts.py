@@ -1,4 +1,4 @@
-"""Job scripts: reading them, and the options that their `#MUSTER` lines hold."""
+"""Job scripts: reading them, and the options that their lines hold: `#MUSTER`, `#PBS`, `#BSUB`."""
 
 import shlex
 import sys
@@ -11,9 +11,12 @@ from click.core import ParameterSource
 
 from muster.doors.cli.submit_options import MERGED, submit_options
 from muster.doors.cli.wish import Work
+from muster.doors.foreign.meaning import ForeignError, Meaning
+from muster.doors.foreign.scripts import meaning_of
 
 DIRECTIVE = "#MUSTER"
 STDIN = "-"
+MEANING = "muster.meaning"
 
 
 class SubmitCommand(click.Command):
@@ -45,12 +48,16 @@ def work_of(context: click.Context) -> Work:
     else:
         script = _read(words, context)
         name = Path(words[0]).name
+    asked = _foreign(script, words[0], name, context.obj.around.workdir)
+    if asked is not None and not script.startswith("#!"):
+        script = f"#!{asked.shell}\n{script}"
     if not script.startswith("#!"):
         raise click.UsageError(
             f"{words[0]} is no script: its first line does not begin with `#!`. "
             f"To run a command, put `--` before it: muster submit -- {shlex.join(words)}",
             context,
         )
+    context.meta[MEANING] = asked
     return Work(command=words[1:], script=script, name=name)
 
 
@@ -60,12 +67,35 @@ def options_of(context: click.Context, work: Work) -> Mapping[str, Any]:
     if work.script is None:
         return options
     words = context.params["words"]
-    for name, value in directives(work.script, "stdin" if words[0] == STDIN else words[0]).items():
+    own = directives(work.script, "stdin" if words[0] == STDIN else words[0])
+    for name, value in {**_from_elsewhere(context), **own}.items():
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             options[name] = value
         elif name in MERGED:
             options[name] = (*value, *options[name])
     return options
+
+
+def cautions_of(context: click.Context) -> list[str]:
+    """What a script of another batch system asks for in vain, and what is told to it."""
+    asked: Meaning | None = context.meta.get(MEANING)
+    return [] if asked is None else asked.cautions
+
+
+def _foreign(script: str, source: str, name: str, workdir: str) -> Meaning | None:
+    try:
+        return meaning_of(script, name, workdir)
+    except ForeignError as wrong:
+        raise click.UsageError(f"{source}:{wrong}") from wrong
+
+
+def _from_elsewhere(context: click.Context) -> dict[str, Any]:
+    """The options that lines of another batch system come to."""
+    asked: Meaning | None = context.meta.get(MEANING)
+    if asked is None:
+        return {}
+    told = tuple(f"{name}={value}" for name, value in asked.env.items())
+    return {**asked.options, "env": (*told, *asked.options.get("env", ()))}
 
 
 def directives(script: str, source: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from muster.api.jobs import SubmitDocument, SubmittedDocument
 from muster.doors.cli.endings import end_text, exit_code
 from muster.doors.cli.options import example
 from muster.doors.cli.printing import caution, note, say
-from muster.doors.cli.scripts import SubmitCommand, options_of, work_of
+from muster.doors.cli.scripts import SubmitCommand, cautions_of, options_of, work_of
 from muster.doors.cli.submit_options import submit_options
 from muster.doors.cli.surroundings import Call
 from muster.doors.cli.text import counted
@@ -34,7 +34,8 @@ def submit(context: click.Context, **_: Any) -> int:
 
     The job is a script, whose text is sent (`-` reads it from the input), or a command after `--`.
     Lines of a script that begin with `#MUSTER` hold options, such as `#MUSTER --gpus 2`; the
-    command line wins over them.
+    command line wins over them. The `#PBS` and `#BSUB` lines of scripts for PBS and LSF are read as
+    well.
 
     The job runs in this folder and with this shell's environment, unless `--workdir` and
     `--env-only` say otherwise. Options that may be given several times also take commas.
@@ -42,6 +43,8 @@ def submit(context: click.Context, **_: Any) -> int:
     call: Call = context.obj
     work = work_of(context)
     options = options_of(context, work)
+    for text in cautions_of(context):
+        caution(call, text)
     document = wish(options, work, call.around)
     made = call.client.submit(document)
     announce(call, document, made, quiet=options["quiet"])

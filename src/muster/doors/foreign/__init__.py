@@ -1,0 +1,1 @@
+"""Job scripts of other batch systems, read as requests to Muster."""
