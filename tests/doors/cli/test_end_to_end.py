@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 PATIENCE_S = 40
+EXAMPLES = Path(__file__).parents[3] / "examples" / "batch"
 CTRL_C, CTRL_P_CTRL_Q = b"\x03", b"\x10\x11"
 
 
@@ -356,3 +357,35 @@ def test_jobs_outlive_the_daemon(machine: Machine) -> None:
 
     assert machine.muster("wait", job).code == 0
     assert machine.muster("logs", job).out == "done\n"
+
+
+def test_a_pbs_script_runs_as_it_is(machine: Machine) -> None:
+    shutil.copy(EXAMPLES / "sweep.pbs", machine.folder)
+
+    ran = machine.muster("submit", "--wait", "sweep.pbs")
+
+    assert ran.code == 0, ran.err
+    written = sorted(path.read_text() for path in machine.folder.glob("sweep.o*"))
+    assert len(written) == 2
+    assert all(text.startswith("part ") and "on 2 CPUs, GPU " in text for text in written)
+
+
+def test_an_lsf_script_runs_as_it_is(machine: Machine) -> None:
+    shutil.copy(EXAMPLES / "train.lsf", machine.folder)
+
+    ran = machine.muster("submit", "--wait", "train.lsf")
+
+    assert ran.code == 0, ran.err
+    (written,) = machine.folder.glob("train.*.txt")
+    assert written.read_text() == "job train has 4 slots: pretend1 pretend2\n"
+
+
+def test_a_script_with_a_line_that_cannot_be_read_is_refused_with_its_place(
+    machine: Machine,
+) -> None:
+    (machine.folder / "bad.pbs").write_text("#!/bin/sh\n#PBS -l floppies=2\n")
+
+    ran = machine.muster("submit", "bad.pbs")
+
+    assert ran.code == 2
+    assert "bad.pbs:2: #PBS: -l floppies is not a resource" in ran.err

@@ -100,6 +100,7 @@ def begin(launch: spool.LaunchFile, grounds: Grounds) -> Outset:
     user = person(launch["user"])
     folder = start_folder(launch["workdir"], user)
     argv = _command(launch, user)
+    _write_hosts(launch, user)
     group, problems = _group(launch, grounds)
     relay = Relay(spool.TERMINAL_SOCKET, launch["terminal"]) if launch["terminal"] else None
     way = tasks.Way(
@@ -145,15 +146,31 @@ def _command(launch: spool.LaunchFile, user: Person) -> tuple[str, ...]:
             "the script does not begin with #! and the path of its interpreter; "
             "make its first line, for instance, #!/bin/sh"
         )
-    path = os.path.abspath(spool.SCRIPT)
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    return (_given(spool.SCRIPT, script, user, 0o700), *launch["argv"])
+
+
+def _write_hosts(launch: spool.LaunchFile, user: Person) -> None:
+    """The host file, and the variable that names it."""
+    lines = launch["hosts"]
+    if lines is None:
+        return
+    path = _given(spool.HOSTS, lines, user, 0o600)
+    for mark, variable in spool.HOST_FILES.items():
+        if mark in launch["env"]:
+            launch["env"][variable] = path
+
+
+def _given(name: str, text: str, user: Person, mode: int) -> str:
+    """A file of the user's own in the attempt's folder; its path."""
+    path = os.path.abspath(name)
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
-        os.write(opened, script.encode())
+        os.write(opened, text.encode())
         if user.changes:
             os.fchown(opened, user.uid, user.gid)
     finally:
         os.close(opened)
-    return (path, *launch["argv"])
+    return path
 
 
 def _group(launch: spool.LaunchFile, grounds: Grounds) -> tuple[Group | None, list[str]]:

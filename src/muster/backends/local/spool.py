@@ -28,6 +28,9 @@ ORDER = "order-"
 TERMINAL_SOCKET = "terminal.sock"
 STEP_SOCKET = "steps.sock"
 SCRIPT = "script"
+HOSTS = "hosts"
+# The variable that names the host file, by the one that tells whose script it is: PBS's or LSF's.
+HOST_FILES = {"PBS_ENVIRONMENT": "PBS_NODEFILE", "LS_SUBCWD": "LSB_DJOB_HOSTFILE"}
 CONTAINERS = "containers.json"
 ORDERS_SIGNAL = signal.SIGUSR1
 
@@ -84,6 +87,7 @@ class LaunchFile(TypedDict):
     """Everything a supervisor needs to know about its attempt.
 
     steps_only: nothing is started by itself; the attempt lasts as long as somebody holds it.
+    hosts: the lines of a host file, for scripts of batch systems that have one.
     """
 
     key: str
@@ -97,6 +101,7 @@ class LaunchFile(TypedDict):
     images_on_host: bool
     env: dict[str, str]
     tasks: list[TaskFile]
+    hosts: str | None
     workdir: str | None
     append: bool
     umask: int | None

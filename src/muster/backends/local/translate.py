@@ -3,7 +3,13 @@
 import msgspec
 
 from muster.backends.base import Continue, Limit, OutputAsked, Run, Signal, Stop, Suspend
-from muster.backends.local import environment, rooms, slurm_environment, spool
+from muster.backends.local import (
+    batch_environment,
+    environment,
+    rooms,
+    slurm_environment,
+    spool,
+)
 from muster.backends.local.environment import Given
 from muster.backends.local.patterns import Names, default_stdout, filled
 from muster.model.job import Job
@@ -59,6 +65,7 @@ def launch_file(run: Run, site: Site) -> spool.LaunchFile:
         "images_on_host": run.images_on_host,
         "env": _env(run, site),
         "tasks": [_task(run, rank, env) for rank, env in enumerate(own)],
+        "hosts": batch_environment.hosts(run),
         "workdir": launch.workdir,
         "append": launch.append,
         "umask": launch.umask,
@@ -109,7 +116,11 @@ def _env(run: Run, site: Site) -> dict[str, str]:
     checkpoint = _checkpoint(run)
     where = {} if checkpoint is None else {"MUSTER_CHECKPOINT_PATH": checkpoint["path"]}
     marked = {"MUSTER_ATTEMPT_KEY": site.mark}
-    facts = {**environment.of_attempt(run), **slurm_environment.of_attempt(run)}
+    facts = {
+        **environment.of_attempt(run),
+        **slurm_environment.of_attempt(run),
+        **batch_environment.of_attempt(run),
+    }
     return {**run.launch.env, **facts, **where, **marked}
 
 
