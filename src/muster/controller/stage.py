@@ -33,7 +33,7 @@ from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import UsedLately
 from muster.model.steps import Step
-from muster.model.value import ClusterName, Instant, JobId, NodeId, Value, replace
+from muster.model.value import ClusterName, Duration, Instant, JobId, NodeId, Value, replace
 from muster.stores.base import Batch, LaunchOf
 
 
@@ -298,8 +298,25 @@ def _attempt(held: Allocation, after: Job, event: JobEvent) -> Attempt:
         why=_why(after),
         checkpointed_at=held.checkpointed_at,
         lost_gpu_ms=max(0, event.at - safe) * amount.gpu_milli // 1_000 if again else 0,
+        stood=_stood(held, event.at),
+        nodes_of=_nodes_of(held),
         used=event.used if isinstance(event, JobEnded) else None,
     )
+
+
+def _stood(held: Allocation, at: Instant) -> Duration:
+    return Duration(
+        held.stood + max(0, at - (at if held.stands_since is None else held.stands_since))
+    )
+
+
+def _nodes_of(held: Allocation) -> dict[str, tuple[NodeId, ...]]:
+    found: dict[str, set[NodeId]] = {}
+    for placed in held.placements:
+        found.setdefault(placed.group, set()).add(placed.node)
+    if len(found) == 1:
+        return {}
+    return {group: tuple(sorted(nodes)) for group, nodes in sorted(found.items())}
 
 
 def _why(job: Job) -> EndReason | None:

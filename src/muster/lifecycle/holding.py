@@ -22,7 +22,7 @@ from muster.model.event import (
 )
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Allocation
-from muster.model.value import replace
+from muster.model.value import Duration, Instant, replace
 
 ATTEMPTING = HOLDING | {JobState.SUSPENDED}
 """States in which an attempt goes on. A suspended job's allocation says where it goes on."""
@@ -39,16 +39,22 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
     match event:
         case JobPlaced():
             return _placed(allocation, event)
-        case JobStarted() | JobCheckpointed() | JobResized() | JobResumed():
-            if allocation is None or allocation.attempt != event.attempt:
+        case JobStarted() | JobCheckpointed() | JobResized() | JobSuspended() | JobResumed():
+            is_meant = allocation is not None and allocation.attempt == event.attempt
+            if allocation is None or not is_meant or _is_late(event, job):
                 return allocation
             return _changed(allocation, event)
-        case JobHeld() | JobReleased() | JobClaimed() | ClaimDropped():
+        case JobHeld() | JobReleased() | JobClaimed() | ClaimDropped() | JobPreempted():
             return allocation
-        case CancelAsked() | RequeueAsked() | SignalAsked() | JobUpdated():
+        case CancelAsked() | RequeueAsked() | SignalAsked() | JobUpdated() | JobEnded():
             return allocation
-        case JobSuspended() | JobPreempted() | JobEnded() | JobRequeued():
+        case JobRequeued():
             return allocation
+
+
+def _is_late(event: JobEvent, job: Job) -> bool:
+    """Was the job suspended, as somebody says now, before it went on?"""
+    return isinstance(event, JobSuspended) and job.state is not JobState.SUSPENDED
 
 
 def _placed(allocation: Allocation | None, event: JobPlaced) -> Allocation:
@@ -63,11 +69,15 @@ def _placed(allocation: Allocation | None, event: JobPlaced) -> Allocation:
     )
 
 
-Changing = JobStarted | JobCheckpointed | JobResized | JobResumed
+Changing = JobStarted | JobCheckpointed | JobResized | JobSuspended | JobResumed
 
 
 def _changed(held: Allocation, event: Changing) -> Allocation:
     match event:
+        case JobSuspended(at=at):
+            return held if held.stands_since is not None else replace(held, stands_since=at)
+        case JobResumed(at=at):
+            return _gone_on(held, at)
         case JobStarted(at=at, handle=handle):
             return replace(
                 held,
@@ -80,5 +90,11 @@ def _changed(held: Allocation, event: Changing) -> Allocation:
             known = {(placed.group, placed.index) for placed in held.placements}
             new = tuple(each for each in placements if (each.group, each.index) not in known)
             return replace(held, placements=held.placements + new)
-        case JobResumed(at=at):
-            return held if held.resumed_at == at else replace(held, resumed_at=at)
+
+
+def _gone_on(held: Allocation, at: Instant) -> Allocation:
+    """Told twice, it happened once."""
+    if held.stands_since is None:
+        return held if held.resumed_at == at else replace(held, resumed_at=at)
+    stood = Duration(held.stood + max(0, at - held.stands_since))
+    return replace(held, resumed_at=at, stands_since=None, stood=stood)

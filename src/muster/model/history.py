@@ -1,19 +1,40 @@
 """What is kept of what is over: attempts, ended jobs, and who changed what."""
 
+from collections.abc import Mapping
+
 from muster.model.job import EndReason, Job
 from muster.model.resources import Resources
-from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName, UserName, Value
+from muster.model.value import (
+    ClusterName,
+    Duration,
+    Instant,
+    JobId,
+    NodeId,
+    PoolName,
+    UserName,
+    Value,
+)
 
 
 class Used(Value, gc=False):
-    """What an attempt's processes really used, as far as the backend could see."""
+    """What an attempt's processes really used, as far as the backend could see.
+
+    system_ms: how much of `cpu_ms` the kernel worked for them. faults: pages read from disk.
+    """
 
     cpu_ms: int = 0
     max_memory_mib: int = 0
+    system_ms: int = 0
+    read_kib: int = 0
+    written_kib: int = 0
+    faults: int = 0
 
 
 class Attempt(Value):
-    """One attempt of a job that is over. lost_gpu_ms counts what the next one must do again."""
+    """One attempt of a job that is over. lost_gpu_ms counts what the next one must do again.
+
+    stood is how long it was suspended. nodes_of: the nodes of each group, where there are several.
+    """
 
     job: JobId
     number: int
@@ -27,6 +48,8 @@ class Attempt(Value):
     why: EndReason | None
     checkpointed_at: Instant | None = None
     lost_gpu_ms: int = 0
+    stood: Duration = Duration(0)
+    nodes_of: Mapping[str, tuple[NodeId, ...]] = {}
     used: Used | None = None
 
 

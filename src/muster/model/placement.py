@@ -5,6 +5,7 @@ from muster.model.resources import Resources
 from muster.model.value import (
     ClusterName,
     DeviceId,
+    Duration,
     Instant,
     JobId,
     NodeId,
@@ -41,6 +42,7 @@ class Allocation(Value):
 
     checkpointed_at is when the newest checkpoint that was really written was seen.
     resumed_at is when it last went on after having been suspended.
+    stands_since is when it was suspended, if it is; stood is how long it was, before that.
     handle is the backend's own id.
     """
 
@@ -53,6 +55,8 @@ class Allocation(Value):
     checkpointed_at: Instant | None = None
     resumed_at: Instant | None = None
     handle: str | None = None
+    stands_since: Instant | None = None
+    stood: Duration = Duration(0)
 
 
 class Claim(Value):

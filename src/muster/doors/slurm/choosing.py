@@ -20,16 +20,20 @@ KEPT_MS = 300_000
 EVERYTHING = 1_000_000
 
 _ID = re.compile(
-    r"([0-9]{1,18})(?:_(?:([0-9]{1,9})|\[([0-9,:%-]+)\]|(\*)))?(?:\+[0-9]+)?(?:\.(\w+))?"
+    r"([0-9]{1,18})(?:_(?:([0-9]{1,9})|\[([0-9,:%-]+)\]|(\*)))?(?:\+([0-9]{1,6}))?(?:\.(\w+))?"
 )
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 
 
 class JobName(Value):
-    """`12`, `12_3`, `12_[1-4]`: a job, or an array and some of its indices. step: `12.0`."""
+    """`12`, `12_3`, `12_[1-4]`: a job, or an array and some of its indices.
+
+    component: `12+1`, of a job with several. step: `12.0`, `12.batch`.
+    """
 
     job: JobId
     indices: frozenset[int] | None = None
+    component: int | None = None
     step: str | None = None
 
     def means(self, job: Job) -> bool:
@@ -51,7 +55,8 @@ def job_name(text: str) -> JobName | None:
         indices = _indices(found[3])
         if indices is None:
             return None
-    return JobName(job=JobId(int(found[1])), indices=indices, step=found[5])
+    component = None if found[5] is None else int(found[5])
+    return JobName(job=JobId(int(found[1])), indices=indices, component=component, step=found[6])
 
 
 def split_ids(text: str) -> list[str]:
@@ -124,12 +129,12 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
     named = tuple(sorted({name.job for name in wish.names}))
     users = tuple(UserName(each) for each in sorted(wish.users))
     queues = tuple(QueuePath(each) for each in sorted(wish.accounts))
-    base = HistoryQuery(users=users, queues=queues, ended_from=since, limit=10_000)
+    base = HistoryQuery(users=users, queues=queues, ended_from=since, limit=EVERYTHING)
     queries = [base]
     if named:
         queries = [
-            HistoryQuery(users=users, jobs=named, ended_from=since, limit=10_000),
-            HistoryQuery(users=users, arrays=named, ended_from=since, limit=10_000),
+            HistoryQuery(users=users, jobs=named, ended_from=since, limit=EVERYTHING),
+            HistoryQuery(users=users, arrays=named, ended_from=since, limit=EVERYTHING),
         ]
     found: dict[JobId, JobView] = {}
     for query in queries:
@@ -146,7 +151,7 @@ def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:
     last: dict[JobId, Attempt] = {}
     for attempt in door.looking.attempts(door.caller, over) if over else ():
         last[attempt.job] = attempt
-    launch_of = Launches(door).of
+    launch_of = Launches(door, [view.job for view in views]).of
     rows = [JobRow(view, scene, last.get(view.job.id)) for view in views]
     for row in rows:
         row.launch_of = launch_of
@@ -154,17 +159,17 @@ def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:
 
 
 class Launches:
-    """What jobs run, looked up once for each array."""
+    """What jobs run: looked up for all of them when the first is asked for."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, jobs: Sequence[Job]) -> None:
         self._door = door
-        self._known: dict[JobId, Launch | None] = {}
+        self._jobs = jobs
+        self._known: dict[JobId, Launch] | None = None
 
     def of(self, job: Job) -> Launch | None:
-        key = job.spec.array.array if job.spec.array else job.id
-        if key not in self._known:
-            self._known[key] = self._door.looking.job(self._door.caller, job.id).launch
-        return self._known[key]
+        if self._known is None:
+            self._known = self._door.looking.launches(self._door.caller, self._jobs)
+        return self._known.get(job.id)
 
 
 def _indices(text: str) -> frozenset[int] | None:

@@ -63,14 +63,26 @@ def picked_form(words: Iterable[str], fields: Fields[R]) -> tuple[Form, list[str
     columns: list[Column] = []
     unknown: list[str] = []
     for word in words:
-        name, _, size = word.partition("%")
-        field = fields.get(name.strip().lower())
-        if field is None:
+        name, percent, size = word.partition("%")
+        meant = _beginning_with(name.strip().lower(), fields)
+        if meant is None:
             unknown.append(name.strip())
             continue
-        width = int(size) if size.lstrip("-").isdigit() else field.width
-        columns.append(Column(field=name.strip().lower(), width=abs(width), right=width > 0))
+        width = _leading_number(size) if percent else fields[meant].width
+        columns.append(Column(field=meant, width=abs(width), right=width > 0))
     return Form(columns=tuple(columns)), unknown
+
+
+def _beginning_with(name: str, fields: Fields[R]) -> str | None:
+    """The field of that name, or the first whose name begins so."""
+    if name in fields:
+        return name
+    return next((known for known in fields if name and known.startswith(name)), None)
+
+
+def _leading_number(text: str) -> int:
+    found = re.match(r"-?[0-9]{1,6}", text)
+    return int(found[0]) if found else 0
 
 
 def known(form: Form, fields: Fields[R]) -> tuple[Form, list[str]]:
@@ -94,23 +106,18 @@ def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) 
 def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:
     """Tables of sacct: a space after each column, a `+` where something was cut off."""
     chosen = [fields[column.field] for column in form.columns]
-    sides = [(column.width, column.right) for column in form.columns]
-
-    def line(texts: Iterable[str]) -> str:
-        return "".join(
-            _cut(text, width, right=right) + " "
-            for text, (width, right) in zip(texts, sides, strict=True)
-        )
-
+    template = "".join(f"{_template(column)} " if column.width else " " for column in form.columns)
     if header:
-        heads = [(field.header, *side) for field, side in zip(chosen, sides, strict=True)]
-        yield "".join(
-            (text[:width].rjust(width) if right else text[:width].ljust(width)) + " "
-            for text, width, right in heads
+        yield template % tuple(
+            f.header for f, c in zip(chosen, form.columns, strict=True) if c.width
         )
-        yield "".join("-" * width + " " for width, _ in sides)
+        yield "".join("-" * column.width + " " for column in form.columns)
+    shown = [(field.get, c.width) for field, c in zip(chosen, form.columns, strict=True) if c.width]
     for row in rows:
-        yield line([field.get(row) for field in chosen])
+        texts = [(get(row), width) for get, width in shown]
+        yield template % tuple(
+            [text if len(text) <= width else text[: width - 1] + "+" for text, width in texts]
+        )
 
 
 def parsable(
@@ -160,9 +167,3 @@ def _template(column: Column) -> str:
         return f"%s{suffix}"
     side = "" if column.right else "-"
     return f"%{side}{column.width}.{column.width}s{suffix}"
-
-
-def _cut(text: str, width: int, *, right: bool) -> str:
-    if len(text) > width > 0:
-        return text[: width - 1] + "+"
-    return text.rjust(width) if right else text.ljust(width)

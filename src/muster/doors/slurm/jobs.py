@@ -267,7 +267,17 @@ def elapsed(row: JobRow) -> Duration:
     begun = started_at(row)
     if begun is None:
         return Duration(0)
-    return Duration(max(0, (row.view.ended_at or row.scene.now) - begun))
+    until = row.view.ended_at or row.scene.now
+    return Duration(max(0, until - begun - suspended(row)))
+
+
+def suspended(row: JobRow) -> Duration:
+    """How long the attempt was stopped in place."""
+    held = row.view.allocation
+    if held is None:
+        return Duration(0) if row.attempt is None else row.attempt.stood
+    since = held.stands_since
+    return Duration(held.stood + (0 if since is None else max(0, row.scene.now - since)))
 
 
 def ends_at(row: JobRow) -> Instant | None:

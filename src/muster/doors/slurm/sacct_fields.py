@@ -1,269 +1,227 @@
-"""The fields of sacct: of a job, and of its one step, the batch script."""
+"""The fields of sacct: what each shows of a job, of its script, and of a step."""
 
 from collections.abc import Callable
+from functools import partial
 
-from muster.doors.slurm import jobs, states, times
+from muster.doors.slurm import acct_values as values
+from muster.doors.slurm import jobs, times
+from muster.doors.slurm.accounting import AcctRow
 from muster.doors.slurm.formats import Field
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import group_of, uid_of
-from muster.doors.slurm.sizes import measured_text, memory_text
-from muster.doors.slurm.states import State
-from muster.model.history import Used
-from muster.model.job import Cancelled
 from muster.model.value import Duration
 
-
-class AcctRow:
-    """A job, or its batch step."""
-
-    __slots__ = ("is_step", "row")
-
-    def __init__(self, row: JobRow, *, is_step: bool = False) -> None:
-        self.row = row
-        self.is_step = is_step
-
-    @property
-    def used(self) -> Used | None:
-        """What its processes used: known of the step, once it is over."""
-        attempt = self.row.attempt
-        return attempt.used if attempt is not None else None
-
-
 Get = Callable[[AcctRow], str]
-
-
-def _of_job(get: Callable[[JobRow], str]) -> Get:
-    """Steps have none of it."""
-    return lambda acct: "" if acct.is_step else get(acct.row)
-
-
-def _of_both(get: Callable[[JobRow], str]) -> Get:
-    return lambda acct: get(acct.row)
-
-
-def _of_step(get: Callable[[AcctRow], str]) -> Get:
-    return lambda acct: get(acct) if acct.is_step else ""
 
 
 def _constant(text: str) -> Get:
     return lambda _: text
 
 
-def _id(acct: AcctRow) -> str:
-    return jobs.id_text(acct.row) + (".batch" if acct.is_step else "")
+_nothing = _constant("")
 
 
-def _raw_id(acct: AcctRow) -> str:
-    return f"{acct.row.job.id}{'.batch' if acct.is_step else ''}"
+def _apart(of_job: Get, of_script: Get, of_step: Get) -> Get:
+    """In the order of kinds."""
+    gets = (of_job, of_script, of_step)
+    return lambda acct: gets[acct.kind](acct)
 
 
-def _name(acct: AcctRow) -> str:
-    return "batch" if acct.is_step else acct.row.job.spec.name
+def _of_job(get: Get) -> Get:
+    """Steps have none of it."""
+    return lambda acct: "" if acct.kind else get(acct)
 
 
-def _state(acct: AcctRow) -> str:
-    state = acct.row.state
-    if state is State.COMPLETING:
-        return State.RUNNING.name
-    if state is State.CONFIGURING:
-        return State.PENDING.name
-    why = acct.row.job.why
-    if state is State.CANCELLED and not acct.is_step and isinstance(why, Cancelled):
-        return f"CANCELLED by {uid_of(why.by)}"
-    if state is State.TIMEOUT and acct.is_step:
-        return State.CANCELLED.name
-    return state.name
+def _of_row(get: Callable[[JobRow], str]) -> Get:
+    """Of the job alone, as other lists have it."""
+    return lambda acct: "" if acct.kind else get(acct.row)
 
 
-def _exit(acct: AcctRow) -> str:
-    if acct.row.state in states.LIVE:
-        return "0:0"
-    if acct.is_step and acct.row.state in {State.CANCELLED, State.TIMEOUT}:
-        return "0:15"
-    return states.exit_code(acct.row.job)
+def _of_steps(get: Get) -> Get:
+    """The script counts as a step."""
+    return lambda acct: get(acct) if acct.kind else ""
 
 
-def _cpus(acct: AcctRow) -> str:
-    started = jobs.started_at(acct.row) is not None
-    return str(jobs.cpus(acct.row)) if started else "0"
+def _span(get: Callable[[AcctRow], Duration]) -> Get:
+    return lambda acct: times.long_text(get(acct))
 
 
-def _span(span: Duration) -> str:
-    return times.long_text(span)
+def _seconds(get: Callable[[AcctRow], Duration]) -> Get:
+    return lambda acct: str(get(acct) // 1_000)
 
 
-def _cpu_time(row: JobRow) -> Duration:
-    return Duration(jobs.elapsed(row) * jobs.cpus(row))
+def _elapsed(acct: AcctRow) -> Duration:
+    return acct.elapsed
 
 
-def _total_cpu(acct: AcctRow) -> str:
-    used = acct.used
-    return times.cpu_text(Duration(0 if used is None else used.cpu_ms))
+def _waited_cpu(acct: AcctRow) -> Duration:
+    return Duration(values.waited(acct) // 1_000 * 1_000 * values.cpus(acct))
 
 
-def _rss(acct: AcctRow) -> str:
-    used = acct.used
-    return "" if used is None else measured_text(used.max_memory_mib * 1_024)
+def _suspended(acct: AcctRow) -> Duration:
+    return acct.record.suspended
 
 
-def _limit(row: JobRow) -> str:
-    limit = row.job.spec.time_limit
-    return "UNLIMITED" if limit is None else times.long_text(limit)
+def _frequency() -> Get:
+    """Nobody can ask for one: so Slurm has it where nobody did."""
+    return _apart(_constant("Unknown"), _constant("0"), _constant("Unknown"))
 
 
-def _raw_limit(row: JobRow) -> str:
-    limit = row.job.spec.time_limit
-    return "UNLIMITED" if limit is None else str(limit // 60_000)
+def _class_number(acct: AcctRow) -> str:
+    names = sorted(acct.row.scene.site.classes)
+    name = acct.row.job.spec.job_class
+    return str(names.index(name) + 1) if name in names else ""
 
 
-def _memory(row: JobRow) -> str:
-    mib = sum(group.each.memory_mib * group.count for group in row.job.spec.groups)
-    return memory_text(mib, convert=row.scene.convert)
+def _flags(acct: AcctRow) -> str:
+    """One planner starts everything."""
+    return "StartRecieved" if acct.started_at is None else "SchedMain,StartRecieved"
 
 
-def _tres(*, typed: bool) -> Get:
-    """In the order of names, as accounting keeps it."""
-
-    def get(acct: AcctRow) -> str:
-        if typed and jobs.started_at(acct.row) is None:
-            return ""
-        return ",".join(sorted(jobs.tres(acct.row, typed=typed).split(",")))
-
-    return get
+def _reservation(acct: AcctRow) -> str:
+    return acct.row.label("reservation") or ""
 
 
-def _gres(acct: AcctRow) -> str:
-    """The older spelling of what GPUs a job asked for."""
-    count = jobs.gpu_count(acct.row)
-    return f"gpu:{count}" if count else ""
+def _node_of(which: Callable[..., str]) -> Get:
+    return _of_steps(lambda acct: which(acct, values.where_measured(acct)))
 
 
-def _nodes(row: JobRow) -> str:
-    return jobs.node_list(row) or "None assigned"
+def _task_of(which: Callable[..., str]) -> Get:
+    return _of_steps(lambda acct: which(acct, "0"))
 
 
-def _waited(row: JobRow) -> Duration:
-    begun = jobs.started_at(row) or row.view.ended_at or row.scene.now
-    return Duration(max(0, begun - (row.job.begin_at or row.job.submitted_at)))
-
-
-def _first_node(acct: AcctRow) -> str:
-    there = jobs.nodes(acct.row)
-    return there[0] if there and acct.used is not None else ""
-
+_in, _out = values.usage_in, values.usage_out
+_in_at, _out_at = values.usage_in_at, values.usage_out_at
+_on_node, _in_task = _of_steps(values.where_measured), _of_steps(values.which_measured)
 
 _FIELDS: tuple[tuple[str, int, Get], ...] = (
-    ("Account", 10, _of_both(lambda row: row.job.spec.queue)),
-    ("AdminComment", 19, _constant("")),
-    ("AllocCPUS", 10, _cpus),
-    ("AllocGRES", 12, _gres),
-    ("AllocNodes", 10, _of_both(lambda row: str(len(jobs.nodes(row))))),
-    ("AllocTRES", 10, _tres(typed=True)),
-    ("AssocID", 7, _of_job(lambda _: "0")),
-    ("AveCPU", 10, _of_step(_total_cpu)),
-    ("AveCPUFreq", 10, _constant("")),
-    ("AveDiskRead", 14, _constant("")),
-    ("AveDiskWrite", 14, _constant("")),
-    ("AvePages", 10, _constant("")),
-    ("AveRSS", 10, _of_step(_rss)),
-    ("AveVMSize", 10, _constant("")),
-    ("BlockID", 16, _constant("")),
-    ("Cluster", 10, _of_both(lambda row: row.scene.cluster)),
-    ("Comment", 14, _of_job(lambda row: row.label("comment") or "")),
-    ("Constraints", 19, _of_job(lambda row: row.label("features") or "")),
-    ("ConsumedEnergy", 14, _constant("")),
-    ("ConsumedEnergyRaw", 17, _constant("")),
-    ("Container", 19, _constant("")),
-    ("CPUTime", 10, _of_both(lambda row: _span(_cpu_time(row)))),
-    ("CPUTimeRAW", 10, _of_both(lambda row: str(_cpu_time(row) // 1_000))),
-    ("DBIndex", 14, _constant("")),
-    ("DerivedExitCode", 15, _of_job(lambda _: "0:0")),
-    ("Elapsed", 10, _of_both(lambda row: _span(jobs.elapsed(row)))),
-    ("ElapsedRaw", 10, _of_both(lambda row: str(jobs.elapsed(row) // 1_000))),
-    (
-        "Eligible",
-        19,
-        _of_both(lambda row: jobs.at_text(row, row.job.begin_at or row.job.submitted_at)),
-    ),
-    ("End", 19, _of_both(lambda row: jobs.at_text(row, row.view.ended_at, "Unknown"))),
-    ("ExitCode", 8, _exit),
-    ("Flags", 16, _of_job(lambda _: "")),
-    ("GID", 6, _of_job(lambda row: str(group_of(row.job.spec.user)[1]))),
-    ("Group", 9, _of_job(lambda row: group_of(row.job.spec.user)[0])),
-    ("JobID", -12, _id),
-    ("JobIDRaw", -12, _raw_id),
-    ("JobName", 10, _name),
-    ("Layout", 9, _constant("")),
-    ("MaxDiskRead", 12, _constant("")),
-    ("MaxDiskReadNode", 15, _constant("")),
-    ("MaxDiskReadTask", 15, _constant("")),
-    ("MaxDiskWrite", 12, _constant("")),
-    ("MaxDiskWriteNode", 16, _constant("")),
-    ("MaxDiskWriteTask", 16, _constant("")),
-    ("MaxPages", 8, _constant("")),
-    ("MaxPagesNode", 12, _constant("")),
-    ("MaxPagesTask", 14, _constant("")),
-    ("MaxRSS", 10, _of_step(_rss)),
-    ("MaxRSSNode", 10, _of_step(_first_node)),
-    ("MaxRSSTask", 10, _of_step(lambda acct: "" if acct.used is None else "0")),
-    ("MaxVMSize", 10, _constant("")),
-    ("MaxVMSizeNode", 14, _constant("")),
-    ("MaxVMSizeTask", 14, _constant("")),
-    ("McsLabel", 20, _constant("")),
-    ("MinCPU", 10, _of_step(_total_cpu)),
-    ("MinCPUNode", 10, _of_step(_first_node)),
-    ("MinCPUTask", 10, _of_step(lambda acct: "" if acct.used is None else "0")),
-    ("NCPUS", 10, _cpus),
-    ("NNodes", 8, _of_both(lambda row: str(jobs.node_count(row)))),
-    ("NodeList", 15, _of_both(_nodes)),
-    ("NTasks", 8, _of_step(lambda _: "1")),
-    ("Partition", 10, _of_job(jobs.partition)),
-    ("Priority", 10, _of_job(lambda row: str(jobs.priority(row)))),
-    ("QOS", 10, _of_job(lambda row: row.job.spec.job_class)),
-    ("QOSRAW", 6, _of_job(lambda _: "1")),
-    ("Reason", 22, _of_job(jobs.reason)),
-    ("ReqCPUFreq", 10, _of_job(lambda _: "Unknown")),
-    ("ReqCPUFreqGov", 13, _of_job(lambda _: "Unknown")),
-    ("ReqCPUFreqMax", 13, _of_job(lambda _: "Unknown")),
-    ("ReqCPUFreqMin", 13, _of_job(lambda _: "Unknown")),
-    ("ReqCPUS", 8, _of_both(lambda row: str(jobs.cpus(row)))),
-    ("ReqGRES", 12, _gres),
-    ("ReqMem", 10, _of_job(_memory)),
-    ("ReqNodes", 8, _of_both(lambda row: str(jobs.node_count(row)))),
-    ("ReqTRES", 10, lambda acct: "" if acct.is_step else _tres(typed=False)(acct)),
-    ("Reservation", 20, _of_job(lambda row: row.label("reservation") or "")),
-    ("ReservationId", 17, _constant("")),
-    ("Reserved", 10, _of_job(lambda row: _span(_waited(row)))),
-    ("ResvCPU", 10, _of_job(lambda row: _span(Duration(_waited(row) * jobs.cpus(row))))),
-    ("ResvCPURAW", 10, _of_job(lambda row: str(_waited(row) * jobs.cpus(row) // 1_000))),
-    ("Start", 19, _of_both(lambda row: jobs.at_text(row, jobs.started_at(row), "Unknown"))),
-    ("State", 10, _state),
-    ("Submit", 19, _of_both(lambda row: jobs.at_text(row, row.job.submitted_at))),
-    ("SubmitLine", 20, _of_job(lambda row: row.label("line") or "")),
-    ("Suspended", 10, _of_both(lambda _: "00:00:00")),
-    ("SystemComment", 20, _constant("")),
-    ("SystemCPU", 10, _of_both(lambda _: "00:00:00")),
-    ("Timelimit", 10, _of_job(_limit)),
-    ("TimelimitRaw", 12, _of_job(_raw_limit)),
-    ("TotalCPU", 10, _total_cpu),
-    *(
-        (f"TRESUsage{way}{what}", 14, _constant(""))
-        for way in ("In", "Out")
-        for what in ("Ave", "Max", "MaxNode", "MaxTask", "Min", "MinNode", "MinTask", "Tot")
-    ),
-    ("UID", 6, _of_job(lambda row: str(uid_of(row.job.spec.user)))),
-    ("User", 9, _of_job(lambda row: row.job.spec.user)),
-    ("UserCPU", 10, _total_cpu),
-    ("WCKey", 10, _of_job(lambda row: row.label("wckey") or "")),
-    ("WCKeyID", 8, _constant("")),
-    ("WorkDir", 20, _of_job(lambda row: row.launch.workdir or "")),
+    ("Account", 10, lambda acct: acct.row.job.spec.queue),
+    ("AdminComment", 15, _nothing),
+    ("AllocCPUS", 10, values.cpus_text),
+    ("AllocNodes", 10, values.allocated_nodes),
+    ("AllocTRES", 10, values.allocated),
+    ("AssocID", 7, _nothing),
+    ("AveCPU", 10, _of_steps(values.average_cpu)),
+    ("AveCPUFreq", 10, _nothing),
+    ("AveDiskRead", 14, _of_steps(values.disk_read)),
+    ("AveDiskWrite", 14, _of_steps(values.disk_written)),
+    ("AvePages", 10, _of_steps(values.pages)),
+    ("AveRSS", 10, _of_steps(values.resident)),
+    ("AveVMSize", 10, _nothing),
+    ("BlockID", 16, _nothing),
+    ("Cluster", 10, lambda acct: acct.row.scene.cluster),
+    ("Comment", 14, _of_row(lambda row: row.label("comment") or "")),
+    ("Constraints", 19, _of_row(lambda row: row.label("features") or "")),
+    ("ConsumedEnergy", 14, _nothing),
+    ("ConsumedEnergyRaw", 17, _nothing),
+    ("Container", 19, _of_row(lambda row: row.launch.image or "")),
+    ("CPUTime", 10, _span(values.cpu_time)),
+    ("CPUTimeRAW", 10, _seconds(values.cpu_time)),
+    ("DBIndex", 10, lambda acct: str(acct.row.job.id)),
+    ("DerivedExitCode", 15, _of_job(values.derived_exit_text)),
+    ("Elapsed", 10, _span(_elapsed)),
+    ("ElapsedRaw", 10, _seconds(_elapsed)),
+    ("Eligible", 19, values.eligible),
+    ("End", 19, lambda acct: values.at_text(acct, acct.ended_at)),
+    ("ExitCode", 8, values.exit_text),
+    ("Flags", 19, _of_job(_flags)),
+    ("GID", 6, _of_row(lambda row: str(group_of(row.job.spec.user)[1]))),
+    ("Group", 9, _of_row(lambda row: group_of(row.job.spec.user)[0])),
+    ("JobID", -12, values.id_text),
+    ("JobIDRaw", -12, values.raw_id),
+    ("JobName", 10, values.name),
+    ("Layout", 9, _apart(_nothing, _constant("Unknown"), _constant("Unknown"))),
+    ("MaxDiskRead", 12, _of_steps(values.disk_read)),
+    ("MaxDiskReadNode", 15, _on_node),
+    ("MaxDiskReadTask", 15, _in_task),
+    ("MaxDiskWrite", 12, _of_steps(values.disk_written)),
+    ("MaxDiskWriteNode", 16, _on_node),
+    ("MaxDiskWriteTask", 16, _in_task),
+    ("MaxPages", 8, _of_steps(values.pages)),
+    ("MaxPagesNode", 12, _on_node),
+    ("MaxPagesTask", 14, _in_task),
+    ("MaxRSS", 10, _of_steps(values.resident)),
+    ("MaxRSSNode", 10, _on_node),
+    ("MaxRSSTask", 10, _in_task),
+    ("MaxVMSize", 10, _nothing),
+    ("MaxVMSizeNode", 14, _nothing),
+    ("MaxVMSizeTask", 14, _nothing),
+    ("McsLabel", 12, _nothing),
+    ("MinCPU", 10, _of_steps(values.average_cpu)),
+    ("MinCPUNode", 10, _on_node),
+    ("MinCPUTask", 10, _in_task),
+    ("NCPUS", 10, values.cpus_text),
+    ("NNodes", 8, lambda acct: str(values.node_count(acct))),
+    ("NodeList", 15, values.node_list),
+    ("NTasks", 8, _of_steps(lambda acct: str(values.tasks(acct)))),
+    ("Partition", 10, _of_row(jobs.partition)),
+    ("Priority", 10, _of_job(values.priority)),
+    ("QOS", 10, _of_row(lambda row: row.job.spec.job_class)),
+    ("QOSRAW", 6, _of_job(_class_number)),
+    ("Reason", 22, _of_job(values.reason)),
+    ("ReqCPUFreq", 10, _frequency()),
+    ("ReqCPUFreqGov", 13, _frequency()),
+    ("ReqCPUFreqMax", 13, _frequency()),
+    ("ReqCPUFreqMin", 13, _frequency()),
+    ("ReqCPUS", 8, values.cpus_text),
+    ("ReqMem", 10, _of_job(values.memory)),
+    ("ReqNodes", 8, lambda acct: str(values.node_count(acct))),
+    ("ReqTRES", 10, _of_job(values.requested)),
+    ("Reservation", 20, _of_job(_reservation)),
+    ("ReservationId", 8, _nothing),
+    ("Reserved", 10, _of_job(_span(values.waited))),
+    ("ResvCPU", 10, _of_job(_span(_waited_cpu))),
+    ("ResvCPURAW", 10, _of_job(_seconds(_waited_cpu))),
+    ("Start", 19, values.start),
+    ("State", 10, values.state),
+    ("Submit", 19, values.submit),
+    ("SubmitLine", 20, _apart(values.line, _nothing, values.line)),
+    ("Suspended", 10, _span(_suspended)),
+    ("SystemComment", 15, _nothing),
+    ("SystemCPU", 10, values.system_cpu),
+    ("Timelimit", 10, _of_job(values.limit)),
+    ("TimelimitRaw", 10, _of_job(values.raw_limit)),
+    ("TotalCPU", 10, values.total_cpu),
+    ("TRESUsageInAve", 14, _of_steps(partial(_in, average=True))),
+    ("TRESUsageInMax", 14, _of_steps(_in)),
+    ("TRESUsageInMaxNode", 18, _node_of(_in_at)),
+    ("TRESUsageInMaxTask", 18, _task_of(_in_at)),
+    ("TRESUsageInMin", 14, _of_steps(_in)),
+    ("TRESUsageInMinNode", 18, _node_of(_in_at)),
+    ("TRESUsageInMinTask", 18, _task_of(_in_at)),
+    ("TRESUsageInTot", 14, _of_steps(_in)),
+    ("TRESUsageOutAve", 15, _of_steps(partial(_out, average=True))),
+    ("TRESUsageOutMax", 15, _of_steps(_out)),
+    ("TRESUsageOutMaxNode", 19, _node_of(_out_at)),
+    ("TRESUsageOutMaxTask", 19, _task_of(_out_at)),
+    ("TRESUsageOutMin", 15, _of_steps(_out)),
+    ("TRESUsageOutMinNode", 19, _node_of(_out_at)),
+    ("TRESUsageOutMinTask", 19, _task_of(_out_at)),
+    ("TRESUsageOutTot", 15, _of_steps(_out)),
+    ("UID", 6, _of_row(lambda row: str(uid_of(row.job.spec.user)))),
+    ("User", 9, _of_row(lambda row: row.job.spec.user)),
+    ("UserCPU", 10, values.user_cpu),
+    ("WCKey", 10, _of_row(lambda row: row.label("wckey") or "")),
+    ("WCKeyID", 10, _nothing),
+    ("WorkDir", 20, _of_row(lambda row: row.launch.workdir or "")),
 )
 
+_OTHER_VERSIONS: tuple[tuple[str, int, Get], ...] = (
+    ("AllocGRES", 12, values.old_gres),
+    ("ReqGRES", 12, values.old_gres),
+    ("Planned", 10, _of_job(_span(values.waited))),
+    ("PlannedCPU", 10, _of_job(_span(_waited_cpu))),
+    ("PlannedCPURAW", 10, _of_job(_seconds(_waited_cpu))),
+    ("Restarts", 8, _of_row(lambda row: str(max(0, row.job.attempt - 1)))),
+    ("StdErr", 20, _of_row(lambda row: jobs.output_file(row, stderr=True))),
+    ("StdIn", 20, _of_row(lambda row: row.launch.stdin or "/dev/null")),
+    ("StdOut", 20, _of_row(jobs.output_file)),
+)
+"""Known to older and newer Slurms: read, and not listed."""
+
 FIELDS: dict[str, Field[AcctRow]] = {
-    name.lower(): Field(header=name, get=get, width=width) for name, width, get in _FIELDS
+    name.lower(): Field(header=name, get=get, width=width)
+    for name, width, get in (*_FIELDS, *_OTHER_VERSIONS)
 }
 
-OLD_SPELLINGS = frozenset({"AllocGRES", "ReqGRES"})
-"""Known to older Slurms: read, and not listed."""
-
-LISTED = tuple(name for name, _, _ in _FIELDS if name not in OLD_SPELLINGS)
+LISTED = tuple(name for name, _, _ in _FIELDS)

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.fleet import machines_of
 from muster.doors.slurm.gres import type_of
+from muster.doors.slurm.usage import Scale
 from muster.model.cluster import Node, Pool
 from muster.model.placement import Allocation
 from muster.model.site import Site
@@ -30,6 +31,7 @@ class Scene:
         self.pools: Mapping[PoolName, Pool] = snapshot.pools
         self.clusters = tuple(sorted(snapshot.clusters))
         self.convert = True
+        self.scale = Scale()
         # Slurm's default partition: ours have none, so that the first one stands for it.
         self.default_pool = min(self.pools, default=PoolName("local"))
         self.snapshot = snapshot

@@ -132,7 +132,8 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
         request, script, exported(request) | described(request, amounts, shape, indices)
     )
     after = asking.dependencies_of(request, world.meant)
-    spec = _spec(request, world, shape.groups, (launch, after, _labels(request, amounts, shape)))
+    labels = _labels(request, amounts, shape) | _names_of_components(requests)
+    spec = _spec(request, world, shape.groups, (launch, after, labels))
     return Wanted(
         spec=spec,
         indices=indices,
@@ -280,6 +281,15 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
         "line": directives.joined((request.command, *request.call.argv)),
     }
     return {LABEL + name: value for name, value in named.items() if value is not None}
+
+
+def _names_of_components(requests: tuple[Request, ...]) -> dict[str, str]:
+    """Later components may have names of their own."""
+    return {
+        f"{LABEL}name-{place}": _name(request)
+        for place, request in enumerate(requests)
+        if place and request.has("job-name")
+    }
 
 
 def _command(request: Request) -> str | None:

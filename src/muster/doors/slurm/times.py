@@ -70,8 +70,8 @@ def long_text(span: Duration) -> str:
 
 
 def cpu_text(span: Duration) -> str:
-    """As sacct has measured times: `00:01.250` up to an hour, then `01:00:01`."""
-    if span >= HOUR:
+    """As sacct has measured times: `00:01.250`, but whole seconds and hours are `01:00:01`."""
+    if span >= HOUR or span % SECOND == 0:
         return long_text(span)
     minutes, rest = divmod(int(span), MINUTE)
     return f"{minutes:02}:{rest // 1_000:02}.{rest % 1_000:03}"
@@ -91,13 +91,29 @@ def heading_text(at: Instant, zone: tzinfo | None = None) -> str:
 
 
 def instant(text: str, now: Instant, zone: tzinfo | None = None) -> Instant:
-    """Everything that --begin, --deadline, sacct -S and -E take."""
+    """Everything that --begin and --deadline take: what is over today means tomorrow."""
+    return _read(text, now, zone, past=False)
+
+
+def past_instant(text: str, now: Instant, zone: tzinfo | None = None) -> Instant:
+    """What sacct -S and -E take: times are today's, days without a year were the last of them."""
+    return _read(text, now, zone, past=True)
+
+
+def _read(text: str, now: Instant, zone: tzinfo | None, *, past: bool) -> Instant:
     written = text.strip().lower()
     if found := _NOW.fullmatch(written):
         return _from_now(found, now, text)
     if found := _EPOCH.fullmatch(written):
         return Instant(int(found[1]) * 1_000)
-    return _by_calendar(written, now, zone, text)
+    try:
+        at = _by_calendar(written, _local(now, zone), past=past)
+    except BadTimeError as bad:
+        raise BadTimeError(text, max(0, text.lower().find(bad.text))) from bad
+    if zone is None:
+        # Another day may have another offset from UTC.
+        at = at.replace(tzinfo=None).astimezone()
+    return Instant(int(at.timestamp()) * 1_000)
 
 
 def _seconds(written: str) -> int | None:
@@ -138,28 +154,24 @@ def _from_now(found: re.Match[str], now: Instant, text: str) -> Instant:
     return Instant(max(0, now + later if sign == "+" else now - later))
 
 
-def _by_calendar(written: str, now: Instant, zone: tzinfo | None, text: str) -> Instant:
-    """A day, a time of day, or both in either order; a time that is over means tomorrow's."""
-    today = _local(now, zone)
+def _by_calendar(written: str, today: datetime, *, past: bool) -> datetime:
+    """A day, a time of day, or both in either order."""
     day: datetime | None = None
     clock: tuple[int, int, int] | None = None
     for word in _words(written):
         if clock is None and (read := _clock(word)) is not None:
             clock = read
-        elif day is None and (found := _day(word, today)) is not None:
+        elif day is None and (found := _day(word, today, past=past)) is not None:
             day = found
         else:
-            raise BadTimeError(text, max(0, text.lower().find(word)))
+            raise BadTimeError(word)
     if day is None and clock is None:
-        raise BadTimeError(text)
+        raise BadTimeError(written)
     hour, minute, second = clock or (0, 0, 0)
     at = (day or today).replace(hour=hour, minute=minute, second=second, microsecond=0)
-    if day is None and at <= today:
+    if day is None and at <= today and not past:
         at += timedelta(days=1)
-    if zone is None:
-        # Another day may have another offset from UTC.
-        at = at.replace(tzinfo=None).astimezone()
-    return Instant(int(at.timestamp()) * 1_000)
+    return at
 
 
 def _words(written: str) -> list[str]:
@@ -175,20 +187,21 @@ def _clock(word: str) -> tuple[int, int, int] | None:
         return None
     hour, minute, second = (int(each or 0) for each in found.groups()[:3])
     if found[4] is not None:
-        if not 1 <= hour <= 12:
+        if hour > 12:
             return None
         hour = hour % 12 + (12 if found[4] == "pm" else 0)
     return (hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None
 
 
-def _day(word: str, today: datetime) -> datetime | None:
+def _day(word: str, today: datetime, *, past: bool) -> datetime | None:
     if word in {"today", "tomorrow"}:
         return today + timedelta(days=word == "tomorrow")
     if found := _ISO.fullmatch(word):
         year, month, day = (int(each) for each in found.groups())
     elif found := _SLASHED.fullmatch(word) or _JOINED.fullmatch(word):
         month, day = int(found[1]), int(found[2])
-        year = int(found[3]) if found[3] else today.year
+        is_ahead = (month, day) > (today.month, today.day)
+        year = int(found[3]) if found[3] else today.year - (past and is_ahead)
         year += 2_000 if year < 100 else 0
     else:
         return None

@@ -1,48 +1,42 @@
 """`sacct`: what became of jobs."""
 
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 
-from muster.controller.asked import JobView
 from muster.doors.slurm import times
-from muster.doors.slurm.call import Call, Door, Reply, lines, version, warning
-from muster.doors.slurm.choosing import (
-    Filter,
-    JobName,
-    ended_views,
-    job_name,
-    live_views,
-    rows_of,
-    split_ids,
-    states_of,
-    users_of,
+from muster.doors.slurm.accounting import (
+    AcctJob,
+    AcctRow,
+    Kind,
+    acct_jobs,
+    last_of_each,
+    rows_of_job,
 )
-from muster.doors.slurm.formats import cut_table, parsable, picked_form
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.hostlist import expanded
-from muster.doors.slurm.job_json import jobs_json
-from muster.doors.slurm.jobs import JobRow, collapsed, nodes, partition, started_at
+from muster.doors.slurm.acct_values import id_text
+from muster.doors.slurm.call import Call, Door, Reply, lines, unsupported, version
+from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views
+from muster.doors.slurm.formats import Form, cut_table, parsable, picked_form
+from muster.doors.slurm.helping import columns_of, help_reply
+from muster.doors.slurm.jobs import collapsed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.sacct_fields import FIELDS, LISTED, AcctRow
+from muster.doors.slurm.sacct_asking import Asked, asked
+from muster.doors.slurm.sacct_fields import FIELDS, LISTED
+from muster.doors.slurm.sacct_json import document
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.states import State
-from muster.doors.slurm.trouble import SlurmError, failed
-from muster.model.value import Instant
+from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.usage import UNITS, Scale
+from muster.model.value import replace
 
 NAME = "sacct"
 MANNER = Manner(command=NAME, points_to_help=False)
 OPTIONS = table("""
     A:accounts= L:allclusters X:allocations a:allusers x:associations= B:batch-script b:brief
     cluster= M:clusters= c:completion C:constraints= delimiter= D:duplicates E:endtime= env-vars
-    federation fields= f:file= F:flags= o:format= g:gid= h:help e:helpformat j:jobs= json local
-    l:long name= i:nnodes= I:ncpus= N:nodelist= noconvert n:noheader p:parsable P:parsable2
+    federation fields= f:file= F:flags= o:format= g:gid= group= h:help e:helpformat j:jobs= json
+    local l:long name= i:nnodes= I:ncpus= N:nodelist= noconvert n:noheader p:parsable P:parsable2
     r:partition= q:qos= R:reason= S:starttime= s:state= K:timelimit-max= k:timelimit-min= T:truncate
     u:uid= units= usage U:use-local-uid user= v:verbose V:version W:wckeys= whole-hetjob? yaml
 """)
-IGNORED = (
-    "associations constraints duplicates env-vars federation file flags gid ncpus nnodes reason "
-    "timelimit-max timelimit-min"
-).split()
-
 DEFAULT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 BRIEF = "jobid,state,exitcode"
 LONG = (
@@ -55,6 +49,12 @@ LONG = (
     "tresusageinmin,tresusageinminnode,tresusageinmintask,tresusageintot,tresusageoutmax,"
     "tresusageoutmaxnode,tresusageoutmaxtask,tresusageoutave,tresusageouttot"
 )
+NO_COMPLETION = "Slurm job completion is disabled"
+NAMED_ONLY = (
+    "sacct: fatal: When requesting job {what} you must also request specific jobs "
+    "with the '-j' option."
+)
+_RULE = "-" * 80
 
 
 def run(call: Call, door: Door) -> Reply:
@@ -62,136 +62,155 @@ def run(call: Call, door: Door) -> Reply:
     line = parsed(OPTIONS, call.argv, MANNER)
     if line.has("version"):
         return version()
-    if line.has("help") or line.has("usage"):
+    if line.has("usage"):
+        return Reply(out="Usage: sacct [options]\n\tUse --help for help\n")
+    if line.has("help"):
         return help_reply(NAME, OPTIONS)
     if line.has("helpformat"):
-        return Reply(out=_field_names())
+        return Reply(out=columns_of(LISTED))
+    _check(line)
+    form = _form(line, call)
+    wish = asked(line, call, door)
     scene = Scene(call, door)
-    scene.convert = not line.has("noconvert")
-    rows = _chosen(line, call, door, scene)
-    warned = "".join(warning(NAME, each) for each in IGNORED if line.has(each))
-    if line.has("json"):
-        return Reply(out=jobs_json(rows), err=warned)
-    if line.has("yaml"):
-        raise failed(NAME, "--yaml is not supported by Muster")
-    return Reply(out=lines(_table(line, call, rows)), err=warned)
+    scene.scale = _scale(line)
+    found = _chosen(line, door, scene, wish)
+    said = _said(line, call, wish)
+    if line.has("json") or line.has("yaml"):
+        # What is JSON is YAML too.
+        return Reply(out=document(found), err=said)
+    if line.has("batch-script") or line.has("env-vars"):
+        return Reply(out=_texts(found, env=line.has("env-vars")), err=said)
+    rows = _rows(line, wish, found)
+    return Reply(out=lines(_table(line, form, rows)), err=said)
 
 
-def _table(line: Parsed, call: Call, rows: list[JobRow]) -> list[str]:
-    form, unknown = picked_form(_format(line, call).split(","), FIELDS)
+def _check(line: Parsed) -> None:
+    """What cannot be, before anything is looked up."""
+    if line.rest:
+        raise SlurmError("sacct: error: Unknown arguments:", f"sacct: error:  {line.rest[0]}")
+    if line.has("associations"):
+        raise unsupported(NAME, "associations")
+    if line.has("completion") or line.has("file"):
+        raise SlurmError(NO_COMPLETION)
+    _check_texts(line)
+    unit = line.value("units")
+    if unit is not None and (len(unit) != 1 or unit.upper() not in UNITS):
+        raise SlurmError(
+            f"sacct: error: Invalid unit type '{unit}'. Possible options are '{UNITS}'",
+            "sacct: fatal: Invalid unit type",
+        )
+    if line.value("whole-hetjob") not in {None, "yes", "no"}:
+        raise SlurmError(f"sacct: error: invalid --whole-hetjob: {line.value('whole-hetjob')}")
+
+
+def _check_texts(line: Parsed) -> None:
+    """Scripts and environments are large: they are shown of named jobs, and one kind at a time."""
+    if line.has("batch-script") and line.has("env-vars"):
+        both = "Options --batch-script and --env-vars are mutually exclusive"
+        raise SlurmError(f"sacct: fatal: {both}")
+    for option, what in (("batch-script", "scripts"), ("env-vars", "environment")):
+        if line.has(option) and not line.has("jobs"):
+            raise SlurmError(NAMED_ONLY.format(what=what))
+
+
+def _said(line: Parsed, call: Call, wish: Asked) -> str:
+    if not line.has("verbose"):
+        return ""
+    window = wish.window
+    since, until = (times.heading_text(at, call.zone) for at in (window.since, window.until))
+    what = "in the time window" if window.states or window.named else "Eligible in the time window"
+    return f"sacct: Jobs {what} from {since} to {until}\n"
+
+
+def _scale(line: Parsed) -> Scale:
+    return Scale(unit=(line.value("units") or "").upper(), convert=not line.has("noconvert"))
+
+
+def _form(line: Parsed, call: Call) -> Form:
+    """Formats add up, in the order in which they are given."""
+    texts = {"brief": BRIEF, "long": LONG}
+    given = [
+        texts[name] if value is None else value
+        for name, value in line.given
+        if name in {"format", "fields", "brief", "long"}
+    ]
+    text = ",".join(given) if given else call.env.get("SACCT_FORMAT", DEFAULT)
+    words = [word for each in text.split(",") if (word := each.strip())]
+    if any(word.lower() == "all" for word in words):
+        words = list(LISTED)
+    form, unknown = picked_form(words, FIELDS)
     if unknown:
-        raise SlurmError(f'sacct: fatal: Invalid field requested: "{unknown[0]}"')
-    shown = [AcctRow(row) for row in rows]
-    if not line.has("allocations"):
-        shown = [each for row in rows for each in _with_steps(row)]
+        raise SlurmError(f'sacct: error: Invalid field requested: "{unknown[0]}"')
+    return form
+
+
+def _chosen(line: Parsed, door: Door, scene: Scene, wish: Asked) -> list[AcctJob]:
+    """The records that are asked for, by job, attempt and component."""
+    wish = replace(wish, names=_of_whole_jobs(wish.names, line))
+    if not _is_here(line, scene):
+        return []
+    broad = Filter(
+        names=wish.names,
+        users=wish.users,
+        accounts=wish.accounts,
+        qos=wish.qos,
+        job_names=wish.job_names,
+        states=frozenset(State),
+    )
+    views = [*live_views(door, broad), *ended_views(door, broad, wish.window.since)]
+    views.sort(key=lambda view: view.job.id)
+    found = [record for record in acct_jobs(door, scene, views) if wish.has(record)]
+    if not line.has("duplicates"):
+        found = last_of_each(found)
+    if line.has("truncate"):
+        for record in found:
+            record.cut = (wish.window.since, wish.window.until)
+    shown = {id(row) for row in collapsed([record.row for record in found])}
+    return [record for record in found if id(record.row) in shown]
+
+
+def _of_whole_jobs(names: tuple[JobName, ...], line: Parsed) -> tuple[JobName, ...]:
+    """--whole-hetjob: all components of a job that one of them names, or the named one alone."""
+    if not line.has("whole-hetjob"):
+        return names
+    if line.value("whole-hetjob") == "no":
+        return tuple(replace(name, component=name.component or 0) for name in names)
+    return tuple(replace(name, component=None) for name in names)
+
+
+def _is_here(line: Parsed, scene: Scene) -> bool:
+    """Is our cluster among those that are named?"""
+    named = line.words("clusters", "cluster")
+    return not named or "all" in named or scene.cluster in named
+
+
+def _rows(line: Parsed, wish: Asked, found: Iterable[AcctJob]) -> list[AcctRow]:
+    if line.has("allocations"):
+        return [AcctRow(record, Kind.JOB) for record in found]
+    rows = [row for record in found for row in rows_of_job(record)]
+    if any(name.step is not None for name in wish.names):
+        return [row for row in rows if wish.shows(row)]
+    return rows
+
+
+def _table(line: Parsed, form: Form, rows: Sequence[AcctRow]) -> list[str]:
     header = not line.has("noheader")
     if line.has("parsable") or line.has("parsable2"):
         between = line.value("delimiter") or "|"
         ends = (between, "" if line.has("parsable2") else between)
-        return list(parsable(form, FIELDS, shown, header=header, ends=ends))
-    return list(cut_table(form, FIELDS, shown, header=header))
+        return list(parsable(form, FIELDS, rows, header=header, ends=ends))
+    return list(cut_table(form, FIELDS, rows, header=header))
 
 
-def _with_steps(row: JobRow) -> list[AcctRow]:
-    """A job that began has the step of its script."""
-    job = AcctRow(row)
-    return [job] if started_at(row) is None else [job, AcctRow(row, is_step=True)]
-
-
-def _format(line: Parsed, call: Call) -> str:
-    given = line.values("format", "fields")
-    if given:
-        return ",".join(given)
-    if line.has("brief"):
-        return BRIEF
-    if line.has("long"):
-        return LONG
-    return call.env.get("SACCT_FORMAT", DEFAULT)
-
-
-def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
-    wish = _filter(line, door)
-    since = _since(line, call, door, has_names=bool(wish.names))
-    until = _instant(line, "endtime", call, door) or door.now
-    views = [view for view in live_views(door, wish) if view.job.submitted_at <= until]
-    views += [view for view in ended_views(door, wish, since) if _began_by(view, until)]
-    views.sort(key=lambda view: view.job.id)
-    rows = [row for row in rows_of(door, scene, views) if _is_there(row, line)]
-    return collapsed(rows)
-
-
-def _began_by(view: JobView, until: Instant) -> bool:
-    return (view.started_at or view.job.submitted_at) <= until
-
-
-def _is_there(row: JobRow, line: Parsed) -> bool:
-    pools, hosts, wckeys = line.words("partition"), line.value("nodelist"), line.words("wckeys")
-    return (
-        (not pools or partition(row) in pools)
-        and (hosts is None or not set(expanded(hosts)).isdisjoint(nodes(row)))
-        and (not wckeys or row.label("wckey") in wckeys)
-    )
-
-
-def _filter(line: Parsed, door: Door) -> Filter:
-    names = _names(line)
-    users = users_of(line.words("user", "uid"))
-    sees_all = line.has("allusers") or door.caller.user == "root" or bool(names)
-    if not users and not sees_all:
-        users = frozenset({door.caller.user})
-    states = states_of(line.words("state"))
-    if not isinstance(states, frozenset):
-        raise SlurmError(f"sacct: error: Invalid state: {states}")
-    return Filter(
-        names=names,
-        users=users,
-        accounts=frozenset(line.words("accounts")),
-        qos=frozenset(line.words("qos")),
-        job_names=frozenset(line.words("name")),
-        states=states or frozenset(State),
-    )
-
-
-def _names(line: Parsed) -> tuple[JobName, ...]:
-    found: list[JobName] = []
-    for text in (each for value in line.values("jobs") for each in split_ids(value)):
-        name = job_name(text)
-        if name is None:
-            raise SlurmError(f"sacct: fatal: Bad job/step specified: {text}")
-        found.append(name)
-    return tuple(found)
-
-
-def _since(line: Parsed, call: Call, door: Door, *, has_names: bool) -> Instant:
-    """Today's midnight, unless a time or jobs are named."""
-    given = _instant(line, "starttime", call, door)
-    if given is not None:
-        return given
-    if has_names:
-        return Instant(0)
-    local = datetime.fromtimestamp(door.now / 1_000, call.zone).astimezone(call.zone)
-    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-    return Instant(int(midnight.timestamp()) * 1_000)
-
-
-def _instant(line: Parsed, option: str, call: Call, door: Door) -> Instant | None:
-    text = line.value(option)
-    if text is None:
-        return None
-    try:
-        return times.instant(_plain(text), door.now, call.zone)
-    except times.BadTimeError as bad:
-        raise SlurmError(f"Invalid time specification (pos={bad.place}): {text}") from bad
-
-
-def _plain(text: str) -> str:
-    """`1970-01-01-00:00:01`: a dash may stand between day and time."""
-    day, dash, clock = text.rpartition("-")
-    return f"{day}T{clock}" if dash and ":" in clock and day.count("-") == 2 else text
-
-
-def _field_names() -> str:
-    """Four in a line, in columns."""
-    names = [f"{name:<19}" for name in LISTED]
-    rows = [" ".join(names[at : at + 4]) for at in range(0, len(names), 4)]
-    return "".join(f"{row}\n" for row in rows)
+def _texts(found: Iterable[AcctJob], *, env: bool) -> str:
+    """Scripts or environments, each below its job; for those who may see them."""
+    told: list[str] = []
+    for record in found:
+        launch = record.row.launch
+        name = id_text(AcctRow(record, Kind.JOB))
+        title = f"Environment used for {name} (must be batch to display)"
+        text = "".join(f"{key}={value}\n" for key, value in launch.env.items())
+        if not env:
+            title, text = f"Batch Script for {name}", launch.script or ""
+        told.append(f"{title}\n{_RULE}\n{text or 'NONE'}\n")
+    return "".join(told)
