@@ -14,6 +14,7 @@ from doors.slurm.house import House, Ran
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SCRIPTS = HERE / "scripts"
+EXAMPLES = ROOT / "examples" / "clients"
 PATIENCE_S = 120
 USER = pwd.getpwuid(os.getuid()).pw_name
 

@@ -1,7 +1,7 @@
 from clients.desk import Desk
 
 
-def test_dask_workers_are_jobs_with_gpus_and_go_away_with_the_cluster(desk: Desk) -> None:
+def test_dask_jobqueue_workers_are_jobs_with_gpus_and_go_away_with_the_cluster(desk: Desk) -> None:
     told = desk.runs("dask_jobqueue_workers.py")
 
     jobs = told["jobs"].split()

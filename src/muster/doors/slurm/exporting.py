@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import pairwise
 
+from muster.doors.slurm.asking import appends
 from muster.doors.slurm.call import Call
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.shape import Amounts, Shape
@@ -82,6 +83,9 @@ def described(
         found |= {"SLURM_NTASKS": str(shape.tasks), "SLURM_NPROCS": str(shape.tasks)}
     if amounts.tasks_per_node is not None:
         found["SLURM_NTASKS_PER_NODE"] = str(amounts.tasks_per_node)
+    if request.has("open-mode"):
+        # srun reads it: what a requeued job's steps wrote before must not be lost either.
+        found["SLURM_OPEN_MODE"] = "a" if appends(request) else "t"
     return found | _memory(amounts) | _gpus(request) | of_array(indices)
 
 

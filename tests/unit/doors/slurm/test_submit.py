@@ -223,6 +223,12 @@ def test_export_chooses_what_the_job_finds(export: str, env: dict[str, str]) -> 
     assert found == env | added
 
 
+@pytest.mark.parametrize(("mode", "told"), [("append", "a"), ("truncate", "t")])
+def test_steps_learn_how_the_job_opens_its_files(mode: str, told: str) -> None:
+    assert asked(f"--open-mode={mode}").spec.launch.env["SLURM_OPEN_MODE"] == told
+    assert "SLURM_OPEN_MODE" not in asked().spec.launch.env
+
+
 def test_a_job_from_inside_another_does_not_take_over_what_that_one_is() -> None:
     outer = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16", "MUSTER_RANK": "3", "MUSTER_JOB_ID": "7"}
 
