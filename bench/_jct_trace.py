@@ -1,17 +1,20 @@
 """The traces of `bench jct`: jobs by virtual cluster, and how large each is taken to be."""
 
-import csv
-import gzip
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+
+from muster.simulator.traces import files, helios
+from muster.simulator.traces import itp as itp_trace
+from muster.simulator.traces import philly as philly_trace
+from muster.simulator.traces.traced import TracedJob
 
 GPUS_PER_NODE = 8
 MEAN_LOAD = 0.8
 """Where a trace does not say how large a cluster was: so that this part of it would be in use."""
+
+VENUS_NODES = {"vcvGl": 20, "vcvlY": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,90 +38,46 @@ class Park:
     rows: tuple[Row, ...]
 
 
-class MissingTraceError(Exception):
-    """The traces are not part of this project."""
-
-    def __init__(self, wanted: Path | None) -> None:
-        where = "MUSTER_TRACES is not set" if wanted is None else f"{wanted} is not there"
-        super().__init__(
-            f"{where}. Set MUSTER_TRACES to a folder that has helios/helios_venus_2vc_sept.csv.gz "
-            "(from github.com/S-Lab-System-Group/HeliosData), "
-            "itp_microsoft2021/itp_raw_10clusters.csv.gz (github.com/microsoft/elasticflow-traces) "
-            "and philly/philly_pollux_82k.csv.gz (github.com/petuum/adaptdl, branch "
-            "osdi21-artifact; VC sizes from github.com/S-Lab-System-Group/HeliosArtifact)"
-        )
-
-
 def folder() -> Path:
-    """Where the traces are."""
-    named = os.environ.get("MUSTER_TRACES") or os.environ.get("TRACES")
-    path = Path(named) if named else None
-    if path is None or not path.is_dir():
-        raise MissingTraceError(path)
-    return path
+    """Where the traces are; the product says who publishes them if they are not there."""
+    return files.folder()
 
 
 def venus(where: Path) -> list[Park]:
     """Two virtual clusters of Helios' Venus, September 2020, with the nodes that they had."""
-    rows = (
-        Row(
-            number=number,
-            at_s=int(row["submit_time"]) // 1_000_000,
-            lasts_s=_seconds(row["duration_s"]),
-            gpus=int(row["num_chips"]),
-            park=row["tenant"],
-            user=row["user"],
-        )
-        for number, row in enumerate(_lines(where / "helios" / "helios_venus_2vc_sept.csv.gz"))
-    )
-    nodes = {"vcvGl": 20, "vcvlY": 2}
-    return _parks(rows, nodes.get)
+    path = where / "helios" / "helios_venus_2vc_sept.csv.gz"
+    return _parks(_rows(helios.jobs(_read(path))), VENUS_NODES.get)
 
 
 def itp(where: Path) -> list[Park]:
     """Ten clusters of Microsoft's ITP, 2021; nobody says how large they were."""
     path = where / "itp_microsoft2021" / "itp_raw_10clusters.csv.gz"
-    rows = (
-        Row(
-            number=number,
-            at_s=int(float(row["submission_time_s"])),
-            lasts_s=_seconds(row["duration_s"]),
-            gpus=int(row["num_gpu"]),
-            park=row["cluster"],
-        )
-        for number, row in enumerate(_lines(path))
-    )
-    return _parks(rows, lambda _: None)
+    return _parks(_rows(itp_trace.jobs(_read(path))), lambda _: None)
 
 
 def philly(where: Path) -> list[Park]:
     """Philly's virtual clusters as large as the authors of Helios took them to be."""
-    path = where / "philly" / "philly_vc_nodes_helios.csv.gz"
-    nodes = {row["vc"]: int(row["node num"]) for row in _lines(path)}
-    return _parks(_philly_rows(where), nodes.get)
+    sizes = _read(where / "philly" / "philly_vc_nodes_helios.csv.gz")
+    nodes = {row["vc"]: int(row["node num"]) for row in sizes}
+    path = where / "philly" / "philly_pollux_82k.csv.gz"
+    return _parks(_rows(philly_trace.jobs(_read(path))), nodes.get)
 
 
-def _philly_rows(where: Path) -> Iterator[Row]:
-    for number, row in enumerate(_lines(where / "philly" / "philly_pollux_82k.csv.gz")):
-        at = datetime.fromisoformat(row["submit_time_utc"]).replace(tzinfo=UTC)
+def _read(path: Path) -> Iterator[files.Row]:
+    return files.rows(files.lines(path))
+
+
+def _rows(jobs: Iterable[TracedJob]) -> Iterator[Row]:
+    """In whole seconds, as the published simulators count."""
+    for number, job in enumerate(jobs):
         yield Row(
             number=number,
-            at_s=int(at.timestamp()),
-            lasts_s=_seconds(row["duration_s"]),
-            gpus=int(row["num_gpus"]),
-            park=row["vc"],
+            at_s=job.submitted_at // 1_000,
+            lasts_s=max(1, round((job.duration or 0) / 1_000)),
+            gpus=job.tasks * job.gpus,
+            park=job.queue,
+            user=job.user,
         )
-
-
-def _seconds(text: str) -> int:
-    return max(1, round(float(text)))
-
-
-def _lines(path: Path) -> Iterator[Mapping[str, str]]:
-    if not path.exists():
-        raise MissingTraceError(path)
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
-        yield from csv.DictReader(line for line in text if not line.startswith("#"))
 
 
 def _parks(rows: Iterable[Row], nodes: Callable[[str], int | None]) -> list[Park]:

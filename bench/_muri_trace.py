@@ -1,11 +1,11 @@
 """The jobs of Muri's traces, the published figures, and where both lie."""
 
-import csv
-import gzip
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from muster.simulator.traces import files
+from muster.simulator.traces.muri import Training, trainings
 
 NODES = 8
 GPUS_PER_NODE = 8
@@ -45,33 +45,18 @@ class TraceJob:
         return self.iterations * self.iteration_s
 
 
-class MissingTracesError(Exception):
-    """The traces are not part of this project."""
-
-    def __init__(self, wanted: Path | None) -> None:
-        where = "MUSTER_TRACES is not set" if wanted is None else f"{wanted} is not there"
-        super().__init__(
-            f"{where}. Set MUSTER_TRACES (or TRACES=folder) to a folder that has the traces of "
-            "Muri (SIGCOMM 2022) as muri/trace1.csv.gz ... muri/trace3.csv.gz, and the figures as "
-            "muri/published_fig9_10.csv.gz. The authors publish them at github.com/Rivendile/Muri "
-            "under simulator/trace-data and simulator/draw_fig9-10.py"
-        )
-
-
 def folder() -> Path:
-    """Where the traces are."""
-    named = os.environ.get("MUSTER_TRACES") or os.environ.get("TRACES")
-    path = Path(named) / "muri" if named else None
-    if path is None or not path.is_dir():
-        raise MissingTracesError(path)
-    return path
+    """Where the traces are; the product says who publishes them if they are not there."""
+    return files.folder() / "muri"
 
 
 def jobs_of(trace: str, where: Path) -> list[TraceJob]:
     """The jobs in the order of their coming; in the primed forms all come at once."""
     name = trace.removesuffix(PRIMED)
-    rows = _rows(where / f"{name}.csv.gz")
-    found = [_job(number, row, at_once=trace.endswith(PRIMED)) for number, row in enumerate(rows)]
+    found = [
+        _job(number, training, at_once=trace.endswith(PRIMED))
+        for number, training in enumerate(trainings(_rows(where / f"{name}.csv.gz")))
+    ]
     return sorted(found, key=lambda job: job.submit_s)
 
 
@@ -81,22 +66,19 @@ def published(where: Path) -> dict[tuple[str, str, str], float]:
     return {(row["policy"], row["trace"], row["metric"]): float(row["value_s"]) for row in rows}
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    if not path.exists():
-        raise MissingTracesError(path)
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
-        yield from csv.DictReader(text)
+def _rows(path: Path) -> Iterator[files.Row]:
+    return files.rows(files.lines(path))
 
 
-def _job(number: int, row: dict[str, str], *, at_once: bool) -> TraceJob:
-    gpus, model = int(row["num_gpu"]), row["model_name"]
+def _job(number: int, training: Training, *, at_once: bool) -> TraceJob:
+    traced = training.job
     return TraceJob(
         number=number,
-        gpus=gpus,
-        submit_s=0.0 if at_once else int(row["submit_time"]) / 1000,
-        iterations=float(row["iterations"]),
-        iteration_s=int(row["iteration_time"]) * SLOWER / 1000,
-        model=model,
-        stages_s=tuple(float(row[f"resource_time_{each}"]) / 1000 for each in range(3)),
-        start_s=START_S[gpus].get(model, START_S_OTHERWISE),
+        gpus=traced.gpus,
+        submit_s=0.0 if at_once else traced.submitted_at / 1000,
+        iterations=training.iterations,
+        iteration_s=training.iteration_ms * SLOWER / 1000,
+        model=traced.user,
+        stages_s=tuple(each / 1000 for each in training.stages_ms),
+        start_s=START_S[traced.gpus].get(traced.user, START_S_OTHERWISE),
     )

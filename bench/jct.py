@@ -13,9 +13,10 @@ from statistics import fmean
 
 from bench import _jct_queue, _jct_trace
 from bench._jct_ours import ours
-from bench._jct_trace import MEAN_LOAD, MissingTraceError, Park
+from bench._jct_trace import MEAN_LOAD, Park
 from bench._jct_trace import Row as TraceRow
 from bench.report import Cell, Row, report
+from muster.model.errors import MusterError
 
 TRACES = {"venus": _jct_trace.venus, "itp": _jct_trace.itp, "philly": _jct_trace.philly}
 BASELINES: Mapping[str, tuple[Callable[[Park], _jct_queue.Started], str]] = {
@@ -157,5 +158,5 @@ def _options() -> argparse.Namespace:
 if __name__ == "__main__":
     try:
         main()
-    except MissingTraceError as error:
+    except MusterError as error:
         raise SystemExit(str(error)) from error

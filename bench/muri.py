@@ -16,8 +16,9 @@ from time import process_time
 from bench import _muri_trace
 from bench._muri_anchor import srsf, srtf, tiresias
 from bench._muri_ours import ours
-from bench._muri_trace import TRACES, MissingTracesError, TraceJob, jobs_of
+from bench._muri_trace import TRACES, TraceJob, jobs_of
 from bench.report import Cell, Row, report
+from muster.model.errors import MusterError
 
 REPRODUCED = {"SRTF": srtf, "SRSF": srsf, "Tiresias": tiresias}
 KNOWLEDGE = {
@@ -175,5 +176,5 @@ def _options() -> argparse.Namespace:
 if __name__ == "__main__":
     try:
         main()
-    except MissingTracesError as error:
+    except MusterError as error:
         raise SystemExit(str(error)) from error

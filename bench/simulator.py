@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench._jct_trace import MissingTraceError, Park, folder, itp, philly
+from bench._jct_trace import Park, folder, itp, philly
 from bench._simulated import Ride, ride
 from bench.report import Cell, Row, report
+from muster.model.errors import MusterError
 
 MOST_S = 60.0
 """The bar for each trace."""
@@ -26,7 +27,7 @@ def main() -> None:
     try:
         where = folder()
         rides = {name: ride(_some(TRACES[name](where), options.jobs)) for name in options.traces}
-    except MissingTraceError as missing:
+    except MusterError as missing:
         sys.exit(str(missing))
     figures: dict[str, Cell] = {}
     for name, found in rides.items():
