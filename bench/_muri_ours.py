@@ -1,15 +1,17 @@
 """Muri's traces through the real cycle: planner, checks, journal and a simulated cluster."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
+from bench._muri_sharing import ask, pace_of
 from bench._muri_site import LAB, nodes, site, spec_of
 from bench._muri_trace import NODES, TraceJob
 from muster.backends.fate import Fate
 from muster.backends.simulated import SimulatedBackend
 from muster.controller.stage import Change
 from muster.model.event import JobEnded, JobStarted
-from muster.model.job import Exited
+from muster.model.job import Exited, JobSpec
 from muster.model.value import Duration, Instant, JobId
 from muster.simulator.run import Arrival, Simulation
 from muster.stores.base import Batch
@@ -34,22 +36,31 @@ class Outcome:
                     continue
 
 
-def ours(jobs: list[TraceJob]) -> tuple[dict[int, float], int]:
+def ours(jobs: list[TraceJob], *, shares: bool = False) -> tuple[dict[int, float], int]:
     """When each job ended, by its number in the trace, and how often jobs were begun again."""
     by_id = {JobId(number): job for number, job in enumerate(jobs, start=1)}
     backend = SimulatedBackend(nodes(NODES), LAB, lambda job, _: _fate(by_id[job.id]))
+    if shares:
+        backend.share_by(pace_of(by_id))
     simulation = Simulation(site(), {LAB.name: backend})
     outcome = Outcome()
     simulation.watch(outcome.hear)
-    simulation.run(_arrivals(jobs))
+    simulation.run(_arrivals(jobs, _shared if shares else _whole))
     ended = {by_id[job].number: at / 1000 for job, at in outcome.ended.items()}
     return ended, outcome.restarts
 
 
-def _arrivals(jobs: Iterable[TraceJob]) -> Iterator[Arrival]:
+def _arrivals(jobs: Iterable[TraceJob], spec: Callable[[TraceJob], JobSpec]) -> Iterator[Arrival]:
     for job in jobs:
-        spec = spec_of(job.gpus, name=job.model)
-        yield Arrival(at=Instant(round(job.submit_s * 1000)), spec=spec)
+        yield Arrival(at=Instant(round(job.submit_s * 1000)), spec=spec(job))
+
+
+def _whole(job: TraceJob) -> JobSpec:
+    return spec_of(job.gpus, name=job.model)
+
+
+def _shared(job: TraceJob) -> JobSpec:
+    return spec_of(job.gpus, name=job.model, each=partial(ask, job))
 
 
 def _fate(traced: TraceJob) -> Fate:

@@ -1,5 +1,7 @@
 """The pretended site: equal nodes of eight GPUs, one queue, one class, and service decides."""
 
+from collections.abc import Callable
+
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
@@ -70,7 +72,14 @@ def _device(node: int, index: int) -> Device:
     )
 
 
-def spec_of(gpus: int, *, name: str = "job", user: str = "all") -> JobSpec:
+def whole(gpus: int) -> Ask:
+    """So many GPUs to oneself."""
+    return Ask(gpus=GpuAsk(count=gpus))
+
+
+def spec_of(
+    gpus: int, *, name: str = "job", user: str = "all", each: Callable[[int], Ask] = whole
+) -> JobSpec:
     """A request that says nothing about time: whole nodes, and a task for the rest."""
     many, rest = divmod(gpus, GPUS_PER_NODE)
     groups = [("nodes", many, GPUS_PER_NODE), ("rest", 1, rest)]
@@ -80,8 +89,8 @@ def spec_of(gpus: int, *, name: str = "job", user: str = "all") -> JobSpec:
         queue=QUEUE,
         job_class=CLASS,
         groups=tuple(
-            TaskGroup(name=group, count=count, each=Ask(gpus=GpuAsk(count=each)))
-            for group, count, each in groups
-            if count and each
+            TaskGroup(name=group, count=count, each=each(size))
+            for group, count, size in groups
+            if count and size
         ),
     )

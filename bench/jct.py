@@ -7,7 +7,7 @@ is at most 15 % above that of SJF.
 import argparse
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -22,10 +22,11 @@ TRACES = {"venus": _jct_trace.venus, "itp": _jct_trace.itp, "philly": _jct_trace
 BASELINES: Mapping[str, tuple[Callable[[Park], _jct_queue.Started], str]] = {
     "FIFO": (_jct_queue.fifo, "nothing"),
     "SJF": (_jct_queue.sjf, "durations"),
+    "SJF, passing": (_jct_queue.passing, "durations"),
     "multifactor": (_jct_queue.multifactor, "limits of twice the duration and more"),
 }
-OURS = "ours"
-OURS_KNOWS = "time had, GPUs asked for, and when earlier jobs ended"
+ORACLE, STRONGER, OURS = "SJF", "SJF, passing", "ours"
+OURS_KNOWS = "time had, GPUs asked for, and how long other jobs ran"
 BAR = 1.15
 ANCHORS = {("venus", "vcvGl", "FIFO"): 18_497, ("venus", "vcvGl", "SJF"): 5_303}
 """Averages that were found before, by the protocol of Helios; nothing is published for the rest."""
@@ -34,15 +35,17 @@ BOUND_S = 600
 """Shorter jobs count as this long when slowdowns are compared."""
 
 NOTE = f"""\
-SJF and FIFO: Helios' protocol (sorted queue, nobody passes the first that does not fit). Nobody is
-stopped but by ours, after an hour at the earliest, where going on costs 7 s (1 GPU), 30 s (one
-node) or 60 s, as Helios has it.
-That hour was chosen on Venus. Ours passes over who does not fit, and may stop others: it can be
-better than this SJF, which does neither.
+SJF and FIFO: Helios' protocol (sorted queue, nobody passes the first that does not fit), which is
+what the bar is about. SJF, passing: the same order, but whoever fits may start; beside it for
+honesty, as ours passes others as well. Nobody is stopped but by ours, where going on costs 7 s
+(1 GPU), 30 s (one node) or 60 s, as Helios has it.
+Ours: policy.order.service and policy.preempt.by_service with min_run of ten minutes, which is ten
+times the usual cost of a restart, as for levels; nothing was chosen on these traces.
 Venus and Philly: published sizes. ITP and Philly's four smallest VCs: nobody says how large they
 were, so the mean load is {MEAN_LOAD:.0%}, with at least the nodes that the largest job needs.
-Fairness: Jain's index of mean slowdown over users, or virtual clusters where users are not named;
-1 is even. Slowdown: JCT over duration, at least {BOUND_S} s."""
+Slowdown: JCT over duration, at least {BOUND_S} s. Fairness: Jain's index of mean slowdown over
+users, or over virtual clusters where users are not named (these share nothing, so that it says how
+unevenly they are loaded); over sizes: over jobs by how many GPUs they ask for. 1 is even."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,9 @@ class Measured:
     makespan_s: int
     slowdown: float
     worst_slowdown: float
+    longest_wait_s: int
     fairness: float
+    size_fairness: float
 
 
 def main() -> None:
@@ -82,7 +87,9 @@ def measured(rows: Sequence[TraceRow], ended: Mapping[int, int]) -> Measured:
         makespan_s=max(ended.values()) - min(row.at_s for row in rows),
         slowdown=fmean(slow.values()),
         worst_slowdown=sorted(slow.values())[int(len(slow) * 0.99)],
-        fairness=_evenness(rows, slow),
+        longest_wait_s=max(ended[row.number] - row.at_s - row.lasts_s for row in rows),
+        fairness=_evenness((row.user or row.park, slow[row.number]) for row in rows),
+        size_fairness=_evenness((str(row.gpus), slow[row.number]) for row in rows),
     )
 
 
@@ -90,10 +97,11 @@ def _slowdown(row: TraceRow, ended_s: int) -> float:
     return max(1.0, (ended_s - row.at_s) / max(row.lasts_s, BOUND_S))
 
 
-def _evenness(rows: Sequence[TraceRow], slow: Mapping[int, float]) -> float:
+def _evenness(slowdowns: Iterable[tuple[str, float]]) -> float:
+    """Jain's index of the means."""
     whose: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        whose[row.user or row.park].append(slow[row.number])
+    for who, slowdown in slowdowns:
+        whose[who].append(slowdown)
     means = [fmean(each) for each in whose.values()]
     return sum(means) ** 2 / (len(means) * sum(each * each for each in means))
 
@@ -109,11 +117,12 @@ def _trace(
         _check(name, policy, parks, ended)
     outcome = ours(parks, processes)
     found[OURS] = (measured(rows, outcome.ended), OURS_KNOWS)
-    oracle_s = found["SJF"][0].jct_s
-    table = [_row(name, policy, *each, oracle_s) for policy, each in found.items()]
+    oracles_s = (found[ORACLE][0].jct_s, found[STRONGER][0].jct_s)
+    table = [_row(name, policy, *each, oracles_s) for policy, each in found.items()]
     figures: dict[str, Cell] = {
         f"{name}_jobs": len(rows),
-        f"{name}_of_sjf": found[OURS][0].jct_s / oracle_s,
+        f"{name}_of_sjf": found[OURS][0].jct_s / oracles_s[0],
+        f"{name}_of_sjf_passing": found[OURS][0].jct_s / oracles_s[1],
         f"{name}_restarts": outcome.restarts,
         f"{name}_cpu_s": outcome.cpu_s,
     }
@@ -129,21 +138,26 @@ def _check(name: str, policy: str, parks: Sequence[Park], ended: Mapping[int, in
         print(f"{policy} on {park.name}: {jct_s:,.0f} s, known {known:,} s, {jct_s / known:.4f}")
 
 
-def _row(name: str, policy: str, found: Measured, knows: str, oracle_s: float) -> Row:
-    ratio = found.jct_s / oracle_s
+def _row(
+    name: str, policy: str, found: Measured, knows: str, oracles_s: tuple[float, float]
+) -> Row:
+    ratio = found.jct_s / oracles_s[0]
     verdict = "" if policy != OURS else "met" if ratio <= BAR else "MISSED"
     return {
         "trace": name,
         "policy": policy,
         "JCT, s": round(found.jct_s),
         "of SJF": ratio,
+        "of passing": found.jct_s / oracles_s[1],
         "verdict": verdict,
         "queue, s": round(found.queue_s),
         "p99, s": found.p99_s,
         "makespan, s": found.makespan_s,
         "slowdown": found.slowdown,
         "p99 slowdown": found.worst_slowdown,
+        "longest wait, s": found.longest_wait_s,
         "fairness": found.fairness,
+        "over sizes": found.size_fairness,
         "knows": knows,
     }
 

@@ -7,7 +7,9 @@ from enum import Enum, auto
 from muster.model.event import JobCheckpointed, JobEnded, JobEvent, JobStarted, JobSuspended
 from muster.model.job import EndReason, Exited, Job
 from muster.model.placement import Allocation
-from muster.model.value import Duration, Instant, JobId, NodeId, Value
+from muster.model.value import DeviceId, Duration, Instant, JobId, NodeId, Value
+
+FULL_PACE = 1_000
 
 
 class Fate(Value, gc=False):
@@ -49,7 +51,8 @@ class Course:
     """One attempt on its way.
 
     Work counts from the job's beginning, computing from the attempt's: `computed` until `since`,
-    and on from there. `since` is None while it does not compute. `stood` is how long it did not.
+    and on from there, at `pace` thousandths of its full speed.
+    `since` is None while it does not compute. `stood` is how long it did not.
     saved is the work that a checkpoint holds, written by this attempt or an earlier one.
     leaves: it was told to stop; it does so at `leaves_at`, and may have saved at `saves_at`.
     number counts its plans: what was put down for an earlier one does not come true.
@@ -58,6 +61,7 @@ class Course:
     job: JobId
     attempt: int
     nodes: tuple[NodeId, ...]
+    devices: tuple[DeviceId, ...]
     fate: Fate
     limit: Duration | None
     begins_at: Instant
@@ -69,6 +73,7 @@ class Course:
     ends_by: Instant | None = None
     since: Instant | None = None
     computed: int = 0
+    pace: int = FULL_PACE
     paused_at: Instant | None = None
     stood: int = 0
     is_asleep: bool = False
@@ -110,6 +115,13 @@ class Course:
         if self.ends_by is not None:
             self.ends_by = Instant(self.ends_by + stood)
 
+    def keep_pace(self, pace: int, at: Instant) -> None:
+        """It computes at another pace from now on."""
+        self.computed = self.computed_by(at)
+        self.pace = pace
+        if self.since is not None:
+            self.since = at
+
     def leave(self, why: EndReason, at: Instant, grace: Duration, *, saving: bool) -> None:
         """It was told to stop. Told again, it goes on stopping, but no longer than it now may."""
         if self.leaves_at is None:
@@ -124,7 +136,9 @@ class Course:
 
     def computed_by(self, now: Instant) -> int:
         """How long it has computed in all."""
-        return self.computed if self.since is None else self.computed + now - self.since
+        if self.since is None:
+            return self.computed
+        return self.computed + (now - self.since) * self.pace // FULL_PACE
 
     def worked_by(self, now: Instant) -> int:
         """How much of the job's work is done, saved or not."""
@@ -140,7 +154,7 @@ class Course:
         if since is None:
             return None
         needed = self.overhead + max(0, self.fate.work - self.begun_with)
-        at, turn = since + needed - self.computed, Turn.END
+        at, turn = self._computes_at(since, needed), Turn.END
         # Who is ready in the last moment was ready in time.
         if ends_by is not None and ends_by < at:
             at, turn = ends_by, Turn.LIMIT
@@ -159,7 +173,7 @@ class Course:
         work = (self.computed_by(now) - self.overhead) // every * every
         if work <= 0 or self.begun_with + work <= self.saved:
             return None
-        return self.begun_with + work, Instant(self.since + self.overhead + work - self.computed)
+        return self.begun_with + work, self._computes_at(self.since, self.overhead + work)
 
     def story(self) -> Iterator[JobEvent]:
         """All that there is to tell of it, for somebody who may have missed it."""
@@ -172,12 +186,16 @@ class Course:
         elif self.is_asleep and self.paused_at is not None:
             yield JobSuspended(at=self.paused_at, job=self.job, attempt=self.attempt)
 
+    def _computes_at(self, since: Instant, amount: int) -> Instant:
+        """When it will have computed so much, at its pace."""
+        return Instant(since - (self.computed - amount) * FULL_PACE // self.pace)
+
     def _told_at(self, since: Instant, every: int, tells_every: int) -> int:
         """When to tell of a checkpoint next: of one every so often, in the moment it is written."""
         step = -(-tells_every // every) * every
         worked = max(0, self.computed - self.overhead)
         told = max(worked, self.saved - self.begun_with)
-        return since + self.overhead + (told // step + 1) * step - self.computed
+        return self._computes_at(since, self.overhead + (told // step + 1) * step)
 
 
 def course(job: Job, allocation: Allocation, fate: Fate, begins_at: Instant, saved: int) -> Course:
@@ -186,6 +204,9 @@ def course(job: Job, allocation: Allocation, fate: Fate, begins_at: Instant, sav
         job=job.id,
         attempt=allocation.attempt,
         nodes=tuple({each.node: None for each in allocation.placements}),
+        devices=tuple(
+            {share.device: None for each in allocation.placements for share in each.devices}
+        ),
         fate=fate,
         limit=job.spec.time_limit,
         begins_at=begins_at,

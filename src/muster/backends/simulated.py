@@ -21,6 +21,8 @@ from muster.backends.base import (
     Suspend,
 )
 from muster.backends.fate import Course, Lasts, Turn, course
+from muster.backends.mishaps import Key, Notice, Outage, Saving
+from muster.backends.sharing import Pace, Sharing
 from muster.model.cluster import Cluster, Node, NodeState
 from muster.model.errors import UnknownError
 from muster.model.event import (
@@ -34,34 +36,11 @@ from muster.model.event import (
 )
 from muster.model.job import EndReason, Exited, NodeFailed, TimedOut
 from muster.model.placement import Allocation
-from muster.model.value import HOUR, Duration, Instant, JobId, NodeId, Value, replace
+from muster.model.value import HOUR, Duration, Instant, JobId, NodeId, replace
 
 DONE = Exited(code=0)
 EPOCH = Instant(0)
 NO_NOTICE = Duration(0)
-
-Key = tuple[JobId, int]
-
-
-class Outage(Value, gc=False):
-    """A node goes down, or is sound again."""
-
-    node: NodeId
-    is_over: bool
-
-
-class Notice(Value, gc=False):
-    """A node will be taken away: nothing new goes there, and who can saves what it has."""
-
-    node: NodeId
-    time_left: Duration
-
-
-class Saving(Value):
-    """An attempt writes a checkpoint that holds so much work."""
-
-    key: Key
-    work: int
 
 
 Due = Course | Outage | Notice | Saving
@@ -97,6 +76,7 @@ class SimulatedBackend:
         self._over: dict[Key, Course] = {}
         self._on: dict[NodeId, dict[Key, Course]] = {node: {} for node in self._nodes}
         self._outages: Counter[NodeId] = Counter()
+        self._sharing = Sharing()
         self._warned: set[NodeId] = set()
         self._saved: dict[JobId, int] = {}
         self._told: list[Event] = self._sights()
@@ -118,6 +98,10 @@ class SimulatedBackend:
         while due and _is_stale(due[0]):
             heappop(due)
         return max(due[0][0], self._present) if due else None
+
+    def share_by(self, pace: Pace) -> None:
+        """From the beginning, those who compute on one device are this fast."""
+        self._sharing.pace = pace
 
     def fail_node(
         self,
@@ -233,6 +217,7 @@ class SimulatedBackend:
         if why != DONE:
             self._save(attempt, at)
         attempt.pause(at)
+        self._share(attempt, at)
         attempt.end = JobEnded(at=at, job=attempt.job, attempt=attempt.attempt, why=why)
         self._told.append(attempt.end)
         self._drop(attempt)
@@ -251,7 +236,18 @@ class SimulatedBackend:
             self._saved[attempt.job] = attempt.saved
 
     def _plan(self, attempt: Course, now: Instant) -> None:
-        """What comes next for it replaces what would have come."""
+        """What comes next for it, and for those beside it, replaces what would have come."""
+        self._share(attempt, now)
+        self._put_next(attempt, now)
+
+    def _share(self, attempt: Course, now: Instant) -> None:
+        """It may have begun or ceased to compute: those beside it are slower or faster by that."""
+        for other, pace in self._sharing.turn(attempt):
+            other.keep_pace(pace, now)
+            if other is not attempt:
+                self._put_next(other, now)
+
+    def _put_next(self, attempt: Course, now: Instant) -> None:
         attempt.number += 1
         coming = attempt.next_turn(self._tells_every)
         if coming is not None:
@@ -337,6 +333,8 @@ class SimulatedBackend:
         key = (forget.job, forget.attempt)
         attempt = self._going.get(key)
         if attempt is not None:
+            attempt.pause(self._present)
+            self._share(attempt, self._present)
             self._drop(attempt)
         self._over.pop(key, None)
 

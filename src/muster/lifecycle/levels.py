@@ -4,9 +4,12 @@ Jobs are alike that asked for about as many GPUs and have run for about as long.
 so far, some ended before they had run twice as long. From these chances follows, for the best
 amount of time that one could grant a job next, how much GPU-time such a grant costs for each job
 that ends by it. The level is the binary logarithm of that: on level 12, about 2^12 GPU-seconds are
-spent for each end. Where nothing is known, half of all jobs end before they have run twice as
-long, as is usual for the times that programs run; then the level grows with the GPU-time had,
-which is least attained service.
+spent for each end.
+
+Chances are looked up from the general to the special: half of all jobs end before they have run
+twice as long, as is usual for the times that programs run; then as many as did here in this bracket
+of time, and of this size. Where nothing is known the level grows with the GPU-time had, which
+is least attained service.
 """
 
 from collections import Counter
@@ -29,59 +32,69 @@ Kind = tuple[int, int]
 
 
 class Lifetimes:
-    """How far jobs came: those who left a bracket behind, and those who ended in it."""
+    """How far jobs came: those who ended in a bracket, and those who were at risk to.
+
+    A job that left the bracket behind was at risk as a whole; one that is in it, with the part
+    that it has behind it. So those count who have not ended yet, and will end last.
+    """
 
     def __init__(self) -> None:
-        self.passed: Counter[Kind] = Counter()
         self.ended: Counter[Kind] = Counter()
+        self.at_risk: dict[Kind, float] = {}
         self.seen = 0
 
     def end(self, size: int, ran: int) -> None:
         """A job of this size is over; it ran for so long."""
-        self.ended[size, bracket_of(ran)] += 1
-        self.pass_by(size, ran)
+        bracket = bracket_of(ran)
+        self.ended[size, bracket] += 1
+        self._pass(size, brackets=bracket + 1)
         self.seen += 1
 
-    def pass_by(self, size: int, ran: int) -> None:
-        """A job of this size has run for so long."""
-        for bracket in range(bracket_of(ran)):
-            self.passed[size, bracket] += 1
-
     def with_live(self, live: Iterable[tuple[int, int]]) -> "Lifetimes":
-        """The same, and jobs that are not over, by size and how long they ran.
-
-        Without them the long ones would be missing: those end last.
-        """
+        """The same, and jobs that are not over, by size and how long they ran."""
         both = Lifetimes()
-        both.passed.update(self.passed)
         both.ended.update(self.ended)
+        both.at_risk.update(self.at_risk)
         both.seen = self.seen
         for size, ran in live:
-            both.pass_by(size, ran)
+            bracket = bracket_of(ran)
+            both._pass(size, brackets=bracket)
+            part = (ran - _begin_of(bracket)) / _width_of(bracket)
+            both.at_risk[size, bracket] = both.at_risk.get((size, bracket), 0.0) + part
         return both
+
+    def of_all(self, bracket: int) -> tuple[int, float]:
+        """Who ended there, and who was at risk, of all sizes."""
+        ended = sum(self.ended[size, bracket] for size in range(SIZES))
+        return ended, sum(self.at_risk.get((size, bracket), 0.0) for size in range(SIZES))
+
+    def _pass(self, size: int, *, brackets: int) -> None:
+        for each in range(brackets):
+            self.at_risk[size, each] = self.at_risk.get((size, each), 0.0) + 1
 
 
 def levels_from(known: Lifetimes, before: Levels | None) -> Levels:
     """The levels as they are seen now; those that are nearly what they were stay so."""
-    in_all = [_part(_of_all(known.ended, each), _of_all(known.passed, each), CHANCE) for each in _B]
+    chances = [_part(*known.of_all(each), CHANCE) for each in _ALL]
     return Levels(
         by_size=tuple(
-            _settled(_costs(size, known, in_all), before and before.by_size[size])
+            _settled(_costs(size, known, chances), before and before.by_size[size])
             for size in range(SIZES)
         )
     )
 
 
-_B = range(BRACKETS)
+_ALL = range(BRACKETS)
 
 
-def _costs(size: int, known: Lifetimes, in_all: list[float]) -> list[float]:
+def _costs(size: int, known: Lifetimes, chances: list[float]) -> list[float]:
     """GPU-seconds for each end, by bracket."""
-    chances = [
-        _part(known.ended[size, each], known.passed[size, each], in_all[each]) for each in _B
+    own = [
+        _part(known.ended[size, each], known.at_risk.get((size, each), 0.0), chances[each])
+        for each in _ALL
     ]
-    widths = [(end_of(each) - (end_of(each - 1) if each else 0)) / 1_000 for each in _B]
-    return [_cost(chances[each:], widths[each:]) * (1 << size) for each in _B]
+    widths = [_width_of(each) / 1_000 for each in _ALL]
+    return [_cost(own[each:], widths[each:]) * (1 << size) for each in _ALL]
 
 
 def _cost(chances: list[float], widths: list[float]) -> float:
@@ -95,12 +108,16 @@ def _cost(chances: list[float], widths: list[float]) -> float:
     return best
 
 
-def _part(ended: int, passed: int, otherwise: float) -> float:
-    return (ended + PRIOR_WEIGHT * otherwise) / (ended + passed + PRIOR_WEIGHT)
+def _part(ended: int, at_risk: float, otherwise: float) -> float:
+    return (ended + PRIOR_WEIGHT * otherwise) / (at_risk + PRIOR_WEIGHT)
 
 
-def _of_all(counts: Counter[Kind], bracket: int) -> int:
-    return sum(counts[size, bracket] for size in range(SIZES))
+def _begin_of(bracket: int) -> int:
+    return end_of(bracket - 1) if bracket else 0
+
+
+def _width_of(bracket: int) -> int:
+    return end_of(bracket) - _begin_of(bracket)
 
 
 def _settled(costs: list[float], before: tuple[int, ...] | None) -> tuple[int, ...]:

@@ -66,7 +66,6 @@ def test_jobs_that_are_not_over_count_for_what_they_outlived() -> None:
     alone, all_of_them = levels_from(known, None), levels_from(known.with_live(live), None)
 
     assert alone.level(request(1), 0) < all_of_them.level(request(1), 0)
-    assert known.passed == {}
 
 
 def test_levels_stay_while_little_more_is_known() -> None:
