@@ -14,7 +14,7 @@ from muster.model.job import Ask
 from muster.model.value import JobId
 
 CPU_MILLI_PER_GPU = 12_000
-MOST, LEAST = 660, 340
+MOST, LEAST = 660, 335
 """Thousandths of what a job uses more, and of what it uses less: alike ones do not fit together,
 others do, and three never."""
 

@@ -5,6 +5,7 @@ from muster.model.gpu import Device, Mig, MpsShare, Slice, TimeShare, enforcemen
 from muster.model.job import Ask, TaskGroup
 from muster.model.placement import DeviceShare, Placement
 from muster.model.resources import NOTHING
+from muster.model.value import DeviceId, replace
 
 
 def seat(task: TaskGroup, index: int, node: Node, *, held: list[Placement]) -> Placement | None:
@@ -46,11 +47,16 @@ def _shares(ask: Ask, node: Node, here: list[Placement]) -> tuple[DeviceShare, .
     taken = [share for placed in here for share in placed.devices]
     given: list[DeviceShare] = []
     for _ in range(ask.gpus.count):
-        share = _share(node, ask.gpus.slice, [*taken, *given])
+        used = {share.device for share in given} if not isinstance(ask.gpus.slice, Mig) else set()
+        share = _share(_without(node, used), ask.gpus.slice, [*taken, *given])
         if share is None:
             return None
         given.append(share)
     return tuple(given)
+
+
+def _without(node: Node, used: set[DeviceId]) -> Node:
+    return replace(node, devices=tuple(each for each in node.devices if each.id not in used))
 
 
 def _share(node: Node, part: Slice | None, taken: list[DeviceShare]) -> DeviceShare | None:

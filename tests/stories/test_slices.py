@@ -228,6 +228,19 @@ def test_mps_shares_add_up_to_one_gpu() -> None:
     assert len(world.plans().started()) == 2
 
 
+@pytest.mark.parametrize("part", [MPS, TIME], ids=["mps", "time"])
+def test_shares_of_one_task_are_on_devices_of_their_own(part: GroupAsked) -> None:
+    world = World()
+    world.has_nodes("n1", gpus=2)
+    world.submits("pair", gpus=2, **part)
+    world.submits("three", gpus=3, **part)
+
+    outcome = world.plans()
+
+    assert outcome.started() == ["pair"]
+    assert outcome.waiting() == ["three"]
+
+
 def test_mps_tenants_share_the_memory_of_the_gpu_too() -> None:
     world = World()
     world.has_nodes("n1", gpus=1)

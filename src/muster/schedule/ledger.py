@@ -7,7 +7,7 @@ trial. What it says about a node hangs only on who is there, never on the order 
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
-from muster.model.gpu import Slice, enforcement
+from muster.model.gpu import MpsShare, Slice, TimeShare, enforcement
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
@@ -292,9 +292,12 @@ class Ledger:
         states = list(room.devices)
         barred = room.promise.devices if room.promise is not None and outlives else frozenset[int]()
         shares: list[DeviceShare] = []
+        is_apart = isinstance(part, MpsShare | TimeShare)
         for move in taking.moves:
             place = _first(states, move.before, barred)
             states[place] = move.after
+            if is_apart:
+                barred |= {place}
             shares.append(self._share(room.node.devices[place].id, part, move.start))
         room.devices = tuple(states)
         return tuple(shares)

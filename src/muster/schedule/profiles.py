@@ -51,9 +51,10 @@ class GpuNeed:
     """What one task takes from the GPUs of a node, once the model is settled.
 
     Equal needs are one object (see `needs.py`), so that they are compared by identity.
+    is_apart: each of its shares is on a device of its own.
     """
 
-    __slots__ = ("count", "family", "may_cut", "min_memory_mib", "model", "part")
+    __slots__ = ("count", "family", "is_apart", "may_cut", "min_memory_mib", "model", "part")
 
     def __init__(
         self, count: int, part: Slice | None, model: GpuModel, *, memory_mib: int, may_cut: bool
@@ -61,6 +62,7 @@ class GpuNeed:
         self.count = count
         self.part = part
         self.family = family_of(part)
+        self.is_apart = count > 1 and self.family in (Family.MPS, Family.TIME)
         self.model = model
         self.min_memory_mib = memory_mib
         self.may_cut = may_cut
@@ -173,13 +175,22 @@ class Profiles:
 
     def _best_taking(self, profile: Profile, need: GpuNeed) -> Taking | None:
         moves: list[Move] = []
+        open_to = profile
         for _ in range(need.count):
-            step = self._best_step(profile, need)
+            step = self._best_step(open_to, need)
             if step is None:
                 return None
-            move, profile = step
+            move, after = step
             moves.append(move)
+            profile = self.swapped(profile, move.before, move.after)
+            open_to = self._without(open_to, move.before) if need.is_apart else after
         return Taking(tuple(moves), profile, sum(move.cuts for move in moves))
+
+    def _without(self, profile: Profile, state: DeviceState) -> Profile:
+        """The devices less one of this state."""
+        states = list(profile.states)
+        states.remove(state)
+        return self.of(states, profile.family)
 
     def _best_step(self, profile: Profile, need: GpuNeed) -> tuple[Move, Profile] | None:
         found = list(self._steps(profile, need))

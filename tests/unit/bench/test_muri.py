@@ -1,14 +1,17 @@
 """The published protocol in small, and what ours does with the same jobs."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench._muri_anchor import srsf, srtf, tiresias
 from bench._muri_ours import ours
-from bench._muri_trace import TraceJob, folder, jobs_of
+from bench._muri_sharing import pace_of
+from bench._muri_trace import SLOWER, TraceJob, folder, jobs_of
 from bench.muri import figures_of
+from muster.model.value import JobId
 
 HEADINGS = (
     "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
@@ -63,6 +66,33 @@ def test_ours_lets_a_short_job_pass_a_long_one_without_being_told() -> None:
     assert ended[1] == pytest.approx(50_070)
     # It saved what it did, and paid for two starts and the other's time.
     assert ended[0] == pytest.approx(100_000 + 10 + 70 + 10)
+
+
+def of_model(number: int, stages_s: tuple[float, ...]) -> TraceJob:
+    return replace(job(number, gpus=8, work_s=1_000), stages_s=stages_s)
+
+
+def test_two_jobs_share_a_gpu_if_they_complement_each_other_and_not_if_they_are_alike() -> None:
+    reader, thinker = (0.9, 0.1, 0.0), (0.1, 0.8, 0.1)
+    unlike = [of_model(number, stages) for number, stages in enumerate([reader, thinker] * 8)]
+    alike = [of_model(number, reader) for number in range(16)]
+
+    shared, _ = ours(unlike, shares=True)
+    apart, _ = ours(alike, shares=True)
+
+    # A cycle of two takes as long as an iteration of one: they do not get in each other's way.
+    assert max(shared.values()) == pytest.approx(1_010 + 1_000 * 0.015 / 1.015, rel=0.02)
+    assert max(apart.values()) == pytest.approx(2_020)
+
+
+def test_together_each_does_one_iteration_in_a_cycle() -> None:
+    slow = replace(of_model(1, (0.9, 0.1, 0.0)), iteration_s=1.0 * SLOWER)
+    quick = replace(of_model(2, (0.1, 0.3, 0.1)), iteration_s=0.5 * SLOWER)
+    pace = pace_of({JobId(1): slow, JobId(2): quick})
+
+    assert pace(JobId(2), frozenset({JobId(1)})) == 500
+    assert pace(JobId(1), frozenset({JobId(2)})) == 1_000
+    assert pace(JobId(1), frozenset()) == 1_000
 
 
 def test_figures_are_the_mean_the_last_end_and_the_99th_of_100() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from muster.model.gpu import Device, GpuAsk, TimeShare, enforcement
+from muster.model.gpu import Device, GpuAsk, Mig, TimeShare, enforcement
 from muster.model.job import gpu_milli
 from muster.model.resources import Resources
 from muster.schedule.verify.additions import Task
@@ -31,7 +31,7 @@ def devices_are_the_ask(case: Case) -> Iterator[Violation]:
     """As many shares as asked for, of that slice, kept as it is kept, on devices that suit.
 
     They are devices of that node, healthy, of an accepted model and with the memory asked for.
-    Whole GPUs of one task are distinct devices.
+    Whole GPUs, MPS shares and time shares of one task are on distinct devices.
     """
     for addition in case.placed:
         for task in addition.tasks:
@@ -60,8 +60,8 @@ def _share_faults(task: Task, gpus: GpuAsk) -> Iterator[str]:
     named = {share.device for share in shares}
     if len(task.devices) != len(named):
         yield f"Node {node} has {len(task.devices)} of the {len(named)} devices that are named."
-    if gpus.slice is None and len(named) < len(shares):
-        yield f"A task on {node} has {len(shares)} whole GPUs on {len(named)} devices."
+    if not isinstance(gpus.slice, Mig) and len(named) < len(shares):
+        yield f"A task on {node} has {len(shares)} GPUs or shares on {len(named)} devices."
     kept = enforcement(gpus.slice)
     for share in shares:
         if share.slice != gpus.slice:
