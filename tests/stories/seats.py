@@ -47,7 +47,8 @@ def _shares(ask: Ask, node: Node, here: list[Placement]) -> tuple[DeviceShare, .
     taken = [share for placed in here for share in placed.devices]
     given: list[DeviceShare] = []
     for _ in range(ask.gpus.count):
-        used = {share.device for share in given} if not isinstance(ask.gpus.slice, Mig) else set()
+        may_stack = isinstance(ask.gpus.slice, Mig)
+        used = {share.device for share in given if not may_stack}
         share = _share(_without(node, used), ask.gpus.slice, [*taken, *given])
         if share is None:
             return None

@@ -232,8 +232,8 @@ def test_mps_shares_add_up_to_one_gpu() -> None:
 def test_shares_of_one_task_are_on_devices_of_their_own(part: GroupAsked) -> None:
     world = World()
     world.has_nodes("n1", gpus=2)
-    world.submits("pair", gpus=2, **part)
-    world.submits("three", gpus=3, **part)
+    world.submits("pair", **{**part, "gpus": 2})
+    world.submits("three", **{**part, "gpus": 3})
 
     outcome = world.plans()
 

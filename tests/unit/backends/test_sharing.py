@@ -38,7 +38,7 @@ def half_beside_others(job: JobId, beside: frozenset[JobId]) -> int:
 
 
 def backend(*, work: int) -> SimulatedBackend:
-    made = SimulatedBackend([ONE], Cluster(name=LAB), lambda *_: Fate(work=Duration(work)))
+    made = SimulatedBackend([ONE], Cluster(name=LAB), lambda _, __: Fate(work=Duration(work)))
     made.share_by(half_beside_others)
     return made
 
@@ -111,7 +111,7 @@ def test_who_is_suspended_or_stopped_slows_nobody() -> None:
 
 
 def test_without_a_word_nobody_is_slower() -> None:
-    pretended = SimulatedBackend([ONE], Cluster(name=LAB), lambda *_: Fate(work=Duration(100)))
+    pretended = SimulatedBackend([ONE], Cluster(name=LAB), lambda _, __: Fate(work=Duration(100)))
     pretended.do(run(1, 0))
     pretended.do(run(2, 0))
 
