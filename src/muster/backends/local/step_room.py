@@ -137,7 +137,7 @@ class StepRooms:
             Part(
                 node=at,
                 ranks=ranks[place],
-                cpus=_cpus(wish, self.nodes[at], counts[place]),
+                cpus=_cpus(wish, self.nodes[at], free[at], counts[place]),
                 memory_mib=wish.memory_mib,
                 gpus=free[at].gpus[: gpus[place]],
             )
@@ -236,10 +236,11 @@ def _ranks(wish: StepWish, counts: Sequence[int]) -> list[tuple[int, ...]]:
     ]
 
 
-def _cpus(wish: StepWish, node: NodeRoom, tasks: int) -> int:
-    if wish.exact or wish.overlap:
+def _cpus(wish: StepWish, node: NodeRoom, free: _Free, tasks: int) -> int:
+    """Tasks that are too many for the CPUs share those that there are."""
+    if wish.overlap:
         return min(node.cpus, tasks * wish.cpus_per_task)
-    return node.cpus
+    return min(free.cpus, tasks * wish.cpus_per_task) if wish.exact else node.cpus
 
 
 def _has_memory(wish: StepWish, node: NodeRoom, free: _Free) -> bool:

@@ -1,0 +1,112 @@
+"""Steps share an attempt's room and never more than that."""
+
+from collections import Counter
+
+from hypothesis import example, given
+from hypothesis import strategies as some
+
+from muster.backends.local.step_room import NeverError, NodeRoom, Part, StepRooms, StepWish
+
+few = some.integers(0, 3)
+rooms = some.lists(
+    some.builds(
+        NodeRoom,
+        name=some.sampled_from("abcd"),
+        cpus=some.integers(1, 6),
+        memory_mib=some.sampled_from([0, 100]),
+        gpus=few,
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda node: node.name,
+)
+wishes = some.builds(
+    StepWish,
+    tasks=some.integers(1, 4),
+    nodes=some.sampled_from([None, None, 1, 2]),
+    tasks_per_node=some.sampled_from([None, None, 1, 2]),
+    cpus_per_task=some.sampled_from([1, 1, 2]),
+    memory_mib=some.sampled_from([0, 0, 40, 101]),
+    gpus=some.sampled_from([None, None, None, 0, 2]),
+    gpus_per_node=some.sampled_from([None, 0, 0, 1, 2]),
+    gpus_per_task=some.sampled_from([None, None, None, None, 1]),
+    exact=some.sampled_from([True, True, True, False]),
+    overlap=some.sampled_from([False, False, True]),
+    overcommit=some.booleans(),
+    cyclic=some.booleans(),
+    on=some.sampled_from([(), (), (), (), (), (), (), ("a",)]),
+    off=some.sampled_from([(), (), (), (), ("a",)]),
+    relative=some.sampled_from([0, 0, 0, 1]),
+)
+"""Most of what is rare is left out most of the time, or hardly any wish would come true."""
+
+# A wish, or which of the steps ends.
+moves = some.lists(
+    some.one_of(wishes, wishes, wishes, some.integers(0, 9)), min_size=2, max_size=12
+)
+
+
+@example(
+    [NodeRoom(name="a", cpus=4)],
+    [StepWish(exact=True), StepWish(exact=True, overcommit=True, tasks=5)],
+)
+@given(rooms, moves)
+def test_no_cpu_or_gpu_is_given_twice(nodes: list[NodeRoom], course: list[StepWish | int]) -> None:
+    shared = StepRooms(nodes)
+    held: dict[int, tuple[StepWish, tuple[Part, ...]]] = {}
+    for number, move in enumerate(course):
+        if isinstance(move, int):
+            if held:
+                gone = sorted(held)[move % len(held)]
+                shared.give_back(gone)
+                del held[gone]
+        elif (parts := taken(shared, number, move)) is not None:
+            held[number] = (move, parts)
+        assert_fits(nodes, [entry for entry in held.values() if not entry[0].overlap])
+
+
+@given(rooms, wishes)
+def test_every_rank_has_one_place(nodes: list[NodeRoom], wish: StepWish) -> None:
+    parts = taken(StepRooms(nodes), 0, wish)
+    if parts is None:
+        return
+
+    ranks = sorted(rank for part in parts for rank in part.ranks)
+    assert ranks == list(range(wish.tasks))
+    assert all(part.ranks for part in parts)
+    assert len({part.node for part in parts}) == len(parts)
+
+
+@given(rooms, moves, wishes)
+def test_who_has_to_wait_would_fit_alone(
+    nodes: list[NodeRoom], course: list[StepWish | int], wish: StepWish
+) -> None:
+    shared = StepRooms(nodes)
+    for number, move in enumerate(course):
+        if isinstance(move, StepWish):
+            taken(shared, number, move)
+    try:
+        waits = shared.take(99, wish) is None
+    except NeverError:
+        assert taken(StepRooms(nodes), 0, wish) is None
+        return
+    if waits:
+        assert taken(StepRooms(nodes), 0, wish) is not None
+
+
+def taken(shared: StepRooms, number: int, wish: StepWish) -> tuple[Part, ...] | None:
+    try:
+        return shared.take(number, wish)
+    except NeverError:
+        return None
+
+
+def assert_fits(nodes: list[NodeRoom], held: list[tuple[StepWish, tuple[Part, ...]]]) -> None:
+    for at, node in enumerate(nodes):
+        here = [part for _, parts in held for part in parts if part.node == at]
+        gpus = Counter(gpu for part in here for gpu in part.gpus)
+        assert all(count == 1 for count in gpus.values())
+        assert all(0 <= gpu < node.gpus for gpu in gpus)
+        assert sum(part.cpus for part in here) <= node.cpus
+        if node.memory_mib:
+            assert sum(part.memory_mib for part in here) <= node.memory_mib
