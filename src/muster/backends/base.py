@@ -65,12 +65,13 @@ class Continue(Value, gc=False):
 
 
 class Signal(Value, gc=False):
-    """Send a signal to the attempt's processes (only to the first one if told)."""
+    """Send a signal to the attempt's processes (only to the first one, or to a step, if told)."""
 
     job: JobId
     attempt: int
     signal: int
     shell_only: bool = False
+    step: int | None = None
 
 
 class Limit(Value, gc=False):

@@ -141,7 +141,12 @@ class Hands:
             if allocation is not None:
                 yield (
                     allocation.cluster,
-                    Signal(job=event.job, attempt=allocation.attempt, signal=event.signal),
+                    Signal(
+                        job=event.job,
+                        attempt=allocation.attempt,
+                        signal=event.signal,
+                        step=event.step,
+                    ),
                 )
 
     def _said(self, cluster: ClusterName, order: Order) -> bool:

@@ -36,11 +36,12 @@ class Move(StrEnum):
 
 
 class Wish(Value):
-    """Who wants what done; the signal for `Move.SIGNAL`."""
+    """Who wants what done; for `Move.SIGNAL` the signal, and the step if it is for one."""
 
     caller: Caller
     move: Move
     signal: int = 0
+    step: int | None = None
 
 
 RUNS = frozenset({JobState.RUNNING, JobState.STARTING})
@@ -121,4 +122,4 @@ def _events(wish: Wish, job: Job, stage: Stage) -> Iterator[Event]:
             yield JobSuspended(at=at, job=job.id, attempt=job.attempt)
             yield JobHeld(at=at, job=job.id, by=by)
         case Move.SIGNAL:
-            yield SignalAsked(at=at, job=job.id, by=by, signal=wish.signal)
+            yield SignalAsked(at=at, job=job.id, by=by, signal=wish.signal, step=wish.step)

@@ -73,9 +73,11 @@ class Service:
     def resume(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
         return self._move(Wish(caller=caller, move=Move.RESUME), jobs)
 
-    def signal(self, caller: Caller, jobs: tuple[JobId, ...], signal: int) -> "Future[Outcome]":
-        """Send a signal to running jobs."""
-        return self._move(Wish(caller=caller, move=Move.SIGNAL, signal=signal), jobs)
+    def signal(
+        self, caller: Caller, jobs: tuple[JobId, ...], signal: int, *, step: int | None = None
+    ) -> "Future[Outcome]":
+        """Send a signal to running jobs, or to one step of each."""
+        return self._move(Wish(caller=caller, move=Move.SIGNAL, signal=signal, step=step), jobs)
 
     def update(
         self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec]

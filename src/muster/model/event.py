@@ -141,12 +141,13 @@ class RequeueAsked(Value, tag="requeue_asked"):
 
 
 class SignalAsked(Value, tag="signal_asked"):
-    """Somebody wants a signal sent to the job's processes."""
+    """Somebody wants a signal sent to the job's processes, or to those of one step."""
 
     at: Instant
     job: JobId
     by: UserName
     signal: int
+    step: int | None = None
 
 
 class JobUpdated(Value, tag="job_updated"):

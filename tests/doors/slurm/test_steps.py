@@ -436,3 +436,20 @@ def read_until(number: int, text: str) -> str:
         assert select.select([number], [], [], max(0.0, deadline - time.monotonic()))[0], shown
         shown += os.read(number, 4_096).decode()
     return shown
+
+
+def test_one_step_can_be_cancelled_and_its_job_goes_on(slurm: House) -> None:
+    job = slurm.submits(
+        "-n1 -o cancelled.out --wrap 'srun sh -c \"echo ready; sleep 600\"; echo code $?'"
+    )
+    written = slurm.work / "cancelled.out"
+    slurm.waits_until(lambda: written.exists() and "ready" in written.read_text())
+    slurm.waits_until(lambda: not slurm.shell(f"scancel {job}.0").err)
+    slurm.waits_for(job, "COMPLETED")
+
+    assert "task 0: Killed\n" in written.read_text()
+    assert written.read_text().endswith("code 137\n")
+    late = slurm.shell(f"scancel {job}.0").err
+    assert (
+        late == f"scancel: error: Kill job error on job step id {job}.0: Invalid job id specified\n"
+    )

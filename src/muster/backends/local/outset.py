@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -81,10 +81,10 @@ class Outset:
         peak = None if self.group is None else self.group.peak_memory_mib()
         return largest_mib if peak is None else min(largest_mib, peak)
 
-    def close(self, code: int) -> None:
+    def close(self, statuses: Mapping[int, int]) -> None:
         """Nothing runs any more: take away what only the running needed."""
         if self.relay is not None:
-            self.relay.end(code)
+            self.relay.end(_code(statuses[self.pids[0]]))
         self._remove_containers()
         if self.group is not None:
             self.group.remove()
@@ -239,6 +239,13 @@ def _prepare_image(running: Outset, launch: spool.LaunchFile, user: Person) -> N
     if running.containers is not None:
         # For whoever has to clear up after us.
         spool.write(spool.CONTAINERS, {"remove": running.containers.remove})
+
+
+def _code(status: int) -> int:
+    """As a shell would put it."""
+    return (
+        128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+    )
 
 
 def _carry_out(commands: Sequence[Sequence[str]]) -> None:

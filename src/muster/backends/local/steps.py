@@ -108,6 +108,17 @@ class Steps:
                 step.line.tell("aborted", at=_now_ms(), why="DUE TO TIME LIMIT")
                 step.send(signal.SIGTERM)
 
+    def send(self, step: int, number: int) -> None:
+        """A signal for one step; what kills it is told to whoever asked for it."""
+        going = self._going.get(step)
+        if going is None:
+            return
+        if number == signal.SIGKILL:
+            going.line.tell("aborted", at=_now_ms(), why="")
+            going.kills_ms = _clock_ms()
+        else:
+            going.send(number)
+
     def stop(self, why: Why | None) -> None:
         """The attempt is told to end: no step begins any more, and all are told."""
         if self._is_ending:

@@ -211,7 +211,7 @@ class Supervisor:
             case "continue":
                 self._go_on()
             case "signal":
-                self._signal(order["signal"], shell_only=order["shell_only"])
+                self._signal(order)
             case "limit":
                 self._limit(order["ends_at"])
             case _:
@@ -247,10 +247,14 @@ class Supervisor:
         if self._outset is not None:
             self._course.limit(None if ends_at is None else _clock_ms() + ends_at - _now_ms())
 
-    def _signal(self, number: int, *, shell_only: bool) -> None:
+    def _signal(self, order: dict[str, Any]) -> None:
+        number: int = order["signal"]
+        if order["step"] is not None:
+            self._steps.send(order["step"], number)
+            return
         if self._outset is None:
             return
-        everyone = self._outset.pids[:1] if shell_only else self._everyone(self._outset)
+        everyone = self._outset.pids[:1] if order["shell_only"] else self._everyone(self._outset)
         tree.send(tree.listeners(everyone, number), number)
 
     def _look(self) -> None:
@@ -327,8 +331,7 @@ class Supervisor:
                 "max_memory_mib": self._outset.max_memory_mib(self._max_memory_kib),
             }
             self._look_last()
-            first = self._outset.pids[:1]
-            self._outset.close(_code(self._statuses[first[0]]) if first else 0)
+            self._outset.close(self._statuses)
             self._steps.finish()
         self._tell(spool.END, {"at": _now_ms(), "why": why, "used": used})
         while self._untold:
@@ -380,13 +383,6 @@ def _drain(receiver: socket.socket) -> None:
 
 def _exited(code: int) -> Why:
     return {"type": "exited", "code": code}
-
-
-def _code(status: int) -> int:
-    """As a shell would put it."""
-    return (
-        128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
-    )
 
 
 def _clock_ms() -> int:

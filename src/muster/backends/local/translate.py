@@ -99,7 +99,12 @@ def order_file(order: Order) -> dict[str, object]:
         case Continue():
             return {"kind": "continue"}
         case Signal():
-            return {"kind": "signal", "signal": order.signal, "shell_only": order.shell_only}
+            return {
+                "kind": "signal",
+                "signal": order.signal,
+                "shell_only": order.shell_only,
+                "step": order.step,
+            }
         case Limit():
             return {"kind": "limit", "ends_at": order.ends_at}
 

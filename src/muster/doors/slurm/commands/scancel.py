@@ -56,12 +56,36 @@ def run(call: Call, door: Door) -> Reply:
         raise failed(NAME, "No job identification provided")
     names = _names(line)
     signal = _signal(line)
-    rows = _chosen(line, call, door, names)
-    told = _told(line, rows, signal)
+    steps = tuple(name for name in names if (name.step or "").isdigit())
+    whole = tuple(name for name in names if name not in steps)
+    refused = "".join(_ended_step(door, line, name, signal or KILL) for name in steps)
+    if steps and not whole:
+        return Reply(err=refused)
+    rows = _chosen(line, call, door, whole)
+    told = refused + _told(line, rows, signal)
     ids = tuple(row.job.id for row in rows)
     if not ids:
         return Reply(err=told)
     return Reply(err=told + _acted(door, ids, signal, line))
+
+
+def _ended_step(door: Door, line: Parsed, name: JobName, signal: int) -> str:
+    """A step that runs is sent the signal; what is said if none does, or may not be."""
+    step = f"{name.job}.{name.step}"
+    running = {(each.job, str(each.number)) for each in door.looking.running_steps(door.caller)}
+    why = "Invalid job id specified"
+    if (name.job, name.step) in running:
+        number = int(name.step or 0)
+        outcome = door.service.signal(door.caller, (name.job,), signal, step=number).result()
+        if not outcome.failed:
+            said = f"scancel: Terminating step {step}\n"
+            return said if line.has("verbose") else ""
+        why = "Access/permission denied"
+    return (
+        ""
+        if line.has("quiet")
+        else f"scancel: error: Kill job error on job step id {step}: {why}\n"
+    )
 
 
 def _acted(door: Door, ids: tuple[JobId, ...], signal: int | None, line: Parsed) -> str:
