@@ -8,6 +8,13 @@ from stories.words import GroupAsked, group, quota
 
 QUEUES = ("root", "a", "a/x", "a/y", "b")
 USERS = ("ann", "bob", "cal")
+GUESTS: tuple[dict[str, str], ...] = (
+    {"users": "ann bob"},
+    {"users": "ann", "queue": "a"},
+    {"users": "ann bob", "by_name": "yes"},
+    {"queue": "a", "by_name": "yes"},
+)
+"""Whom something can be reserved for, beside a queue alone."""
 CLASSES = ("normal", "urgent", "low")
 KINDS_OF_NODE: tuple[NodesAre, ...] = (
     {"gpus": 4},

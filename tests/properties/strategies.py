@@ -20,6 +20,7 @@ from properties.samples import (
     BOUNDED_POOLS,
     BOUNDED_QUEUES,
     CLASSES,
+    GUESTS,
     HARMLESS,
     KINDS_OF_NODE,
     LINES,
@@ -128,6 +129,9 @@ def requests(draw: DrawFn, world: World, mix: Mix = ANY_MIX) -> JobAsked:
 
 
 def _tie_to_others(draw: DrawFn, world: World, asked: JobAsked) -> None:
+    kept = sorted(each.name for each in world.scene.reservations)
+    if kept and draw(_rarely()):
+        asked["reservation"] = draw(st.sampled_from((*kept, "gone")))
     tie = draw(st.sampled_from(("", "", "", "", "", "after", "afterok", "afterany", "array")))
     if tie == "array":
         asked["array"] = ArrayPart(array=JobId(1_000), index=len(world.names), at_once=2)
@@ -145,6 +149,7 @@ def _add_machines(draw: DrawFn, world: World, mix: Mix) -> None:
         "cluster": draw(st.sampled_from(("c", "d"))),
         "spot": draw(st.booleans()),
         "price": 1,
+        "starts": draw(_mostly()),
         "users": draw(st.sampled_from(((), (), USERS[:1]))),
         "queues": draw(st.sampled_from(((), (), QUEUES[:1]))),
     }
@@ -243,7 +248,7 @@ def _add_troubles(draw: DrawFn, world: World) -> None:
 
 def _add_reservations(draw: DrawFn, world: World) -> None:
     begins = draw(st.sampled_from((-10, 0, 20, 90)))
-    kind = draw(st.sampled_from(("", "", "maintenance", "nodes", "amount")))
+    kind = draw(st.sampled_from(("", "", "maintenance", "nodes", "amount", "guests", "mine")))
     node = draw(st.sampled_from(sorted(world.scene.nodes)))
     if kind == "maintenance":
         world.reserves("maintenance", nodes=node, begins=begins, ends=begins + 60)
@@ -251,6 +256,11 @@ def _add_reservations(draw: DrawFn, world: World) -> None:
         world.reserves("show", nodes=node, begins=begins, ends=begins + 60, queue="a")
     elif kind == "amount":
         world.promises(2, queue="a/x", begins=begins, ends=begins + 60)
+    elif kind == "guests":
+        whose = draw(st.sampled_from(GUESTS))
+        world.reserves("show", nodes=node, begins=begins, ends=begins + 60, **whose)
+    elif kind == "mine":
+        world.promises(2, begins=begins, ends=begins + 60, **draw(st.sampled_from(GUESTS)))
 
 
 def _add_past(draw: DrawFn, world: World) -> None:

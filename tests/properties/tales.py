@@ -29,6 +29,7 @@ HAPPENINGS = (
     *["stops"] * 2,
     *["drains", "loses", "restores", "breaks", "releases"],
 )
+WHOSE: tuple[dict[str, str], ...] = ({}, {"queue": "a"}, *samples.GUESTS)
 MODES = ("requeue", "suspend", "cancel", "checkpoint")
 
 
@@ -161,6 +162,8 @@ class _Teller:
             kind = dice.choice(("after", "afterok", "afterany"))
             asked["after"] = f"{kind}:{dice.choice(self._jobs)}"
         if dice.random() < 0.1:
+            asked["reservation"] = dice.choice(("kept", "for a/x"))
+        if dice.random() < 0.1:
             asked["array"] = ArrayPart(array=JobId(1_000), index=len(self._jobs), at_once=2)
         self._jobs.append(name)
         self.says("submits", name, **asked)
@@ -170,8 +173,8 @@ class _Teller:
         dice = self.dice
         if dice.random() < 0.4:
             begins, ends = dice.choice((-10, 0, 20, 90)), dice.choice((100, 120))
-            node, queue = dice.choice(self._nodes), dice.choice(("", "a"))
-            self.says("reserves", "kept", nodes=node, begins=begins, ends=ends, queue=queue)
+            node, whose = dice.choice(self._nodes), dice.choice(WHOSE)
+            self.says("reserves", "kept", nodes=node, begins=begins, ends=ends, **whose)
         if dice.random() < 0.3:
             self.says("promises", 2, queue="a/x", begins=dice.choice((0, 20)), ends=120)
 

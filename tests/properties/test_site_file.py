@@ -171,18 +171,22 @@ def reservations(draw: DrawFn, name: str, queues: list[str], pools: list[str]) -
         "ends_at": st.integers(begins_at + 1, begins_at + 10**10).map(Instant),
     }
     nodes = st.lists(NAMES, min_size=1, max_size=9).map(tuple)
-    whole = st.builds(
-        NodesReserved, name=st.just(name), nodes=nodes, for_queue=one_of_these(queues), **times
-    )
+    shared = {
+        "name": st.just(name),
+        "for_users": several(USERS),
+        "by_name": st.booleans(),
+        "flags": several(NAMES),
+        **times,
+    }
+    whole = st.builds(NodesReserved, nodes=nodes, for_queue=one_of_these(queues), **shared)
     if not pools:
         return draw(whole)
     amount = st.builds(
         AmountReserved,
-        name=st.just(name),
         pool=st.sampled_from(pools),
         gpu_milli=st.integers(1, 10**6),
         for_queue=st.sampled_from(queues),
-        **times,
+        **shared,
     )
     return draw(whole | amount)
 

@@ -41,6 +41,7 @@ class JobAsked(GroupAsked, total=False):
     expected_minutes: int
     begins: int
     deadline: int
+    reservation: str
     after: str
     array: ArrayPart
     preemptible: bool
@@ -65,6 +66,7 @@ def spec_of(name: str, asked: JobAsked, *, now: Instant, names: Mapping[str, Job
         time_limit=minutes(asked.get("minutes")),
         begin_at=_instant(now, asked.get("begins")),
         deadline=_instant(now, asked.get("deadline")),
+        reservation=asked.get("reservation"),
         after=tuple(dependency(part, names) for part in asked.get("after", "").split(",") if part),
         array=asked.get("array"),
         preemptible=asked.get("preemptible", True),

@@ -8,7 +8,9 @@ from muster.model.plan import (
     DependsOn,
     MissesDeadline,
     NoEstimate,
+    NoRoom,
     NotBefore,
+    ReservationClosed,
     Reserved,
 )
 from muster.model.policy import Policy
@@ -280,6 +282,89 @@ def test_a_reservation_for_a_queue_is_for_the_queues_below_it_too() -> None:
     world.submits("ours", queue="demo/booth")
 
     assert world.plans().started() == ["ours"]
+
+
+def test_nodes_reserved_for_users_take_their_jobs_alone() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=2)
+    world.reserves("review", nodes="n1", begins=0, ends=120, users="bob")
+    world.submits("ours", user="bob")
+    world.submits("theirs", user="ann")
+
+    outcome = world.plans()
+
+    assert outcome.started() == ["ours"]
+    assert isinstance(outcome.why("theirs"), Reserved)
+
+
+def test_a_reservation_for_users_in_a_queue_is_for_those_who_are_both() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=3)
+    world.has_queue("demo")
+    world.reserves("fair", nodes="n1", begins=0, ends=120, queue="demo", users="bob")
+    world.submits("both", user="bob", queue="demo")
+    world.submits("user alone", user="bob")
+    world.submits("queue alone", user="ann", queue="demo")
+
+    assert world.plans().started() == ["both"]
+
+
+def test_what_is_reserved_by_name_takes_only_jobs_that_ask_for_it() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=2)
+    world.reserves("fair", nodes="n1", begins=0, ends=120, users="ann", by_name="yes")
+    world.submits("asks", reservation="fair")
+    world.submits("does not")
+
+    outcome = world.plans()
+
+    assert outcome.started() == ["asks"]
+    assert isinstance(outcome.why("does not"), Reserved)
+
+
+def test_a_job_that_asks_for_a_reservation_runs_nowhere_else() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", gpus=2)
+    world.reserves("fair", nodes="n2", begins=0, ends=120, users="ann")
+    world.submits_many("inside", 3, reservation="fair")
+
+    outcome = world.plans()
+
+    assert outcome.started() == ["inside1", "inside2"]
+    assert outcome.nodes("inside1") == ["n2"]
+    assert isinstance(outcome.why("inside3"), NoRoom)
+
+
+def test_a_job_waits_for_its_reservation_to_begin_and_not_for_one_that_is_over() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=2)
+    world.reserves("soon", nodes="n1", begins=30, ends=60, users="ann")
+    world.reserves("past", nodes="n1", begins=-60, ends=-30, users="ann")
+    world.submits("early", reservation="soon")
+    world.submits("late", reservation="past")
+
+    before = world.plans()
+    world.passes(minutes=30)
+    after = world.goes_on()
+
+    assert isinstance(before.why("early"), ReservationClosed)
+    assert before.expected("early") == 30
+    assert after.started() == ["early"]
+    assert isinstance(after.why("late"), ReservationClosed)
+
+
+def test_a_job_inside_a_promised_amount_stays_in_its_pool() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=4)
+    world.has_nodes("m1", gpus=4, pool="other")
+    world.promises(2, users="ann", begins=0, ends=120, by_name="yes")
+    world.submits("asks", gpus=2, reservation="for ann")
+    world.submits("other", gpus=4, user="bob")
+
+    outcome = world.plans()
+
+    assert outcome.nodes("asks") == ["n1"]
+    assert outcome.nodes("other") == ["m1"]
 
 
 def test_capacity_promised_to_a_queue_is_not_given_to_others() -> None:

@@ -46,6 +46,7 @@ class PoolIs(TypedDict, total=False):
     max_minutes: int
     spot: bool
     price: int
+    starts: bool
     users: tuple[str, ...]
     queues: tuple[str, ...]
 
@@ -101,6 +102,7 @@ def pool_of(name: str, told: PoolIs) -> Pool:
         max_time=minutes(told.get("max_minutes")),
         spot=told.get("spot", False),
         gpu_hour_micros=told.get("price", 0) * 1_000_000,
+        starts=told.get("starts", True),
         users=tuple(map(UserName, told.get("users", ()))),
         queues=tuple(map(QueuePath, told.get("queues", ()))),
     )

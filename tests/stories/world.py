@@ -14,7 +14,7 @@ Each plan is checked by `violations`, and is made twice: from nothing, and by a 
 remembers the plans before.
 """
 
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState
 from muster.model.job import ArrayPart, HeldBy, Job, JobState
@@ -202,28 +202,31 @@ class World:
         for job in self._jobs(names):
             self.scene.jobs[job.id] = replace(job, state=JobState.PENDING, why=None)
 
-    def reserves(self, name: str, *, nodes: str, begins: int, ends: int, queue: str = "") -> None:
-        """Nodes are kept from minute `begins` to minute `ends`: for a queue, or for nobody."""
+    def reserves(self, name: str, *, nodes: str, begins: int, ends: int, **whose: str) -> None:
+        """Nodes are kept from minute `begins` to minute `ends`.
+
+        whose: a `queue`, `users`, and `by_name` for jobs that ask for it; without, for nobody.
+        """
         self.scene.reservations.append(
             NodesReserved(
                 name=name,
                 nodes=tuple(NodeId(node) for node in nodes.split()),
                 begins_at=self._at(begins),
                 ends_at=self._at(ends),
-                for_queue=QueuePath(queue) if queue else None,
+                **_guests(**whose),
             )
         )
 
-    def promises(self, gpus: int, *, queue: str, begins: int, ends: int) -> None:
-        """GPUs of the pool `main` are promised to a queue for some time."""
+    def promises(self, gpus: int, *, begins: int, ends: int, **whose: str) -> None:
+        """GPUs of the pool `main` are promised for some time."""
         self.scene.reservations.append(
             AmountReserved(
-                name=f"for {queue}",
+                name=f"for {whose.get('queue') or whose.get('users')}",
                 pool=PoolName("main"),
                 gpu_milli=gpus * 1_000,
-                for_queue=QueuePath(queue),
                 begins_at=self._at(begins),
                 ends_at=self._at(ends),
+                **_guests(**whose),
             )
         )
 
@@ -308,3 +311,19 @@ class World:
 
     def _at(self, minutes: int) -> Instant:
         return Instant(self.scene.now + minutes * MINUTE)
+
+
+class Guests(TypedDict):
+    """Whom a reservation is for."""
+
+    for_queue: QueuePath | None
+    for_users: tuple[UserName, ...]
+    by_name: bool
+
+
+def _guests(queue: str = "", users: str = "", by_name: str = "") -> Guests:
+    return Guests(
+        for_queue=QueuePath(queue) if queue else None,
+        for_users=tuple(map(UserName, users.split())),
+        by_name=bool(by_name),
+    )

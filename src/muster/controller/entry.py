@@ -106,6 +106,7 @@ class Entry(Value):
             classes=stage.site.classes,
             jobs=jobs,
             allocations=record.allocations,
+            reservations=stage.site.reservations,
             finished={**record.finished, **self.finished} if spec.after else {},
         )
 

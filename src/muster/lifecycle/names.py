@@ -8,9 +8,12 @@ from muster.lifecycle.refusal import (
     NoSuchLevel,
     NoSuchModel,
     NoSuchProfile,
+    NoSuchReservation,
     NotOffered,
+    NotYourReservation,
     NoUsablePool,
     PoolIsClosed,
+    PoolTakesNothing,
     Refusal,
     Sharing,
 )
@@ -22,7 +25,7 @@ from muster.lifecycle.submission import (
     usable_pools,
 )
 from muster.lifecycle.words import choice, near
-from muster.model.cluster import Pool
+from muster.model.cluster import Pool, is_guest
 from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
 from muster.model.job import NODE_LEVEL, DependencyKind, JobSpec, TaskGroup
 from muster.model.mig import geometry
@@ -85,6 +88,11 @@ def named_pools_are_open(asked: Submission) -> Refusal | None:
     if not closed or len(closed) < len(named):
         return None
     pool = closed[0]
+    if not pool.accepts:
+        return Refusal(
+            reason=PoolTakesNothing(pool=pool.name),
+            advice=f"Pool {pool.name} takes no new jobs now. Name another, or submit again later.",
+        )
     open_ones = [
         name for name, each in sorted(asked.snapshot.pools.items()) if _lets_in(each, spec)
     ]
@@ -92,6 +100,23 @@ def named_pools_are_open(asked: Submission) -> Refusal | None:
     return Refusal(
         reason=PoolIsClosed(pool=pool.name),
         advice=f"Pool {pool.name} is for {_guests(pool)}. {advice} an administrator to be let in.",
+    )
+
+
+def reservation_is_open(asked: Submission) -> Refusal | None:
+    name, now = asked.spec.reservation, asked.snapshot.now
+    if name is None:
+        return None
+    open_ones = {each.name: each for each in asked.snapshot.reservations if each.ends_at > now}
+    if name not in open_ones:
+        advice = _unknown("reservation", name, open_ones)
+        return Refusal(reason=NoSuchReservation(reservation=name), advice=advice)
+    spec = asked.spec
+    if is_guest(open_ones[name], spec.user, spec.queue, name):
+        return None
+    return Refusal(
+        reason=NotYourReservation(reservation=name),
+        advice=f"Reservation {name} is for others. Ask for none, or ask an administrator.",
     )
 
 
@@ -176,7 +201,7 @@ def dependencies_exist(asked: Submission) -> Refusal | None:
 
 
 def _lets_in(pool: Pool, spec: JobSpec) -> bool:
-    return pool.lets_in(spec.user, spec.queue, spec.job_class)
+    return pool.accepts and pool.lets_in(spec.user, spec.queue, spec.job_class)
 
 
 def _guests(pool: Pool) -> str:

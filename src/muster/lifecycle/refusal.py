@@ -33,6 +33,24 @@ class PoolIsClosed(Value, tag="pool_is_closed", gc=False):
     pool: PoolName
 
 
+class PoolTakesNothing(Value, tag="pool_takes_nothing", gc=False):
+    """A pool that the job names accepts no new jobs at present."""
+
+    pool: PoolName
+
+
+class NoSuchReservation(Value, tag="no_such_reservation", gc=False):
+    """The reservation that the job asks for does not exist, or is over."""
+
+    reservation: str
+
+
+class NotYourReservation(Value, tag="not_your_reservation", gc=False):
+    """The reservation that the job asks for is for others."""
+
+    reservation: str
+
+
 class NoUsablePool(Value, tag="no_usable_pool", gc=False):
     """Pools, clusters and spot rule exist, but together they leave no pool."""
 
@@ -121,6 +139,9 @@ Reason = (
     | NoSuchClass
     | NoSuchPool
     | PoolIsClosed
+    | PoolTakesNothing
+    | NoSuchReservation
+    | NotYourReservation
     | NoUsablePool
     | NoSuchModel
     | NoSuchProfile

@@ -55,7 +55,8 @@ def usable_pools(spec: JobSpec, snapshot: Snapshot) -> tuple[Pool, ...]:
     return tuple(
         pools[name]
         for name in sorted(named)
-        if pools[name].lets_in(spec.user, spec.queue, spec.job_class)
+        if pools[name].accepts
+        and pools[name].lets_in(spec.user, spec.queue, spec.job_class)
         and (not spec.clusters or pools[name].cluster in spec.clusters)
         and _spot_agrees(spec, snapshot, pools[name])
     )

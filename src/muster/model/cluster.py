@@ -57,6 +57,7 @@ class Pool(Value):
     """Nodes of one kind and price inside a cluster.
 
     `levels` names the entries of `Node.where`, coarsest first: `("zone", "block", "rack")`.
+    accepts: may jobs be submitted that name it? starts: do jobs start in it?
     users, queues, classes: who may use it, every list that is not empty; a queue stands for those
     below it too.
     """
@@ -68,6 +69,8 @@ class Pool(Value):
     max_time: Duration | None = None
     spot: bool = False
     gpu_hour_micros: int = 0
+    accepts: bool = True
+    starts: bool = True
     users: tuple[UserName, ...] = ()
     queues: tuple[QueuePath, ...] = ()
     classes: tuple[ClassName, ...] = ()
@@ -131,27 +134,49 @@ class Node(Value):
 
 
 class NodesReserved(Value, tag="nodes"):
-    """Whole nodes are kept for a time: for a queue, or for nobody (maintenance)."""
+    """Whole nodes are kept for a time: for a queue, for users, or for nobody (maintenance).
+
+    by_name: only jobs that ask for it by its name may use it. flags: how Slurm users marked it.
+    """
 
     name: str
     nodes: tuple[NodeId, ...]
     begins_at: Instant
     ends_at: Instant
     for_queue: QueuePath | None = None
+    for_users: tuple[UserName, ...] = ()
+    by_name: bool = False
+    flags: tuple[str, ...] = ()
 
 
 class AmountReserved(Value, tag="amount"):
-    """An amount of GPU in a pool is promised to a queue from `begins_at` to `ends_at`.
+    """An amount of GPU in a pool is promised to a queue or users from `begins_at` to `ends_at`.
 
     Outsiders whose time would overlap may together take no more than the pool's rest.
+    by_name and flags: as for nodes.
     """
 
     name: str
     pool: PoolName
     gpu_milli: int
-    for_queue: QueuePath
     begins_at: Instant
     ends_at: Instant
+    for_queue: QueuePath | None = None
+    for_users: tuple[UserName, ...] = ()
+    by_name: bool = False
+    flags: tuple[str, ...] = ()
 
 
 Reservation = NodesReserved | AmountReserved
+
+
+def is_guest(
+    reservation: Reservation, user: UserName, queue: QueuePath, asks_for: str | None
+) -> bool:
+    """May a job of this user and queue, which asks for a reservation or none, use this one?"""
+    if reservation.by_name and asks_for != reservation.name:
+        return False
+    whose, users = reservation.for_queue, reservation.for_users
+    if whose is None and not users:
+        return False
+    return (whose is None or is_within(queue, whose)) and (not users or user in users)

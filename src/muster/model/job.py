@@ -197,6 +197,7 @@ class JobSpec(Value):
     """One request, the same whichever door it came through.
 
     pools and clusters are in order of preference; empty means any.
+    reservation: it runs only in the reservation of this name, while that is open.
     restart_cost is what starting over takes beside the work lost since the last checkpoint.
     max_attempts counts the attempts that may fail by the job's own doing.
     """
@@ -213,6 +214,7 @@ class JobSpec(Value):
     time_limit: Duration | None = None
     begin_at: Instant | None = None
     deadline: Instant | None = None
+    reservation: str | None = None
     after: tuple[Dependency, ...] = ()
     array: ArrayPart | None = None
     preemptible: bool = True

@@ -93,6 +93,14 @@ class Behind(Value, tag="behind", gc=False):
     starts_at: Instant
 
 
+class ReservationClosed(Value, tag="reservation_closed", gc=False):
+    """The reservation that it asks for has not begun, is over, or is not for it."""
+
+    reservation: str
+    begins_at: Instant
+    ends_at: Instant
+
+
 class Reserved(Value, tag="reserved", gc=False):
     """It fits now but would still run when a reservation begins."""
 
@@ -128,7 +136,7 @@ class ArrayFull(Value, tag="array_full", gc=False):
 
 
 class NoSuchPool(Value, tag="no_such_pool", gc=False):
-    """A pool or cluster that the job names does not exist, or is unreachable."""
+    """A pool or cluster that the job names does not exist, is closed, or is unreachable."""
 
     name: str
 
@@ -167,6 +175,7 @@ WaitReason = (
     | TooLong
     | Behind
     | Reserved
+    | ReservationClosed
     | DependsOn
     | HeldBy
     | NotBefore

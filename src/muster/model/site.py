@@ -62,6 +62,7 @@ class Site(Value):
     """One installation's rules: what `muster apply -f cluster.yaml` changes.
 
     everyone: what a user of this machine may do who is not listed under `users`.
+    default_pool: where jobs go whose door knows partitions, if they name none; None is anywhere.
     keep_history: ended jobs and their events are forgotten after this time; None keeps them.
     images_on_host: where no container tool is found, run the command without its image.
     """
@@ -72,6 +73,7 @@ class Site(Value):
     users: Mapping[UserName, User] = {}
     everyone: Role = Role.USER
     default_queue: QueuePath = QueuePath("default")
+    default_pool: PoolName | None = None
     policy: Policy = Policy()
     reservations: tuple[Reservation, ...] = ()
     keep_history: Duration | None = Duration(400 * DAY)

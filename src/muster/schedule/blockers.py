@@ -23,6 +23,7 @@ from muster.model.plan import (
     OverClassLimit,
     OverLimit,
     Plan,
+    ReservationClosed,
     Reserved,
     Resume,
     Start,
@@ -67,7 +68,7 @@ def blockers(why: WaitReason, job: Job, snapshot: Snapshot, plan: Plan) -> tuple
             return _within_limit(why, snapshot, holders(snapshot, plan, job.id))
         case NeverFits() | TooLong() | Reserved() | NotBefore() | MissesDeadline() | HeldBy():
             return ()
-        case NoSuchPool() | NoSuchQueue() | NoSuchClass():
+        case NoSuchPool() | NoSuchQueue() | NoSuchClass() | ReservationClosed():
             return ()
 
 

@@ -5,13 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muster.model.amounts import capacity_of
-from muster.model.cluster import AmountReserved, NodesReserved, Pool
+from muster.model.cluster import AmountReserved, NodesReserved, Pool, is_guest
 from muster.model.job import Job, JobSpec
-from muster.model.plan import MissesDeadline, Reserved, TooLong, WaitReason
+from muster.model.plan import (
+    MissesDeadline,
+    ReservationClosed,
+    Reserved,
+    TooLong,
+    WaitReason,
+)
 from muster.model.policy import Policy
-from muster.model.queue import JobClass, Scope, is_within, lineage
+from muster.model.queue import JobClass, Scope
 from muster.model.snapshot import Snapshot
-from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath
+from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath, UserName
 from muster.schedule.accounts import WITHOUT_END, Portion
 from muster.schedule.index import Kind
 
@@ -49,11 +55,8 @@ class Calendar:
             for each in snapshot.reservations
             if isinstance(each, AmountReserved) and each.ends_at > snapshot.now
         ]
-        self._for_queues = frozenset(
-            each.for_queue
-            for each in snapshot.reservations
-            if isinstance(each, NodesReserved) and each.for_queue is not None
-        )
+        self._by_name = {each.name: each for each in snapshot.reservations}
+        self._guests: dict[tuple[QueuePath, UserName, str | None], tuple[str, ...]] = {}
         self._thresholds = _thresholds(snapshot)
         self._capacity = {
             each.pool: capacity_of(Scope(pool=each.pool), snapshot.nodes.values())
@@ -67,11 +70,17 @@ class Calendar:
             return None
         return bisect_left(self._thresholds, spec.time_limit)
 
-    def guests(self, queue: QueuePath) -> tuple[QueuePath, ...]:
-        """The queues, this one or above, for which nodes are reserved."""
-        if not self._for_queues:
+    def guest_of(self, spec: JobSpec) -> tuple[str, ...]:
+        """The reservations that the job may use."""
+        if not self._by_name:
             return ()
-        return tuple(each for each in lineage(queue) if each in self._for_queues)
+        key = (spec.queue, spec.user, spec.reservation)
+        known = self._guests.get(key)
+        if known is None:
+            all_of_them = self._by_name.values()
+            known = tuple(each.name for each in all_of_them if is_guest(each, *_whose(spec)))
+            self._guests[key] = known
+        return known
 
     @property
     def has_amounts(self) -> bool:
@@ -86,15 +95,19 @@ class Calendar:
                 return TooLong(asked=Duration(limit), allowed=most)
         if spec.deadline is not None and self._now + limit > spec.deadline:
             return MissesDeadline(deadline=spec.deadline)
+        if spec.reservation is not None:
+            closed = self._not_open(spec, kind, spec.reservation)
+            if closed is not None:
+                return closed
         for each in kind.reserved:
-            if self._collides(each, spec.queue, limit):
+            if self._collides(each, spec, limit):
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
     def refusal(self, spec: JobSpec, portions: Sequence[Portion], limit: int) -> Reserved | None:
         """Would the job take, together with other outsiders, what is promised to a queue?"""
         for each in self._amounts:
-            if not self._is_outside(each, spec.queue, limit):
+            if not self._is_outside(each, spec, limit):
                 continue
             asked = _gpu_milli_in(each.pool, portions)
             taken = self._outside[each.name] + asked
@@ -117,26 +130,41 @@ class Calendar:
             )
             for _, job_id, _ in ends[first:]:
                 holding = holdings[job_id]
-                if not is_within(holding.job.spec.queue, each.for_queue):
+                if not is_guest(each, *_whose(holding.job.spec)):
                     self._outside[each.name] += _gpu_milli_in(each.pool, holding.portions)
 
     def note(
-        self, queue: QueuePath, portions: Sequence[Portion], ends_at: int, *, sign: int = 1
+        self, spec: JobSpec, portions: Sequence[Portion], ends_at: int, *, sign: int = 1
     ) -> None:
         """Somebody holds this until then (or, with sign -1, no longer)."""
         for each in self._amounts:
-            if self._is_outside(each, queue, ends_at - self._now):
+            if self._is_outside(each, spec, ends_at - self._now):
                 self._outside[each.name] += sign * _gpu_milli_in(each.pool, portions)
 
-    def _collides(self, each: NodesReserved, queue: QueuePath, limit: int) -> bool:
-        if each.for_queue is not None and is_within(queue, each.for_queue):
+    def _not_open(self, spec: JobSpec, kind: Kind, name: str) -> ReservationClosed | None:
+        """Is it not yet, or no longer, time for what the job asks for, or is that elsewhere?"""
+        found = self._by_name.get(name)
+        now = self._now
+        if found is None:
+            return ReservationClosed(reservation=name, begins_at=now, ends_at=now)
+        is_open = found.begins_at <= now < found.ends_at
+        if is_open and name in kind.inside and is_guest(found, *_whose(spec)):
+            return None
+        return ReservationClosed(reservation=name, begins_at=found.begins_at, ends_at=found.ends_at)
+
+    def _collides(self, each: NodesReserved, spec: JobSpec, limit: int) -> bool:
+        if is_guest(each, *_whose(spec)):
             return False
         return each.begins_at < self._now + limit and each.ends_at > self._now
 
-    def _is_outside(self, each: AmountReserved, queue: QueuePath, limit: int) -> bool:
+    def _is_outside(self, each: AmountReserved, spec: JobSpec, limit: int) -> bool:
         # One that is overdue is still there.
         is_there = each.begins_at < self._now + max(1, limit)
-        return is_there and not is_within(queue, each.for_queue)
+        return is_there and not is_guest(each, *_whose(spec))
+
+
+def _whose(spec: JobSpec) -> tuple[UserName, QueuePath, str | None]:
+    return spec.user, spec.queue, spec.reservation
 
 
 def _gpu_milli_in(pool: PoolName, portions: Sequence[Portion]) -> int:

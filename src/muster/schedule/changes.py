@@ -35,6 +35,7 @@ from muster.model.plan import (
     NotBefore,
     OverClassLimit,
     OverLimit,
+    ReservationClosed,
     Reserved,
     TooLong,
     TooManyJobs,
@@ -80,7 +81,7 @@ def _ladders(snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> list[Ladder]
             return _other_pools(snapshot, spec)
         case HeldBy() | DependsOn() | NotBefore() | ArrayFull() | NoSuchClass():
             return []
-        case MakingRoom() | WaitingToResume():
+        case MakingRoom() | WaitingToResume() | ReservationClosed():
             return []
 
 

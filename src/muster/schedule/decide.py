@@ -141,7 +141,7 @@ class Turn:
     def _started(self, entry: Entry, placed: Placed) -> Start:
         job = entry.job
         self._memory.start(Hold(job, placed.placements, placed.ends_at), placed.portions)
-        self._standing.calendar.note(job.spec.queue, placed.portions, placed.ends_at)
+        self._standing.calendar.note(job.spec, placed.portions, placed.ends_at)
         return Start(
             job=job.id,
             attempt=job.attempt + 1,

@@ -20,6 +20,7 @@ from muster.model.plan import (
     NotBefore,
     OverClassLimit,
     OverLimit,
+    ReservationClosed,
     Reserved,
     TooManyJobs,
     WaitingToResume,
@@ -138,6 +139,8 @@ class Estimates:
             case Reserved(reservation=name):
                 return self._end_of_reservation(name)
             case NotBefore(at=at):
+                return at
+            case ReservationClosed(begins_at=at) if at > self._standing.now:
                 return at
             case DependsOn(never=False):
                 return NoEstimate.DEPENDENCY

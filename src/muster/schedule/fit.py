@@ -28,8 +28,8 @@ def cluster_is_reachable(kind: Kind, need: Need) -> bool:
 
 
 def pool_is_allowed(kind: Kind, need: Need) -> bool:
-    """Named pools and clusters are kept to, and pools that do not let the job in are left alone."""
-    if kind.pool.name in need.barred:
+    """Named pools and clusters are kept to; those that are closed, to all or to it, left alone."""
+    if not kind.pool.starts or kind.pool.name in need.barred:
         return False
     in_pool = not need.pools or kind.pool.name in need.pools
     in_cluster = not need.clusters or kind.cluster.name in need.clusters
@@ -45,6 +45,11 @@ def spot_is_wanted(kind: Kind, need: Need) -> bool:
             return True
         case Spot.ONLY:
             return kind.pool.spot
+
+
+def reservation_is_kept_to(kind: Kind, need: Need) -> bool:
+    """Who asks for a reservation runs inside of it."""
+    return need.reservation is None or need.reservation in kind.inside
 
 
 def labels_are_right(kind: Kind, need: Need) -> bool:
@@ -65,6 +70,7 @@ FILTERS = (
     cluster_is_reachable,
     pool_is_allowed,
     spot_is_wanted,
+    reservation_is_kept_to,
     labels_are_right,
     taints_are_tolerated,
 )

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from muster.model.cluster import Cluster, Node, NodesReserved, Pool, Taint
+from muster.model.cluster import AmountReserved, Cluster, Node, NodesReserved, Pool, Taint
 from muster.model.placement import Placement
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
@@ -21,6 +21,7 @@ class Kind:
         "cluster",
         "families",
         "groups",
+        "inside",
         "labels",
         "models",
         "name",
@@ -41,6 +42,8 @@ class Kind:
         self.private_labels: frozenset[str] = frozenset()
         self.taints: tuple[Taint, ...] = node.taints
         self.reserved: tuple[NodesReserved, ...] = ()
+        # The names of all reservations that a job is in if it runs here.
+        self.inside: frozenset[str] = frozenset()
         self.rooms: dict[NodeId, Room] = {}
         # All its groups, found by what they have left; and by family, in the order they came.
         self.groups: dict[tuple[int, Profile], Group] = {}
@@ -82,6 +85,15 @@ def reserved_nodes(snapshot: Snapshot) -> dict[NodeId, tuple[NodesReserved, ...]
         if isinstance(each, NodesReserved):
             for node in each.nodes:
                 found[node] = (*found.get(node, ()), each)
+    return found
+
+
+def reserved_pools(snapshot: Snapshot) -> dict[PoolName, frozenset[str]]:
+    """Which reservations promise an amount of which pool, by their names."""
+    found: dict[PoolName, frozenset[str]] = {}
+    for each in snapshot.reservations:
+        if isinstance(each, AmountReserved):
+            found[each.pool] = found.get(each.pool, frozenset()) | {each.name}
     return found
 
 

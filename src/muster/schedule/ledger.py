@@ -22,6 +22,7 @@ from muster.schedule.index import (
     kind_name,
     private_labels,
     reserved_nodes,
+    reserved_pools,
 )
 from muster.schedule.needs import Need, Needs, Offer
 from muster.schedule.profiles import Family, Profile, Profiles, Taking
@@ -90,6 +91,7 @@ class Ledger:
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
         self._reserved = reserved_nodes(snapshot)
+        self._promised_pools = reserved_pools(snapshot)
         self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
         self._undo: list[_Before] = []
@@ -234,6 +236,8 @@ class Ledger:
             cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
             kind = self.kinds[name] = Kind(node, cluster, pool, name)
             kind.labels, kind.reserved = labels, reserved
+            kind.inside = self._promised_pools.get(node.pool, frozenset())
+            kind.inside |= {each.name for each in reserved}
             kind.private_labels = self.private_labels
             if reserved or pool.max_time is not None:
                 self.timed_kinds[name] = kind

@@ -47,6 +47,7 @@ class NeedKey(NamedTuple):
     clusters: tuple[ClusterName, ...]
     spot: Spot
     barred: tuple[PoolName, ...]
+    reservation: str | None
 
 
 class Need:
@@ -70,6 +71,7 @@ class Need:
         "offers",
         "options",
         "pools",
+        "reservation",
         "spot",
         "tables",
         "tiers",
@@ -89,6 +91,7 @@ class Need:
         self.where = key.where
         self.pools = key.pools
         self.barred = key.barred
+        self.reservation = key.reservation
         self.clusters = key.clusters
         self.spot = key.spot
         self.is_picky = _is_picky(key.where)
@@ -125,7 +128,8 @@ class Needs:
         self, group: TaskGroup, spec: JobSpec, spot: Spot, barred: tuple[PoolName, ...] = ()
     ) -> Need:
         """The need of each task of this group; `barred` pools do not let the job in."""
-        key = NeedKey(group.each, group.where, spec.pools, spec.clusters, spot, barred)
+        where = (group.where, spec.pools, spec.clusters)
+        key = NeedKey(group.each, *where, spot, barred, spec.reservation)
         known = self._needs.get(key)
         if known is None:
             known = self._needs[key] = Need(key)

@@ -22,6 +22,7 @@ from muster.schedule.search import (
     at_most,
     clusters,
     finder_of,
+    is_bounded,
     no_room,
     tiers,
 )
@@ -79,8 +80,7 @@ def _crowded_out(entry: Entry, standing: Standing) -> NoRoom | None:
 
 def _is_timeless(entry: Entry, ledger: Ledger) -> bool:
     """Is no kind of node closed to the job for the time that it takes?"""
-    is_bounded = entry.job.spec.deadline is not None or entry.job_class.max_time is not None
-    return not is_bounded and not ledger.timed_kinds
+    return not is_bounded(entry) and not ledger.timed_kinds
 
 
 def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement, ...]:
@@ -124,7 +124,11 @@ def _nowhere(entry: Entry, standing: Standing) -> WaitReason:
     """Not a single node is of a kind that the job accepts."""
     spec, snapshot, group = entry.job.spec, standing.snapshot, entry.shape.groups[0].group
     reachable = {name for name, cluster in snapshot.clusters.items() if cluster.reachable}
-    pools = {name for name, pool in snapshot.pools.items() if pool.cluster in reachable}
+    pools = {
+        name for name, pool in snapshot.pools.items() if pool.starts and pool.cluster in reachable
+    }
+    if not pools and snapshot.pools:
+        return NoSuchPool(name=min(spec.pools or snapshot.pools))
     for named, known in ((spec.pools, pools), (spec.clusters, reachable)):
         if named and not known.intersection(named):
             return NoSuchPool(name=named[0])

@@ -41,11 +41,11 @@ def started_on_claim(
     start = hold._replace(ends_at=ends_at, is_claim=False)
     portions = portions_of(hold.placements, standing.snapshot.nodes, is_suspended=False)
     memory.change(job.id, None)
-    standing.calendar.note(job.spec.queue, portions, hold.ends_at, sign=-1)
+    standing.calendar.note(job.spec, portions, hold.ends_at, sign=-1)
     why = _refusal(entry, start, portions, standing)
     if why is not None:
         return why
-    standing.calendar.note(job.spec.queue, portions, ends_at)
+    standing.calendar.note(job.spec, portions, ends_at)
     memory.change(job.id, start)
     return Start(
         job=job.id,
@@ -94,7 +94,9 @@ def _refusal(
 
 def _is_sound(placement: Placement, entry: Entry, standing: Standing) -> bool:
     room = standing.ledger.rooms.get(placement.node)
-    if room is None or room.node.state is not NodeState.UP or not room.kind.cluster.reachable:
+    if room is None or room.node.state is not NodeState.UP:
+        return False
+    if not room.kind.cluster.reachable or not room.kind.pool.starts:
         return False
     healthy = {device.id for device in room.node.devices if device.healthy}
     if not all(share.device in healthy for share in placement.devices):

@@ -143,7 +143,14 @@ KinKey = tuple[Shape, QueuePath, ClassName, int, tuple[Duration | None, int]]
 
 Barred = tuple[PoolName, ...]
 
-ShapeKey = tuple[tuple[TaskGroup, ...], tuple[PoolName, ...], tuple[ClusterName, ...], Spot, Barred]
+ShapeKey = tuple[
+    tuple[TaskGroup, ...],
+    tuple[PoolName, ...],
+    tuple[ClusterName, ...],
+    Spot,
+    Barred,
+    str | None,
+]
 
 
 class Roster:
@@ -225,7 +232,7 @@ class Roster:
     def _shape(self, spec: JobSpec, job_class: JobClass) -> Shape:
         spot = Spot.ONLY if job_class.spot_only else spec.spot
         barred = self._barred(spec) if self._guarded else ()
-        key = (spec.groups, spec.pools, spec.clusters, spot, barred)
+        key = (spec.groups, spec.pools, spec.clusters, spot, barred, spec.reservation)
         shape = self._shapes.get(key)
         if shape is None:
             of = self._needs.of

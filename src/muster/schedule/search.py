@@ -198,16 +198,22 @@ def _empty_fit(kind: Kind, need: Need, gpus: GpuNeed | None, ledger: Ledger) -> 
     return total
 
 
+def is_bounded(entry: Entry) -> bool:
+    """Does it hang on the time where the job may go, even among nodes that are always open?"""
+    spec = entry.job.spec
+    by_time = spec.deadline is not None or entry.job_class.max_time is not None
+    return by_time or spec.reservation is not None
+
+
 def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
     """Kinds that would do but for the time the job takes, and why; usually none."""
     spec, ledger, calendar = entry.job.spec, standing.ledger, standing.calendar
-    is_bounded = spec.deadline is not None or entry.job_class.max_time is not None
-    kinds = ledger.kinds if is_bounded else ledger.timed_kinds
+    kinds = ledger.kinds if is_bounded(entry) else ledger.timed_kinds
     if not kinds:
         return NOTHING_SHUT
     if spec.deadline is not None:
         return _find_shut(kinds, entry, need, standing)
-    key = (need, calendar.bucket(spec), spec.job_class, calendar.guests(spec.queue))
+    key = (need, calendar.bucket(spec), spec.job_class, calendar.guest_of(spec))
     known = standing.shut.get(key)
     if known is None:
         known = standing.shut[key] = _find_shut(kinds, entry, need, standing)

@@ -37,6 +37,7 @@ from muster.model.plan import (
     NotBefore,
     OverClassLimit,
     OverLimit,
+    ReservationClosed,
     Reserved,
     Resume,
     Start,
@@ -74,16 +75,16 @@ def sentence(why: WaitReason, job: Job, snapshot: Snapshot) -> str:
             return _about_room(why, job.spec)
         case OverLimit() | BorrowedOut() | OverClassLimit() | TooManyJobs() | ArrayFull():
             return _about_limits(why)
-        case TooLong() | Behind() | Reserved() | NotBefore() | MissesDeadline():
+        case TooLong() | Behind() | NotBefore() | MissesDeadline():
             return _about_time(why, snapshot.now)
+        case Reserved() | ReservationClosed():
+            return _about_reservation(why, snapshot.now)
         case DependsOn():
             return _about_dependency(why)
         case HeldBy(user=user):
             return f"Held by {user} until it is released."
-        case NoSuchQueue(queue=queue):
-            return f"Queue {queue} does not exist any more: the job must go to another."
-        case NoSuchClass(job_class=name):
-            return f"Class {name} does not exist any more: the job must have another."
+        case NoSuchQueue() | NoSuchClass():
+            return _about_what_is_gone(why)
 
 
 def suggestion(change: Change, spec: JobSpec, outlook: str) -> str:
@@ -130,7 +131,7 @@ def _about_room(
         case NeverFits():
             return _never_fits(why, spec)
         case NoSuchPool(name=name):
-            return f"{name}, where it wants to run, does not exist or cannot be reached."
+            return f"{name}, where it wants to run, does not exist, is closed or cannot be reached."
         case MakingRoom(victims=victims):
             return f"Starts when room that is held for it is left by {_jobs(victims)}."
         case WaitingToResume(node=None):
@@ -206,7 +207,7 @@ def _of(resource: str, amount: int) -> str:
     return counted(amount, "job") if meter is None else metered(Scope(meter=meter), amount)
 
 
-def _about_time(why: TooLong | Behind | Reserved | NotBefore | MissesDeadline, now: Instant) -> str:
+def _about_time(why: TooLong | Behind | NotBefore | MissesDeadline, now: Instant) -> str:
     match why:
         case TooLong(asked=asked, allowed=allowed):
             wants = "Has no time limit" if asked >= WITHOUT_END else f"Asks for {span(asked)}"
@@ -214,16 +215,34 @@ def _about_time(why: TooLong | Behind | Reserved | NotBefore | MissesDeadline, n
         case Behind(job=first, starts_at=at):
             due = when(at, now)
             return f"Fits now, but would still run when the room is due to job {first}, {due}."
-        case Reserved(reservation=name, begins_at=at) if at > now:
-            due = when(at, now)
-            return f"Fits now, but would still run when reservation {name} begins, {due}."
-        case Reserved(reservation=name):
-            return f"The room that would suit it is kept by reservation {name}."
         case NotBefore(at=at):
             return f"May not begin before its time, {when(at, now)}."
         case MissesDeadline(deadline=at):
             due = when(at, now)
             return f"Could not end by its deadline, {due}, even if it started now."
+
+
+def _about_what_is_gone(why: NoSuchQueue | NoSuchClass) -> str:
+    match why:
+        case NoSuchQueue(queue=queue):
+            return f"Queue {queue} does not exist any more: the job must go to another."
+        case NoSuchClass(job_class=name):
+            return f"Class {name} does not exist any more: the job must have another."
+
+
+def _about_reservation(why: Reserved | ReservationClosed, now: Instant) -> str:
+    name = why.reservation
+    match why:
+        case Reserved(begins_at=at) if at > now:
+            due = when(at, now)
+            return f"Fits now, but would still run when reservation {name} begins, {due}."
+        case Reserved():
+            return f"The room that would suit it is kept by reservation {name}."
+        case ReservationClosed(begins_at=at) if at > now:
+            return f"Its reservation {name} begins {when(at, now)}."
+        case ReservationClosed(ends_at=at):
+            state = "is over" if at <= now else "is not for it"
+            return f"Its reservation {name} {state}: the job must ask for another, or for none."
 
 
 def _about_dependency(why: DependsOn) -> str:

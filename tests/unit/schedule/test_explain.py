@@ -51,6 +51,7 @@ from muster.model.plan import (
     OverClassLimit,
     OverLimit,
     Plan,
+    ReservationClosed,
     Reserved,
     TooLong,
     TooManyJobs,
@@ -192,6 +193,15 @@ REASONS: dict[WaitReason, str] = {
     ),
     Reserved(reservation="repair", begins_at=NOW): (
         "The room that would suit it is kept by reservation repair."
+    ),
+    ReservationClosed(reservation="demo", begins_at=SOON, ends_at=SOON): (
+        "Its reservation demo begins in 1h 30m."
+    ),
+    ReservationClosed(reservation="demo", begins_at=NOW, ends_at=NOW): (
+        "Its reservation demo is over: the job must ask for another, or for none."
+    ),
+    ReservationClosed(reservation="demo", begins_at=NOW, ends_at=SOON): (
+        "Its reservation demo is not for it: the job must ask for another, or for none."
     ),
     DependsOn(job=JobId(7), kind=DependencyKind.AFTER): "Waits until job 7 has started.",
     DependsOn(job=JobId(7), kind=DependencyKind.AFTER_OK): "Waits until job 7 has completed.",

@@ -69,6 +69,8 @@ def _guests_exist(site: Site) -> Iterator[Mistake]:
 
 
 def _pools_exist(site: Site) -> Iterator[Mistake]:
+    if site.default_pool is not None:
+        yield from _missing(site.default_pool, site.pools, ("default_pool",), "pool")
     for queue in site.queues.values():
         for number, line in enumerate(queue.quotas):
             if line.scope.pool is not None:

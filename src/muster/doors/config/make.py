@@ -48,11 +48,11 @@ def _reservation(fields: dict[str, Any]) -> NodesReserved | AmountReserved | str
 
 
 def _amount(fields: dict[str, Any]) -> AmountReserved | str:
-    wanted = "either `nodes`, or all of `pool`, `gpus` and `queue`"
+    wanted = "either `nodes`, or all of `pool`, `gpus` and `queue` or `users`"
     if "nodes" in fields or not {"pool", "gpu_milli"} <= fields.keys():
         return f"a reservation has {wanted}"
-    if fields.get("for_queue") is None:
-        return "an amount is reserved for a queue; add `queue`, or name `nodes` instead"
+    if fields.get("for_queue") is None and not fields.get("for_users"):
+        return "an amount is reserved for somebody; add `queue` or `users`, or name `nodes` instead"
     if not fields["gpu_milli"]:
         return "`gpus` is nothing; reserve some, or remove the reservation"
     return AmountReserved(**fields)

@@ -55,6 +55,18 @@ POOL = Section(
             example="true",
         ),
         Key(
+            name="accepts",
+            shape=TRUTH,
+            meaning="jobs that name it may be submitted",
+            example="false",
+        ),
+        Key(
+            name="starts",
+            shape=TRUTH,
+            meaning="jobs start here; what runs goes on in any case",
+            example="false",
+        ),
+        Key(
             name="gpu_hour",
             field="gpu_hour_micros",
             shape=MONEY,
@@ -118,8 +130,27 @@ RESERVATION = Section(
             field="for_queue",
             shape=QUEUE_PATH,
             optional=True,
-            meaning="who has it; nodes without a queue are for nobody",
+            meaning="who has it; nodes without a queue and users are for nobody",
             example="acme",
+        ),
+        Key(
+            name="users",
+            field="for_users",
+            shape=Many(each=USER),
+            meaning="these users have it; with a queue, in that queue alone",
+            example="[ada, bob]",
+        ),
+        Key(
+            name="by_name",
+            shape=TRUTH,
+            meaning="only jobs that ask for it by its name may use it",
+            example="true",
+        ),
+        Key(
+            name="flags",
+            shape=Many(each=NAME),
+            meaning="the flags it has in Slurm, for lists",
+            example="[MAINT]",
         ),
         Key(
             name="from",

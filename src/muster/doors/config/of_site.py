@@ -1,6 +1,6 @@
 """The keys of people, and of the file as a whole."""
 
-from muster.doors.config.kinds import QUEUE_PATH, ROLES, SPAN_ABOVE_ZERO, TRUTH, USER, choice
+from muster.doors.config.kinds import NAME, QUEUE_PATH, ROLES, SPAN_ABOVE_ZERO, TRUTH, USER, choice
 from muster.doors.config.of_classes import CEILING, CLASS
 from muster.doors.config.of_machines import POOL, RESERVATION
 from muster.doors.config.of_policy import ORDER, POLICY, PREEMPT, SHARE
@@ -91,6 +91,13 @@ SITE = Section(
             shape=QUEUE_PATH,
             meaning="the queue of jobs that name none, of users that have none",
             example="acme/nlp",
+        ),
+        Key(
+            name="default_pool",
+            shape=NAME,
+            optional=True,
+            meaning="the pool of jobs that come through Slurm's commands and name no partition",
+            example="dgx",
         ),
         Key(name="policy", shape=Inside(section=POLICY), meaning="the rules of choosing"),
         Key(

@@ -91,12 +91,15 @@ def _written(key: Key, section: Section, value: Value) -> Written | None:
         case Lines(section=each):
             return [_mapping(each, line) for line in told] or None
         case Kind() | Metered() | Many() as shape:
-            is_default = told is None if section.blank is None else told == _default(section, key)
+            is_default = _is_default(told, section, key)
             return None if is_default and not key.required else _words(shape, told, value)
 
 
-def _default(section: Section, key: Key) -> Any:
-    return value_of(section.blank, key.target)
+def _is_default(told: Any, section: Section, key: Key) -> bool:
+    """Without a blank to compare with, what is not there, nothing and no are the default."""
+    if section.blank is None:
+        return told is None or told is False or told == ()
+    return told == value_of(section.blank, key.target)
 
 
 def _words(shape: Kind | Metered | Many, told: Any, value: Value) -> Written:

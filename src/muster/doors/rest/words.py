@@ -54,7 +54,15 @@ from muster.model.job import (
     TaskGroup,
     TimedOut,
 )
-from muster.model.plan import Behind, MissesDeadline, NotBefore, Reserved, Wait, WaitReason
+from muster.model.plan import (
+    Behind,
+    MissesDeadline,
+    NotBefore,
+    ReservationClosed,
+    Reserved,
+    Wait,
+    WaitReason,
+)
 from muster.model.queue import PreemptMode
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, QueuePath, UserName, Value
@@ -66,7 +74,7 @@ NEW = ReasonDocument(kind="new", text="Was just submitted; the next plan looks a
 _NOBODY = UserName("")
 
 # Those that are told by how long it is from now; all others stay as they are.
-_BY_THE_CLOCK = (Behind, Reserved, NotBefore, MissesDeadline)
+_BY_THE_CLOCK = (Behind, Reserved, ReservationClosed, NotBefore, MissesDeadline)
 
 
 def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:

@@ -156,7 +156,25 @@ class Hold(Value, tag="hold"):
     kill_signal: int | None = None
 
 
-Then = ReadScript | Again | RunHere | Become | Follow | RunStep | Hold
+class Prompt(Value, tag="prompt"):
+    """Ask for a line, then call again: the memo that comes back has it as `typed`.
+
+    At the end of the input the memo comes back without it.
+    """
+
+    text: str
+    memo: Mapping[str, str]
+
+
+class WriteFile(Value, tag="write"):
+    """Write a file with the rights of whoever calls, then call again with the memo."""
+
+    file: str
+    text: str
+    memo: Mapping[str, str]
+
+
+Then = ReadScript | Again | RunHere | Become | Follow | RunStep | Hold | Prompt | WriteFile
 
 
 class Reply(Value):

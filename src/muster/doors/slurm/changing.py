@@ -1,10 +1,9 @@
-"""What scontrol does to jobs and nodes, and its words for what cannot be done."""
+"""What scontrol does to jobs by a word alone, and its words for what cannot be done."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
 
 from muster.controller.asked import JobView, Outcome
-from muster.doors.slurm import times
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.choosing import (
     Filter,
@@ -14,93 +13,128 @@ from muster.doors.slurm.choosing import (
     live_views,
     split_ids,
 )
-from muster.doors.slurm.hostlist import expanded, ranges_text
+from muster.doors.slurm.hostlist import ranges_text
+from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.states import State
-from muster.doors.slurm.submit import LABEL
 from muster.doors.slurm.trouble import SlurmError
-from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
+from muster.model.errors import MusterError
 from muster.model.job import ArrayPart, JobSpec, JobState
-from muster.model.value import ClassName, Instant, JobId, NodeId, PoolName, QueuePath, replace
+from muster.model.value import Instant, JobId, replace
 
-Act = Callable[[tuple[str, ...], Call, Door], Reply]
-Change = Callable[[JobSpec], JobSpec]
+Act = Callable[[tuple[str, ...], Parsed, Call, Door], Reply]
 
 FINISHED = "Job has already finished"
 UNKNOWN = "Invalid job id specified"
+UNEXPECTED = "Unexpected message received"
 PENDING = "Job is pending execution"
+NOT_WHOLE = "Operation not permitted on individual component of heterogeneous job"
+
+ALSO_SUSPENDS = frozenset({"hold", "uhold", "release"})
+"""After their own words, these say once more what went wrong."""
 
 
 def moves(verb: str) -> Act:
-    """A keyword that names jobs: `hold 12 13_4`, `release job=12`."""
+    """A keyword that names jobs: `hold 12 13_4`, `release job=12`, `hold name=train`."""
 
-    def act(words: tuple[str, ...], _call: Call, door: Door) -> Reply:
-        if not words:
-            raise SlurmError(f"too few arguments for keyword:{verb}")
-        told = ""
-        code = 0
+    def act(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
+        told: list[str] = []
         for word in (each for text in words for each in split_ids(text)):
-            name = job_name(word.lower().removeprefix("jobid=").removeprefix("job="))
-            if name is None:
-                raise SlurmError(f"Invalid job id specified for job {word}")
-            problem = _moved(verb, name, door)
-            code = code or (1 if problem else 0)
-            told += problem
-        return Reply(err=told, code=code)
+            told += _moved(verb, word, door)
+        return Reply(err="".join(f"{line}\n" for line in told), code=1 if told else 0)
 
     return act
 
 
-def update(words: tuple[str, ...], call: Call, door: Door) -> Reply:
-    """`update JobId=12 TimeLimit=30`, `update NodeName=n1 State=DRAIN Reason=...`."""
-    given = _pairs(words)
-    if "nodename" in given:
-        return _updated_nodes(given, door)
-    if "jobid" not in given:
-        raise SlurmError("No valid entity in update command", _INPUT)
-    name = job_name(given.pop("jobid"))
-    if name is None:
-        raise SlurmError(f"{UNKNOWN} for job {words[0]}")
-    change = _change(given, call, door)
-    views = live_views(door, Filter(names=(name,), states=frozenset(State)))
-    if not views:
-        raise SlurmError(f"{_absent(name, door)} for job {name.job}")
-    for view in views:
-        try:
-            door.service.update(door.caller, view.job.id, change).result()
-        except MusterError as error:
-            raise SlurmError(f"{_update_words(error)} for job {view.job.id}") from error
+def top(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
+    """One's own waiting jobs, the first of them first, before one's others."""
+    asked = [each for text in words for each in split_ids(text)]
+    chosen: list[JobView] = []
+    for word in asked:
+        name = job_name(word)
+        views = [] if name is None else live_views(door, _wish(name))
+        if not views:
+            raise SlurmError(f"{UNKNOWN} for job {word}")
+        chosen += [view for view in views if view.job.state is JobState.PENDING]
+    if not chosen:
+        raise SlurmError(f"Job is no longer pending execution for job {asked[0]}")
+    _put_first(chosen, door)
     return Reply()
 
 
-_INPUT = (
-    'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", '
-    'or "SlurmctldDebug"'
-)
+def absent(name: JobName, door: Door) -> str:
+    """What Slurm says of a job that is not there: it is over, or never was."""
+    return FINISHED if ended_views(door, _wish(name), Instant(0)) else UNEXPECTED
 
 
-def _moved(verb: str, name: JobName, door: Door) -> str:
-    views = live_views(door, Filter(names=(name,), states=frozenset(State)))
+def _wish(name: JobName) -> Filter:
+    return Filter(names=(name,), states=frozenset(State))
+
+
+def _put_first(chosen: list[JobView], door: Door) -> None:
+    user = chosen[0].job.spec.user
+    first = {view.job.id for view in chosen}
+    mine = live_views(door, Filter(users=frozenset({user}), states=frozenset({State.PENDING})))
+    others = [view.job.spec.priority for view in mine if view.job.id not in first]
+    best = max(others, default=0)
+    for place, view in enumerate(reversed(chosen), 1):
+        priority = best + place
+
+        def change(spec: JobSpec, priority: int = priority) -> JobSpec:
+            return replace(spec, priority=priority)
+
+        try:
+            door.service.update(door.caller, view.job.id, change).result()
+        except MusterError as error:
+            raise SlurmError(f"Access/permission denied for job {view.job.id}") from error
+
+
+def _moved(verb: str, word: str, door: Door) -> list[str]:
+    key, equals, value = word.partition("=")
+    if equals and key.lower() == "name":
+        return _moved_by_name(verb, value, door)
+    text = value if equals and key.lower() in {"job", "jobid"} else word
+    name = job_name(text)
+    if name is None:
+        return [f"{UNKNOWN} for job {text}", *_once_more(verb, UNKNOWN)]
+    views = live_views(door, _wish(name))
     if not views:
-        if verb in {"suspend", "resume"} and _absent(name, door) == UNKNOWN:
-            return f"Unexpected message received for job {name.job}\n"
-        return f"{_absent(name, door)} for job {name.job}\n"
-    views = [view for view in views if not _needs_nothing(verb, view)]
-    ids = tuple(view.job.id for view in views)
+        why = absent(name, door)
+        return [f"{why} for job {name.text}", *_once_more(verb, why)]
+    if name.component is not None and verb in {"suspend", "resume", "requeue", "requeuehold"}:
+        return [f"{NOT_WHOLE} for job {name.text}"]
+    return _told(name, views, _done(verb, views, door))
+
+
+def _moved_by_name(verb: str, name: str, door: Door) -> list[str]:
+    wish = Filter(job_names=frozenset({name}), users=frozenset({door.caller.user}))
+    found: list[str] = []
+    for view in live_views(door, wish):
+        found += _told(JobName(job=view.job.id), [view], _done(verb, [view], door))
+    return found
+
+
+def _once_more(verb: str, why: str) -> list[str]:
+    return [f"slurm_suspend error: {why}"] if verb in ALSO_SUSPENDS else []
+
+
+def _done(verb: str, views: list[JobView], door: Door) -> Outcome:
+    ids = tuple(view.job.id for view in views if not _needs_nothing(verb, view))
     outcome = _service(door, verb)(door.caller, ids).result() if ids else Outcome()
     if verb == "requeuehold" and outcome.done:
         door.service.hold(door.caller, outcome.done).result()
-    return _told(name, views, outcome)
+    return outcome
 
 
 def _needs_nothing(verb: str, view: JobView) -> bool:
     """Slurm lets a running job be held, which changes nothing until it waits again."""
-    return verb == "hold" and view.job.state not in {JobState.PENDING, JobState.HELD}
+    return verb in {"hold", "uhold"} and view.job.state not in {JobState.PENDING, JobState.HELD}
 
 
 def _service(door: Door, verb: str) -> "Callable[..., Future[Outcome]]":
     service = door.service
     return {
         "hold": service.hold,
+        "uhold": service.hold,
         "release": service.release,
         "requeue": service.requeue,
         "requeuehold": service.requeue,
@@ -109,20 +143,20 @@ def _service(door: Door, verb: str) -> "Callable[..., Future[Outcome]]":
     }[verb]
 
 
-def _told(name: JobName, views: list[JobView], outcome: Outcome) -> str:
+def _told(name: JobName, views: list[JobView], outcome: Outcome) -> list[str]:
     """One job: what is wrong with it. An array: which parts were done, and which were not."""
     if not outcome.failed:
-        return ""
+        return []
     by_id = {view.job.id: view for view in views}
     words = {job: _move_words(by_id[job], why) for job, why in outcome.failed.items()}
     parts = {view.job.id: view.job.spec.array for view in views}
     if any(part is None for part in parts.values()) or len(views) == 1:
-        return "".join(f"{text} for job {job}\n" for job, text in words.items())
+        return [f"{text} for job {job}" for job, text in words.items()]
     lines = [_parts_line(name, parts, outcome.done, "No error")] if outcome.done else []
     for text in sorted(set(words.values())):
         jobs = tuple(job for job, each in words.items() if each == text)
         lines.append(_parts_line(name, parts, jobs, text))
-    return "".join(lines)
+    return lines
 
 
 def _parts_line(
@@ -132,7 +166,7 @@ def _parts_line(
     text: str,
 ) -> str:
     indices = sorted(part.index for job in jobs if (part := parts[job]) is not None)
-    return f"{name.job}_{ranges_text(indices)}: {text}\n"
+    return f"{name.job}_{ranges_text(indices)}: {text}"
 
 
 def _move_words(view: JobView, why: str) -> str:
@@ -141,142 +175,3 @@ def _move_words(view: JobView, why: str) -> str:
     if view.job.state in {JobState.PENDING, JobState.HELD}:
         return PENDING
     return "Requested operation is presently disabled"
-
-
-def _absent(name: JobName, door: Door) -> str:
-    wish = Filter(names=(name,), states=frozenset(State))
-    return FINISHED if ended_views(door, wish, Instant(0)) else UNKNOWN
-
-
-def _pairs(words: tuple[str, ...]) -> dict[str, str]:
-    """`JobId=12`, and `job 12` for it."""
-    found: dict[str, str] = {}
-    rest = list(words)
-    if len(rest) > 1 and rest[0].lower() in {"job", "jobid"}:
-        found["jobid"] = rest[1]
-        rest = rest[2:]
-    for word in rest:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise SlurmError(f"Invalid input: {word}", "Request aborted")
-        found["jobid" if key.lower() == "job" else key.lower().rstrip("+-")] = value
-    return found
-
-
-def _change(given: dict[str, str], call: Call, door: Door) -> Change:
-    changes: list[Change] = []
-    for key, value in given.items():
-        make = CHANGES.get(key)
-        if make is None:
-            raise SlurmError(
-                f"Update of this parameter is not supported: {key}={value}", "Request aborted"
-            )
-        changes.append(make(value, call, door))
-
-    def change(spec: JobSpec) -> JobSpec:
-        for each in changes:
-            spec = each(spec)
-        return spec
-
-    return change
-
-
-def _time_limit(value: str, _call: Call, _door: Door) -> Change:
-    try:
-        limit = times.limit(value.lstrip("+-"))
-    except times.BadTimeError as bad:
-        raise SlurmError("Invalid TimeLimit value", "Request aborted") from bad
-    if value[:1] not in "+-" or limit is None:
-        return lambda spec: replace(spec, time_limit=limit)
-    sign = 1 if value[0] == "+" else -1
-    return lambda spec: replace(
-        spec,
-        time_limit=spec.time_limit
-        and type(spec.time_limit)(max(60_000, spec.time_limit + sign * limit)),
-    )
-
-
-def _label(name: str) -> "Callable[[str, Call, Door], Change]":
-    def make(value: str, _call: Call, _door: Door) -> Change:
-        return lambda spec: replace(spec, labels={**spec.labels, LABEL + name: value})
-
-    return make
-
-
-def _start_time(value: str, call: Call, door: Door) -> Change:
-    try:
-        at = times.instant(value, door.now, call.zone)
-    except times.BadTimeError as bad:
-        raise SlurmError(f"Invalid time specification (pos={bad.place}): {value}") from bad
-    return lambda spec: replace(spec, begin_at=at)
-
-
-def _throttle(value: str, _call: Call, _door: Door) -> Change:
-    most = int(value) if value.isdigit() else 0
-
-    def change(spec: JobSpec) -> JobSpec:
-        if spec.array is None:
-            return spec
-        return replace(spec, array=replace(spec.array, at_once=most or None))
-
-    return change
-
-
-def _number(field: str, *, sign: int = 1) -> "Callable[[str, Call, Door], Change]":
-    def make(value: str, _call: Call, _door: Door) -> Change:
-        if not value.lstrip("-").isdigit():
-            raise SlurmError(f"Invalid {field} value", "Request aborted")
-        return lambda spec: replace(spec, priority=sign * int(value))
-
-    return make
-
-
-CHANGES: "dict[str, Callable[[str, Call, Door], Change]]" = {
-    "timelimit": _time_limit,
-    "jobname": lambda value, _c, _d: lambda spec: replace(spec, name=value),
-    "name": lambda value, _c, _d: lambda spec: replace(spec, name=value),
-    "comment": _label("comment"),
-    "wckey": _label("wckey"),
-    "partition": lambda value, _c, _d: (
-        lambda spec: replace(spec, pools=tuple(map(PoolName, value.split(","))))
-    ),
-    "qos": lambda value, _c, _d: lambda spec: replace(spec, job_class=ClassName(value)),
-    "account": lambda value, _c, _d: lambda spec: replace(spec, queue=QueuePath(value)),
-    "starttime": _start_time,
-    "eligibletime": _start_time,
-    "arraytaskthrottle": _throttle,
-    "priority": _number("Priority"),
-    "nice": _number("Nice", sign=-1),
-    "requeue": lambda value, _c, _d: (
-        lambda spec: replace(spec, retry=replace(spec.retry, requeue=value != "0"))
-    ),
-}
-
-
-def _update_words(error: MusterError) -> str:
-    if isinstance(error, UnknownError):
-        return FINISHED
-    if isinstance(error, ForbiddenError):
-        is_running = "only its name" in str(error)
-        return "Job is no longer pending execution" if is_running else "Access/permission denied"
-    return "Invalid partition name specified" if isinstance(error, RefusedError) else str(error)
-
-
-def _updated_nodes(given: dict[str, str], door: Door) -> Reply:
-    state, reason = given.get("state", "").upper(), given.get("reason", "")
-    if state in {"DRAIN", "DOWN", "FAIL"} and not reason:
-        text = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
-        raise SlurmError(text)
-    if state not in {"DRAIN", "DOWN", "RESUME", "UNDRAIN", "IDLE"}:
-        raise SlurmError(f"Invalid input: State={state}", "Request aborted")
-    for name in expanded(given["nodename"]):
-        try:
-            if state in {"DRAIN", "DOWN"}:
-                door.service.drain(door.caller, NodeId(name), reason.strip("'\"")).result()
-            else:
-                door.service.undrain(door.caller, NodeId(name)).result()
-        except UnknownError as error:
-            raise SlurmError("slurm_update error: Invalid node name specified") from error
-        except ForbiddenError as error:
-            raise SlurmError("slurm_update error: Access/permission denied") from error
-    return Reply()

@@ -28,13 +28,14 @@ _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 class JobName(Value):
     """`12`, `12_3`, `12_[1-4]`: a job, or an array and some of its indices.
 
-    component: `12+1`, of a job with several. step: `12.0`, `12.batch`.
+    component: `12+1`, of a job with several. step: `12.0`, `12.batch`. text: as it was written.
     """
 
     job: JobId
     indices: frozenset[int] | None = None
     component: int | None = None
     step: str | None = None
+    text: str = ""
 
     def means(self, job: Job) -> bool:
         part = job.spec.array
@@ -55,8 +56,13 @@ def job_name(text: str) -> JobName | None:
         indices = _indices(found[3])
         if indices is None:
             return None
-    component = None if found[5] is None else int(found[5])
-    return JobName(job=JobId(int(found[1])), indices=indices, component=component, step=found[6])
+    return JobName(
+        job=JobId(int(found[1])),
+        indices=indices,
+        component=int(found[5]) if found[5] else None,
+        step=found[6],
+        text=text.strip(),
+    )
 
 
 def split_ids(text: str) -> list[str]:
@@ -72,6 +78,7 @@ class Filter(Value):
     accounts: frozenset[str] = frozenset()
     qos: frozenset[str] = frozenset()
     job_names: frozenset[str] = frozenset()
+    reservations: frozenset[str] = frozenset()
     states: frozenset[State] | None = None
 
     def accepts(self, job: Job, state: State) -> bool:
@@ -82,6 +89,7 @@ class Filter(Value):
             and (not self.accounts or spec.queue in self.accounts)
             and (not self.qos or spec.job_class in self.qos)
             and (not self.job_names or spec.name in self.job_names)
+            and (not self.reservations or spec.reservation in self.reservations)
             and state in (LIVE if self.states is None else self.states)
             and (not self.names or any(name.means(job) for name in self.names))
         )
@@ -143,6 +151,17 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
             if wish.accepts(view.job, state_of(view.job)):
                 found[view.job.id] = view
     return [found[each] for each in sorted(found)]
+
+
+def parts_of(door: Door, job: int, index: int | None) -> tuple[JobId, ...]:
+    """The jobs that `12` or `12_3` names, over or not; as it is, if there are none."""
+    query = JobQuery(arrays=(JobId(job),), limit=1)
+    named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
+    if index is None and not door.looking.jobs(door.caller, query).jobs:
+        return (JobId(job),)
+    wish = Filter(names=(named,), states=frozenset(State))
+    views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
+    return tuple(sorted({view.job.id for view in views})) or (JobId(job),)
 
 
 def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:

@@ -13,7 +13,7 @@ HONOURED = table("""
     G:gpus= gpus-per-node= gpus-per-task= gres= h:help H:hold i:input= J:job-name= mem= mem-per-cpu=
     mem-per-gpu= mincpus= nice? no-requeue w:nodelist= N:nodes= n:ntasks= ntasks-per-node=
     tasks-per-node= open-mode= o:output= parsable p:partition= priority= q:qos= Q:quiet requeue
-    signal= test-only t:time= uid= usage V:version W:wait wckey= wrap= ignore-pbs
+    reservation= signal= test-only t:time= uid= usage V:version W:wait wckey= wrap= ignore-pbs
 """)
 """To get-user-env nothing has to be added: what the caller has set comes before a login's."""
 
@@ -29,7 +29,7 @@ IGNORED = table("""
 """Accepted, with a warning that they have no effect here."""
 
 REFUSED = table("""
-    container= container-mounts= export-file= gpus-per-socket= F:nodefile= reservation=
+    container= container-mounts= export-file= gpus-per-socket= F:nodefile=
 """)
 """They would change what the job is, and we cannot: so that nothing runs that was not meant."""
 

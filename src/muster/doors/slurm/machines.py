@@ -20,10 +20,15 @@ SHORT = {
     "drained": "drain",
     "draining": "drng",
     "idle": "idle",
+    "maint": "maint",
     "mixed": "mix",
+    "reserved": "resv",
 }
 RANK = {
-    name: place for place, name in enumerate("down idle allocated mixed drained draining".split())
+    name: place
+    for place, name in enumerate(
+        "down idle reserved maint allocated mixed drained draining".split()
+    )
 }
 """The order in which Slurm numbers states; sinfo lists the highest first."""
 
@@ -39,6 +44,8 @@ class NodeRow:
         self.placements = placements
         self.used: Resources = sum((each.amount for each in placements), NOTHING)
         self.state = _state(node, self.used, has_work=bool(placements))
+        if self.state == "idle":
+            self.state = scene.kept.get(node.id, self.state)
 
     @property
     def cpus(self) -> int:

@@ -4,6 +4,10 @@ from muster.lifecycle.refusal import (
     DeadlineTooSoon,
     MayNotSubmit,
     NoSuchJob,
+    NoSuchReservation,
+    NotYourReservation,
+    PoolIsClosed,
+    PoolTakesNothing,
     TooManySubmitted,
 )
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
@@ -28,6 +32,10 @@ _WORDS: dict[type[Value], str] = {
     NoSuchClass: "Invalid qos specification",
     NoSuchPool: "Invalid partition name specified",
     NoSuchJob: "Job dependency problem",
+    NoSuchReservation: "Requested reservation is invalid",
+    PoolIsClosed: "User's group not permitted to use this partition",
+    PoolTakesNothing: "Required partition not available (inactive or drain)",
+    NotYourReservation: "Access denied to requested reservation",
     TooLong: TIME,
     DeadlineTooSoon: TIME,
     TooManySubmitted: POLICY,

@@ -79,7 +79,7 @@ def _flags(acct: AcctRow) -> str:
 
 
 def _reservation(acct: AcctRow) -> str:
-    return acct.row.label("reservation") or ""
+    return acct.row.job.spec.reservation or ""
 
 
 def _node_of(which: Callable[..., str]) -> Get:

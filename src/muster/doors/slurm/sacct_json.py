@@ -73,7 +73,7 @@ def job_document(record: AcctJob) -> dict[str, Any]:
         "qos": spec.job_class,
         "required": {"CPUs": values.cpus(job), "memory": asked.memory_mib},
         "kill_request_user": cancelled_by(record),
-        "reservation": {"id": 0, "name": row.label("reservation") or 0},
+        "reservation": {"id": 0, "name": row.job.spec.reservation or 0},
         "state": {"current": state_of_row(job).name, "reason": values.reason(job)},
         "steps": [_step(each) for each in steps],
         "tres": {"allocated": _allocated(job), "requested": _requested(job)},

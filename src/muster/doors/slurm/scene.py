@@ -10,7 +10,7 @@ from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.fleet import machines_of
 from muster.doors.slurm.gres import type_of
 from muster.doors.slurm.usage import Scale
-from muster.model.cluster import Node, Pool
+from muster.model.cluster import Node, NodesReserved, Pool
 from muster.model.placement import Allocation
 from muster.model.site import Site
 from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
@@ -32,9 +32,10 @@ class Scene:
         self.clusters = tuple(sorted(snapshot.clusters))
         self.convert = True
         self.scale = Scale()
-        # Slurm's default partition: ours have none, so that the first one stands for it.
-        self.default_pool = min(self.pools, default=PoolName("local"))
+        # Slurm always has a default partition: where the site names none, the first stands for it.
+        self.default_pool = self.site.default_pool or min(self.pools, default=PoolName("local"))
         self.snapshot = snapshot
+        self._kept: dict[NodeId, str] | None = None
         self._models: tuple[GpuModel, ...] | None = None
 
     @property
@@ -46,11 +47,27 @@ class Scene:
         """Whose turn it is; worked out only for lists that show or sort by it."""
         return Turns(self.snapshot, self.site.policy)
 
+    @property
+    def kept(self) -> Mapping[NodeId, str]:
+        """The nodes that a reservation keeps now: `reserved`, or `maint`."""
+        if self._kept is None:
+            self._kept = {
+                node: "maint" if "MAINT" in each.flags or not _is_for_somebody(each) else "reserved"
+                for each in self.site.reservations
+                if isinstance(each, NodesReserved) and each.begins_at <= self.now < each.ends_at
+                for node in each.nodes
+            }
+        return self._kept
+
     def gpu_type(self, model: GpuModel) -> str:
         """How Slurm users name this model."""
         if self._models is None:
             self._models = machines_of(self.nodes).models
         return type_of(model, self._models)
+
+
+def _is_for_somebody(reservation: NodesReserved) -> bool:
+    return bool(reservation.for_queue or reservation.for_users)
 
 
 @lru_cache(maxsize=4_096)

@@ -185,7 +185,7 @@ def _where(request: Request, machines: Machines) -> Where:
     if exclusive not in {None, "user", "mcs"}:
         raise request.bad("exclusive")
     return Where(
-        require=_features(request, machines),
+        require=features_of(request, machines),
         nodes=_named(request, "nodelist", machines),
         not_nodes=_named(request, "exclude", machines),
         exclusive=request.has("exclusive"),
@@ -200,7 +200,7 @@ def _named(request: Request, option: str, machines: Machines) -> tuple[NodeId, .
     return tuple(map(NodeId, names))
 
 
-def _features(request: Request, machines: Machines) -> tuple[LabelRule, ...]:
+def features_of(request: Request, machines: Machines) -> tuple[LabelRule, ...]:
     """`a&b` and `key=a|key=b`: a feature is a label of the node, with a value or without."""
     text = request.text("constraint")
     if text is None:

@@ -9,12 +9,15 @@ from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.machines import Group, NodeRow
 from muster.doors.slurm.node_json import tres
+from muster.doors.slurm.partitioning import state_of
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.sizes import memory_text
 from muster.doors.slurm.states import State
 from muster.model.cluster import NodeState
 
-BASE_STATES = {"drained": "IDLE", "draining": "MIXED"}
+BASE_STATES = {"drained": "IDLE", "draining": "MIXED", "reserved": "IDLE+RESERVED"} | {
+    "maint": "IDLE+MAINTENANCE+RESERVED"
+}
 
 
 def job_lines(row: JobRow, *, details: bool) -> list[str]:
@@ -72,26 +75,31 @@ def partition_lines(group: Group) -> list[str]:
     memory = sum(row.node.memory_mib for row in group.rows)
     gpus = sum(len(row.node.devices) for row in group.rows)
     total = f"cpu={cpus},mem={memory_text(memory)},node={len(group.rows)},billing={cpus}"
+    accounts, classes = ",".join(pool.queues) or "ALL", ",".join(pool.classes) or "ALL"
+    users = f" AllowUsers={','.join(pool.users)}" if pool.users else ""
     return [
         f"PartitionName={pool.name}",
-        "AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
+        f"AllowGroups=ALL AllowAccounts={accounts} AllowQos={classes}{users}",
         f"AllocNodes=ALL Default={is_default} QoS=N/A",
         f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
         f"MaxNodes=UNLIMITED MaxTime={most} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={machines.node_list(group) or '(null)'}",
         "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
         "OverTimeLimit=NONE PreemptMode=REQUEUE",
-        f"State=UP TotalCPUs={cpus} TotalNodes={len(group.rows)} SelectTypeParameters=NONE",
+        (
+            f"State={state_of(pool)} TotalCPUs={cpus} TotalNodes={len(group.rows)} "
+            "SelectTypeParameters=NONE"
+        ),
         "JobDefaults=(null)",
         "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
         f"TRES={total}{f',gres/gpu={gpus}' if gpus else ''}",
     ]
 
 
-def block(lines: list[str], *, oneliner: bool) -> str:
-    """The lines as a paragraph with indented lines, or as one line."""
+def block(lines: list[str], *, oneliner: bool, end: str = " ") -> str:
+    """The lines as a paragraph with indented lines, or as one line, which may end in a space."""
     if oneliner:
-        return " ".join(line.strip() for line in lines if line.strip()) + " \n"
+        return " ".join(line.lstrip() for line in lines if line.strip()) + f"{end}\n"
     first, *others = lines
     return "\n".join([first, *(f"   {line}" for line in others), "", ""])
 
@@ -174,6 +182,7 @@ def _where(row: JobRow, *, details: bool) -> list[str]:
         *(_held(row) if details else []),
         f"MinCPUsNode={max(1, each)} MinMemoryNode={memory} MinTmpDiskNode=0",
         f"Features={features} DelayBoot=00:00:00",
+        *([f"Reservation={spec.reservation}"] if spec.reservation else []),
         (
             f"OverSubscribe={'NO' if where.exclusive else 'OK'} Contiguous=0 Licenses=(null) "
             "Network=(null)"

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from muster.doors.slurm import machines, showing
-from muster.doors.slurm.call import VERSION, Call, Door, Reply
+from muster.doors.slurm import configuration, machines, showing, showing_rights
+from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.choosing import (
     KEPT_MS,
     Filter,
@@ -16,25 +16,28 @@ from muster.doors.slurm.hostlist import BadHostlistError, compressed, expanded
 from muster.doors.slurm.jobs import by_number, collapsed
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.showing_reservations import reservation_lines
+from muster.doors.slurm.showing_steps import batch_lines, step_lines
 from muster.doors.slurm.states import State
-from muster.doors.slurm.times import instant_text
 from muster.doors.slurm.trouble import SlurmError
+from muster.model.placement import Allocation
 from muster.model.value import Instant
 
 UNKNOWN_JOB = "slurm_load_jobs error: Invalid job id specified"
 
 Show = Callable[[tuple[str, ...], Parsed, Call, Door], str]
+Held = Allocation | None
 
 
 def shown(words: tuple[str, ...], line: Parsed, call: Call, door: Door) -> Reply:
-    """`show ENTITY [ID...]`; `show job=12` is the same as `show job 12`."""
-    if not words:
-        raise SlurmError("too few arguments for keyword:show")
+    """`show ENTITY [ID]`; `show job=12` is the same as `show job 12`."""
     entity, equals, value = words[0].partition("=")
     ids = (value, *words[1:]) if equals else words[1:]
+    if len(ids) > 1:
+        raise SlurmError("too many arguments for keyword:show")
     name = entity.lower()
-    act = SHOWS.get(name) or SHOWS.get(name.removesuffix("s"))
-    near = [each for each in SHOWS if each.startswith(name) and len(name) > 2]
+    act = SHOWS.get(name)
+    near = [each for each, least in LEAST.items() if each.startswith(name) and len(name) >= least]
     if act is None and near:
         act = SHOWS[near[0]]
     if act is None:
@@ -42,25 +45,33 @@ def shown(words: tuple[str, ...], line: Parsed, call: Call, door: Door) -> Reply
     return Reply(out=act(ids, line, call, door))
 
 
-def write_script(words: tuple[str, ...], _call: Call, door: Door) -> Reply:
-    """`write batch_script ID -`: the script as it was handed in."""
-    name = job_name(words[1]) if len(words) > 1 else None
-    if not words or words[0] != "batch_script" or name is None:
-        raise SlurmError("invalid write argument: " + " ".join(words[:1]))
-    if words[2:] != ("-",):
-        raise SlurmError("scontrol: error: only `-`, for stdout, can be written to here")
-    launch = door.looking.job(door.caller, name.job).launch
-    if launch is None or launch.script is None:
-        raise SlurmError("job script retrieval failed: Invalid job id specified")
-    return Reply(out=launch.script)
+def node_names(held: Held) -> str:
+    """The nodes that a job holds."""
+    if held is None:
+        return ""
+    return compressed(sorted({placed.node for placed in held.placements}, key=by_number))
+
+
+def pids(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
+    """`listpids [JOB]`: processes are the backend's, and no part of what a door may see."""
+    del words, door
+    raise SlurmError(
+        "No job steps exist on this node.", "PID      JOBID    STEPID   LOCALID GLOBALID"
+    )
+
+
+def pid(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
+    """`pidinfo PID`."""
+    del words
+    raise SlurmError("Failed to locate job for requested pid")
 
 
 def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     scene = Scene(call, door)
-    names = tuple(job_name(each) for each in ids[:1])
+    names = tuple(job_name(each) for each in ids)
     wish = Filter(names=tuple(name for name in names if name is not None), states=frozenset(State))
     if ids and not wish.names:
-        raise SlurmError(UNKNOWN_JOB)
+        raise SlurmError("scontrol_print_job error: Invalid job id specified")
     views = live_views(door, wish)
     views += ended_views(door, wish, Instant(max(0, door.now - KEPT_MS)))
     if not views:
@@ -93,71 +104,148 @@ def _partitions(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> s
         if name not in known:
             raise SlurmError(f"Partition {name} not found")
     chosen = [group for group in groups if not ids or group.pool.name in ids]
-    return _blocks(map(showing.partition_lines, chosen), line)
+    return _blocks(map(showing.partition_lines, chosen), line, end="")
+
+
+def _steps(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
+    names = tuple(job_name(each) for each in ids)
+    wish = Filter(
+        names=tuple(name for name in names if name is not None), states=frozenset({State.RUNNING})
+    )
+    if ids and not wish.names:
+        raise SlurmError("Invalid job id specified")
+    rows = rows_of(door, Scene(call, door), live_views(door, wish))
+    by_job = {row.job.id: row for row in rows}
+    lines = [batch_lines(row) for row in rows]
+    steps = door.looking.running_steps(door.caller)
+    lines += [step_lines(by_job[each.job], each) for each in steps if each.job in by_job]
+    wanted = wish.names[0].step if wish.names else None
+    lines = [each for each in lines if each and _is_step(each, wanted)]
+    if not lines:
+        if ids:
+            raise SlurmError(f"Job step {ids[0]} not found")
+        return "No job steps in the system\n"
+    return _blocks(lines, line)
+
+
+def _is_step(lines: list[str], wanted: str | None) -> bool:
+    return wanted is None or lines[0].split()[0].endswith(f".{wanted}")
+
+
+def _reservations(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
+    scene = Scene(call, door)
+    now = door.now
+    live = [each for each in scene.site.reservations if each.ends_at > now]
+    chosen = [each for each in live if not ids or each.name in ids]
+    if ids and not chosen:
+        raise SlurmError(f"Reservation {ids[0]} not found")
+    if not chosen:
+        return "No reservations in the system\n"
+    return _blocks((reservation_lines(each, scene) for each in chosen), line, end="")
 
 
 def _hostnames(ids: tuple[str, ...], _line: Parsed, call: Call, _door: Door) -> str:
     text = ids[0] if ids else call.env.get("SLURM_JOB_NODELIST") or call.env.get("SLURM_NODELIST")
     if not text:
-        raise SlurmError("SLURM_JOB_NODELIST environment variable not set")
+        # Slurm ends well here, and in what follows.
+        raise SlurmError("scontrol: error: host list is empty", code=0)
     try:
         return "".join(f"{name}\n" for name in expanded(text))
     except BadHostlistError as bad:
-        # Slurm ends well here.
         raise SlurmError(*bad.lines, code=0) from bad
 
 
 def _hostlist(ids: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> str:
     if not ids:
-        raise SlurmError("hostlist is missing")
+        raise SlurmError("invalid encode argument")
     return compressed(expanded(ids[0])) + "\n"
 
 
 def _sorted_hostlist(ids: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> str:
     if not ids:
-        raise SlurmError("hostlist is missing")
-    return compressed(sorted(expanded(ids[0]), key=by_number)) + "\n"
-
-
-def _reservations(_ids: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> str:
-    if not door.looking.site().reservations:
-        return "No reservations in the system\n"
-    return "".join(f"ReservationName={each.name}\n" for each in door.looking.site().reservations)
+        raise SlurmError("invalid encode argument")
+    return compressed(sorted(set(expanded(ids[0])), key=by_number)) + "\n"
 
 
 def _config(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str:
-    """What clients read of it: the rest of slurm.conf has no counterpart."""
+    return configuration.as_text(call, door)
+
+
+def _aliases(ids: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> str:
+    """The names of nodes: each is its own alias."""
+    names = sorted(door.looking.snapshot().nodes, key=by_number)
+    return "" if ids else " ".join(names) + "\n"
+
+
+def _topology(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str:
+    """Each place that nodes share as a switch, coarsest last."""
     scene = Scene(call, door)
-    found = {
-        "AccountingStorageType": "accounting_storage/slurmdbd",
-        "ClusterName": scene.cluster,
-        "GresTypes": "gpu",
-        "JobRequeue": "1",
-        "KillWait": "30 sec",
-        "MaxArraySize": "100001",
-        "MaxJobCount": "1000000",
-        "MinJobAge": f"{KEPT_MS // 1_000} sec",
-        "SelectType": "select/cons_tres",
-        "SelectTypeParameters": "CR_CORE_MEMORY",
-        "SLURM_VERSION": VERSION.rpartition(" ")[2],
-    }
-    head = f"Configuration data as of {instant_text(door.now, zone=call.zone)}\n"
-    body = "".join(f"{name:<23} = {value}\n" for name, value in found.items())
-    return f"{head}{body}\nSlurmctld(primary) at {call.host} is UP\n"
+    switches: dict[tuple[int, str], set[str]] = {}
+    for node in scene.nodes.values():
+        for depth in range(len(node.where)):
+            name = "/".join(node.where[: depth + 1])
+            switches.setdefault((len(node.where) - depth - 1, name), set()).add(node.id)
+    if not switches:
+        raise SlurmError("scontrol: error: No topology information available", code=0)
+    return "".join(
+        f"SwitchName={name} Level={level} LinkSpeed=1 "
+        f"Nodes={compressed(sorted(nodes, key=by_number))}\n"
+        for (level, name), nodes in sorted(switches.items())
+    )
 
 
-def _blocks(things: Iterable[list[str]], line: Parsed) -> str:
-    return "".join(showing.block(each, oneliner=line.has("oneliner")) for each in things)
+def _told(text: str) -> Show:
+    """What there is always the same of."""
+    return lambda _ids, _line, _call, _door: text
+
+
+def _blocks(things: Iterable[list[str]], line: Parsed, *, end: str = " ") -> str:
+    return "".join(showing.block(each, oneliner=line.has("oneliner"), end=end) for each in things)
 
 
 SHOWS: dict[str, Show] = {
-    "job": _jobs,
-    "node": _nodes,
-    "partition": _partitions,
-    "hostname": _hostnames,
-    "hostnames": _hostnames,
-    "hostlist": _hostlist,
-    "hostlistsorted": _sorted_hostlist,
-    "reservation": _reservations,
+    "aliases": _aliases,
+    "assoc_mgr": showing_rights.associations,
+    "bbstat": _told(""),
+    "burstbuffer": _told(""),
     "config": _config,
+    "daemons": _told("slurmctld slurmd\n"),
+    "dwstat": _told(""),
+    "federation": _told(""),
+    "frontend": _told("No nodes in the system\n"),
+    "hostlistsorted": _sorted_hostlist,
+    "hostlist": _hostlist,
+    "hostnames": _hostnames,
+    "jobs": _jobs,
+    "jobid": _jobs,
+    "licenses": _told("No licenses configured in Slurm.\n"),
+    "nodes": _nodes,
+    "partitions": _partitions,
+    "partitionname": _partitions,
+    "reservations": _reservations,
+    "reservationname": _reservations,
+    "slurmd": _told("Slurmd daemon is part of Muster\n"),
+    "steps": _steps,
+    "topology": _topology,
 }
+
+LEAST = dict.fromkeys(("config", "daemons", "frontend", "jobs", "nodes", "topology"), 1) | {
+    "aliases": 1,
+    "assoc_mgr": 2,
+    "bbstat": 2,
+    "burstbuffer": 2,
+    "dwstat": 2,
+    "federation": 2,
+    "hostlist": 5,
+    "hostlistsorted": 9,
+    "hostnames": 5,
+    "jobid": 4,
+    "licenses": 2,
+    "partitions": 2,
+    "partitionname": 10,
+    "reservations": 1,
+    "reservationname": 12,
+    "slurmd": 2,
+    "steps": 2,
+}
+"""How many letters of an entity will do."""

@@ -6,6 +6,7 @@ from muster.doors.slurm import machines
 from muster.doors.slurm.call import VERSION
 from muster.doors.slurm.formats import Field, by_name
 from muster.doors.slurm.machines import Group, NodeRow
+from muster.doors.slurm.partitioning import state_of
 
 Get = Callable[[Group], str]
 
@@ -34,8 +35,10 @@ def _held(group: Group) -> str:
     return machines.least(group, lambda row: row.used.memory_mib)
 
 
+AVAILABLE = {"UP": "up", "DOWN": "down", "DRAIN": "drain", "INACTIVE": "inact"}
+
 LETTERS: dict[str, Field[Group]] = {
-    "a": Field(header="AVAIL", get=_constant("up")),
+    "a": Field(header="AVAIL", get=lambda g: AVAILABLE[state_of(g.pool)]),
     "A": Field(header="NODES(A/I)", get=lambda g: machines.node_states(g, all_four=False)),
     "b": Field(header="ACTIVE_FEATURES", get=_of_first(machines.features)),
     "B": Field(header="MAX_CPUS_PER_NODE", get=_constant("UNLIMITED")),

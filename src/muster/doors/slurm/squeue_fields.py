@@ -112,7 +112,7 @@ LETTERS: dict[str, Field[JobRow]] = {
     "T": Field(header="STATE", get=lambda row: row.state.name),
     "u": Field(header="USER", get=lambda row: row.job.spec.user),
     "U": Field(header="USER", get=lambda row: str(uid_of(row.job.spec.user))),
-    "v": Field(header="RESERVATION", get=lambda row: row.label("reservation") or "(null)"),
+    "v": Field(header="RESERVATION", get=lambda row: row.job.spec.reservation or "(null)"),
     "V": Field(header="SUBMIT_TIME", get=lambda row: jobs.at_text(row, row.job.submitted_at)),
     "w": Field(header="WCKEY", get=lambda row: row.label("wckey") or "(null)"),
     "W": Field(header="LICENSES", get=_constant("(null)")),

@@ -56,13 +56,17 @@ class Wanted(Value):
 
 
 class World(Value):
-    """What a request is read against. meant: which jobs an id stands for."""
+    """What a request is read against.
+
+    meant: which jobs an id stands for. default: the partition of jobs that name none.
+    """
 
     machines: Machines
     user: UserName
     now: Instant
     meant: asking.Meant
     partitions: frozenset[PoolName]
+    default: PoolName | None = None
 
 
 def command_line(call: Call, manner: Manner = SBATCH) -> Parsed:
@@ -193,6 +197,7 @@ def _spec(
         time_limit=request.limit() or None,
         begin_at=request.instant("begin"),
         deadline=request.instant("deadline"),
+        reservation=request.text("reservation"),
         after=after,
         retry=RetryPolicy(requeue=_requeues(request)),
         labels=labels,
@@ -217,6 +222,8 @@ def _usual_name(request: Request) -> str:
 
 def _pools(request: Request, world: World) -> tuple[PoolName, ...]:
     text = request.text("partition")
+    if text is None and world.default is not None:
+        return (world.default,)
     pools = tuple(PoolName(each) for each in (text or "").split(",") if each)
     for pool in pools:
         if pool not in world.partitions:

@@ -35,7 +35,11 @@ from muster.schedule.verify.preemption import (
 )
 from muster.schedule.verify.quotas import quotas_hold
 from muster.schedule.verify.register import Register
-from muster.schedule.verify.reservations import amounts_stay_reserved, nodes_stay_reserved
+from muster.schedule.verify.reservations import (
+    amounts_stay_reserved,
+    nodes_stay_reserved,
+    reservations_asked_for_are_kept_to,
+)
 from muster.schedule.verify.rights import preemption_is_right
 from muster.schedule.verify.room import cpu_and_memory_suffice, exclusive_tasks_are_alone
 from muster.schedule.verify.shares import amounts_are_the_ask, devices_are_the_ask
@@ -77,6 +81,7 @@ RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     time_limits_are_allowed,
     begins_late_enough,
     deadlines_can_be_met,
+    reservations_asked_for_are_kept_to,
 )
 """Rules that look at each addition by itself, whatever else the plan adds."""
 

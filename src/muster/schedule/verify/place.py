@@ -68,7 +68,7 @@ def groups_are_of_one_kind(case: Case) -> Iterator[Violation]:
 def spot_is_respected(case: Case) -> Iterator[Violation]:
     """Spot-only work, by class or by itself, runs in spot pools; work that says never, elsewhere.
 
-    The class decides before the job. The pool exists, and lets the job in.
+    The class decides before the job. The pool exists, is open, and lets the job in.
     """
     pools = case.snapshot.pools
     for addition in case.placed:
@@ -79,6 +79,9 @@ def spot_is_respected(case: Case) -> Iterator[Violation]:
                 text = f"There is no pool {name}."
                 yield Violation(rule="pool", subject=f"job {addition.job.id}", text=text)
                 continue
+            if not pool.starts:
+                text = f"Nothing starts in pool {name} now."
+                yield Violation(rule="pool", subject=f"job {addition.job.id}", text=text)
             if not (pool.is_open or _lets_in(pool, addition.job.spec)):
                 text = f"Pool {name} does not let it in."
                 yield Violation(rule="pool", subject=f"job {addition.job.id}", text=text)

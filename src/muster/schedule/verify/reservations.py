@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from muster.model.cluster import AmountReserved, NodesReserved, Reservation
+from muster.model.cluster import AmountReserved, NodesReserved, Reservation, is_guest
 from muster.model.job import Job
 from muster.model.placement import Placement
 from muster.model.queue import Meter, Scope, is_within
@@ -32,6 +32,40 @@ def nodes_stay_reserved(case: Case) -> Iterator[Violation]:
                     f"in {reservation.begins_at - case.snapshot.now} ms."
                 )
                 yield Violation(rule="reserved", subject=f"job {job.id}", text=text)
+
+
+def reservations_asked_for_are_kept_to(case: Case) -> Iterator[Violation]:
+    """A job that asks for a reservation is in it, while it is open, and may be."""
+    known = {each.name: each for each in case.snapshot.reservations}
+    for addition in case.additions:
+        job, name = addition.job, addition.job.spec.reservation
+        if name is None:
+            continue
+        why = _not_inside(case, job, addition.placements, known.get(name))
+        if why is not None:
+            text = f"It asks for reservation {name}, {why}."
+            yield Violation(rule="reserved", subject=f"job {job.id}", text=text)
+
+
+def _not_inside(
+    case: Case, job: Job, placements: tuple[Placement, ...], reservation: Reservation | None
+) -> str | None:
+    if reservation is None:
+        return "which does not exist"
+    if _is_outside(job, reservation):
+        return "which is not for it"
+    if not reservation.begins_at <= case.snapshot.now < reservation.ends_at:
+        return "which is not open now"
+    strange = [each.node for each in placements if not _is_part(each, reservation)]
+    return f"and {strange[0]} is not in it" if strange else None
+
+
+def _is_part(placement: Placement, reservation: Reservation) -> bool:
+    match reservation:
+        case NodesReserved(nodes=nodes):
+            return placement.node in nodes
+        case AmountReserved(pool=pool):
+            return placement.pool == pool
 
 
 def amounts_stay_reserved(case: Case) -> Iterator[Violation]:
@@ -95,18 +129,20 @@ def _taken(case: Case, holders: Iterable[Holder], reservation: AmountReserved) -
 
 
 def _held_by_outsiders(case: Case, reservation: AmountReserved) -> int:
-    """The GPU of the pool that outsiders hold and stay on, whenever they end."""
+    """At least the GPU of the pool that outsiders hold and stay on, whenever they end."""
     by_queue = case.staying.gpu_use.get(reservation.pool, {})
+    whose = reservation.for_queue
+    is_for_all = not reservation.for_users and not reservation.by_name
     return sum(
         gpu_milli
         for queue, gpu_milli in by_queue.items()
-        if not is_within(queue, reservation.for_queue)
+        if not (is_for_all and whose is not None and is_within(queue, whose))
     )
 
 
 def _is_outside(job: Job, reservation: Reservation) -> bool:
-    whose = reservation.for_queue
-    return whose is None or not is_within(job.spec.queue, whose)
+    spec = job.spec
+    return not is_guest(reservation, spec.user, spec.queue, spec.reservation)
 
 
 def _overlaps(

@@ -1,9 +1,8 @@
 """`sbatch`: hand in a script."""
 
-from muster.controller.asked import JobQuery
 from muster.doors.slurm import times
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
-from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views
+from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views, parts_of
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_options import OPTIONS
@@ -59,18 +58,8 @@ def world_of(door: Door) -> World:
         now=door.now,
         meant=meant,
         partitions=frozenset(snapshot.pools),
+        default=door.looking.site().default_pool,
     )
-
-
-def parts_of(door: Door, job: int, index: int | None) -> tuple[JobId, ...]:
-    """The jobs that `12` or `12_3` names, over or not; as it is, if there are none."""
-    query = JobQuery(arrays=(JobId(job),), limit=1)
-    named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
-    if index is None and not door.looking.jobs(door.caller, query).jobs:
-        return (JobId(job),)
-    wish = Filter(names=(named,), states=frozenset(State))
-    views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
-    return tuple(sorted({view.job.id for view in views})) or (JobId(job),)
 
 
 def _submitted(want: Wanted, given: Parsed, door: Door) -> Reply:

@@ -29,6 +29,7 @@ OPTIONS = table("""
 """)
 FILTERS = (
     "account",
+    "reservation",
     "jobname",
     "me",
     "name",
@@ -39,7 +40,7 @@ FILTERS = (
     "user",
     "wckey",
 )
-IGNORED = "batch cluster clusters ctld full hurry reservation sibling".split()
+IGNORED = "batch cluster clusters ctld full hurry sibling".split()
 KILL = 9
 
 
@@ -136,6 +137,7 @@ def _chosen(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) ->
         accounts=frozenset(line.words("account")),
         qos=frozenset(line.words("qos")),
         job_names=frozenset(line.words("name", "jobname")),
+        reservations=frozenset(line.words("reservation")),
         states=states or None,
     )
     scene = Scene(call, door)

@@ -1,12 +1,16 @@
 """`scontrol`: look at everything, and change it."""
 
-from collections.abc import Callable
+import dataclasses
 
-from muster.doors.slurm import changing, showing_list
+from muster.controller.asked import Caller
+from muster.doors.slurm import console, keywords
 from muster.doors.slurm.call import Call, Door, Reply, version
 from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Manner, parsed, table
+from muster.doors.slurm.keywords import obeyed
+from muster.doors.slurm.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.scene import Scene, user_of
 from muster.doors.slurm.trouble import SlurmError
+from muster.model.value import UserName, replace
 
 NAME = "scontrol"
 OPTIONS = table("""
@@ -14,59 +18,50 @@ OPTIONS = table("""
     sibling u:uid= usage v:verbose V:version
 """)
 
-Act = Callable[[tuple[str, ...], Call, Door], Reply]
-
 
 def run(call: Call, door: Door) -> Reply:
-    """Do what the first word says."""
+    """Do what the first word says; without any, ask for words until there are no more."""
     line = parsed(OPTIONS, call.argv, Manner(command=NAME))
     if line.has("version"):
         return version()
     if line.has("help") or line.has("usage"):
-        return help_reply(NAME, OPTIONS, "[<OPTION>] [<COMMAND>]")
+        return _help()
+    _demand_cluster(line, call, door)
+    door = _for_whom(line, door)
     if not line.rest:
-        raise SlurmError("scontrol: error: the interactive mode is not supported by Muster")
-    word, *others = line.rest
-    name = _meant(word.lower())
-    if name == "show":
-        return showing_list.shown(tuple(others), line, call, door)
-    return ACTS[name](tuple(others), call, door)
+        return console.answered(line, call, door, obeyed)
+    if not line.has("quiet"):
+        return obeyed(line.rest, line, call, door)
+    try:
+        return replace(obeyed(line.rest, line, call, door), err="")
+    except SlurmError as error:
+        return Reply(code=error.code)
 
 
-def _meant(word: str) -> str:
-    """By its name or by its beginning; the first in the table if several begin so."""
-    if word in ACTS or word == "show":
-        return word
-    near = [name for name in (*ACTS, "show") if name.startswith(word) and len(word) > 2]
-    if not near:
-        raise SlurmError(f"invalid keyword: {word}")
-    return near[0]
+def _help() -> Reply:
+    shown = help_reply(NAME, OPTIONS, "[<OPTION>] [<COMMAND>]")
+    words = "".join(f"  {each.name}\n" for each in keywords.KEYWORDS)
+    return Reply(out=f"{shown.out}\nValid <COMMAND> values are:\n{words}")
 
 
-def _ping(_words: tuple[str, ...], call: Call, _door: Door) -> Reply:
-    return Reply(out=f"Slurmctld(primary) at {call.host} is UP\n")
+def _demand_cluster(line: Parsed, call: Call, door: Door) -> None:
+    wanted = line.value("cluster", "clusters")
+    scene = Scene(call, door)
+    if wanted in {None, "all", scene.cluster, *scene.clusters}:
+        return
+    raise SlurmError(
+        f"scontrol: error: No cluster '{wanted}' known by database.",
+        f"scontrol: error: '{wanted}' can't be reached now, or it is an invalid entry for "
+        "--cluster.  Use 'sacctmgr list clusters' to see available clusters.",
+    )
 
 
-def _version(_words: tuple[str, ...], _call: Call, _door: Door) -> Reply:
-    return version()
-
-
-def _nothing(_words: tuple[str, ...], _call: Call, _door: Door) -> Reply:
-    return Reply()
-
-
-ACTS: dict[str, Act] = {
-    "hold": changing.moves("hold"),
-    "holdu": changing.moves("hold"),
-    "uhold": changing.moves("hold"),
-    "release": changing.moves("release"),
-    "requeue": changing.moves("requeue"),
-    "requeuehold": changing.moves("requeuehold"),
-    "suspend": changing.moves("suspend"),
-    "resume": changing.moves("resume"),
-    "update": changing.update,
-    "write": showing_list.write_script,
-    "ping": _ping,
-    "version": _version,
-    "reconfigure": _nothing,
-}
+def _for_whom(line: Parsed, door: Door) -> Door:
+    """--uid: root does it as somebody else; for others it must be themselves."""
+    text = line.value("uid")
+    user = UserName(user_of(text)) if text is not None else door.caller.user
+    if user == door.caller.user:
+        return door
+    if not door.caller.root:
+        raise SlurmError("scontrol: error: Access/permission denied")
+    return dataclasses.replace(door, caller=Caller(user=user, door=door.caller.door))

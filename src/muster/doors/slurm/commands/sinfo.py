@@ -9,6 +9,7 @@ from muster.doors.slurm.machines import Group, NodeRow, grouped, node_rows
 from muster.doors.slurm.node_json import nodes_json
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.showing_reservations import table as reservations
 from muster.doors.slurm.sinfo_fields import LETTERS, NAMES, NAMES_OF_ONE_NODE, OF_ONE_NODE
 from muster.doors.slurm.trouble import SlurmError, failed
 
@@ -43,11 +44,14 @@ MEANT = {
     "drained": {"drained"},
     "draining": {"draining"},
     "drng": {"draining"},
-    "all": {"allocated", "mixed", "idle", "down", "drained", "draining"},
+    "reserved": {"reserved"},
+    "resv": {"reserved"},
+    "maint": {"maint"},
+    "all": {"allocated", "mixed", "idle", "reserved", "maint", "down", "drained", "draining"},
 }
 NEVER_HERE = frozenset(
-    "unknown future no_respond reserved resv perfctrs cloud completing comp powering_down "
-    "powered_down power_down powering_up fail maint reboot reboot^ unk futr npc".split()
+    "unknown future no_respond perfctrs cloud completing comp powering_down "
+    "powered_down power_down powering_up fail reboot reboot^ unk futr npc".split()
 )
 
 
@@ -66,7 +70,7 @@ def run(call: Call, door: Door) -> Reply:
     if line.has("yaml"):
         raise failed(NAME, "--yaml is not supported by Muster")
     if line.has("reservation"):
-        return Reply(out="No reservations in the system\n", err=warned)
+        return Reply(out=reservations(scene, header=not line.has("noheader")), err=warned)
     return _table(line, call, rows, warned)
 
 

@@ -39,7 +39,6 @@ OPTIONS = table("""
 IGNORED = (
     "iterate",
     "licenses",
-    "reservation",
     "federation",
     "sib",
     "steps",
@@ -145,6 +144,7 @@ def _filter(line: Parsed, call: Call, door: Door) -> Filter:
         accounts=frozenset(_words(line, call, "accounts", "accounts", "SQUEUE_ACCOUNT")),
         qos=frozenset(_words(line, call, "qos", "qos", "SQUEUE_QOS")),
         job_names=frozenset(_words(line, call, "name", "name", "SQUEUE_NAMES")),
+        reservations=frozenset(line.words("reservation")),
         states=_states(line, call),
     )
 

@@ -85,6 +85,12 @@ def go_on(
         _pause(then["after_ms"])
         call["memo"] = then["memo"]
         return None
+    if kind == "prompt":
+        call["memo"] = _typed(then)
+        return None
+    if kind == "write":
+        call["memo"] = then["memo"]
+        return _write(command, then)
     if kind == "run":
         call["memo"] = dict(then["memo"], code=str(_run_here(then)))
         return None
@@ -237,6 +243,29 @@ def _read_script(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -
         show(2, command + ": error: Job script exceeds size limit of 4194304 bytes\n")
         return 1
     call["script"] = {"text": text, "name": name}
+    return None
+
+
+def _typed(then: "dict[str, Any]") -> "dict[str, str]":
+    """The memo with the next line; without it, at the end of the input."""
+    show(1, then["text"])
+    line = sys.stdin.readline()
+    if not line:
+        show(1, "\n")
+        return then["memo"]
+    if not os.isatty(0):
+        # As readline does: a script's lines stand between the answers to them.
+        show(1, line if line.endswith("\n") else line + "\n")
+    return dict(then["memo"], typed=line.rstrip("\n"))
+
+
+def _write(command: str, then: "dict[str, Any]") -> int | None:
+    try:
+        with open(then["file"], "w", encoding="utf-8") as file:
+            file.write(then["text"])
+    except OSError as error:
+        show(2, command + ": error: " + then["file"] + ": " + str(error.strerror) + "\n")
+        return 1
     return None
 
 
