@@ -2,7 +2,8 @@
 
 A controller that runs for long freezes the garbage collector's view of its world once it is
 loaded, so that collections need not walk through it again, and lets them come less often; so does
-this, after the world is built and again after the first plan.
+this, after the world is built and again after the first plan. As there, snapshots name what changed
+since the one before, and a register is kept for the verifier.
 """
 
 import cProfile
@@ -22,7 +23,7 @@ from muster.model.plan import Clear, NoEstimate, Plan, Start, Wait
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.schedule.plan import Planner
-from muster.schedule.verify import violations
+from muster.schedule.verify import Register, violations
 
 T = TypeVar("T")
 
@@ -90,17 +91,18 @@ class Stopwatch:
 def run(size: Size, *, seed: int, cycles: int, watch: Stopwatch | None = None) -> Run:
     """Plan into an empty cluster, then let 100 jobs end and 100 arrive before each later cycle."""
     watch = watch or Stopwatch()
+    register = Register()
     rng = Random(seed)
     planner = Planner(Policy())
     snapshot = world(size, seed)
     settle()
-    plan, first = _cycle("first", planner, snapshot, watch)
+    plan, first = _cycle("first", (planner, register), snapshot, watch)
     later: list[Cycle] = []
     for _ in range(cycles):
         snapshot = advance(snapshot, plan, rng)
         if not later:
             settle()
-        plan, cycle = _cycle("later", planner, snapshot, watch)
+        plan, cycle = _cycle("later", (planner, register), snapshot, watch)
         later.append(cycle)
     peak = peak_rss_mib()
     gc.unfreeze()
@@ -124,9 +126,12 @@ def median_of(laps: Sequence[Lap]) -> Lap:
     return Lap(wall_s=median(lap.wall_s for lap in laps), cpu_s=median(lap.cpu_s for lap in laps))
 
 
-def _cycle(when: str, planner: Planner, snapshot: Snapshot, watch: Stopwatch) -> tuple[Plan, Cycle]:
+def _cycle(
+    when: str, thinkers: tuple[Planner, Register], snapshot: Snapshot, watch: Stopwatch
+) -> tuple[Plan, Cycle]:
+    planner, register = thinkers
     plan = watch.time(f"{when}-plan", lambda: planner.plan(snapshot))
-    broken = watch.time(f"{when}-verify", lambda: violations(snapshot, plan))
+    broken = watch.time(f"{when}-verify", lambda: violations(snapshot, plan, register))
     assert not broken, broken[:10]
     assert_everyone_is_answered(snapshot, plan)
     starts = [one for one in plan.decisions if isinstance(one, Start)]

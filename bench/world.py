@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
+from typing import TypeVar
 
 from bench._fleet import CLUSTER, GPUS_PER_NODE, nodes, pools, reservations
 from bench._shapes import SHAPES
@@ -24,6 +25,7 @@ from bench._tenants import (
     used_lately,
 )
 from bench.report import Row, aligned
+from muster.model.edition import Edition
 from muster.model.gpu import WHOLE_GPU_MILLI
 from muster.model.job import (
     Ask,
@@ -64,6 +66,9 @@ from muster.model.value import (
     JobId,
     replace,
 )
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 NOW = Instant(1_780_000_000_000)
 
@@ -179,7 +184,7 @@ def advance(
 ) -> Snapshot:
     """Ten seconds later: the plan was carried out, some jobs ended and some arrived.
 
-    What did not change is shared with the snapshot before.
+    What did not change is shared with the snapshot before; what did is named, as by the controller.
     """
     draft = _Draft(snapshot)
     for decision in plan.decisions:
@@ -258,9 +263,9 @@ class _Draft:
             self.before,
             version=self.before.version + 1,
             now=self.now,
-            nodes=self.nodes,
-            jobs=self.jobs,
-            allocations=self.allocations,
+            nodes=_edition(self.before.nodes, self.nodes),
+            jobs=_edition(self.before.jobs, self.jobs),
+            allocations=_edition(self.before.allocations, self.allocations),
             finished=self.finished,
             used_lately=tuple(self.used.values()),
         )
@@ -303,6 +308,17 @@ class _Draft:
         self.used[spec.queue, spec.user] = replace(
             used, gpu_milli_ms=int(used.gpu_milli_ms * left) + gpu_milli * ran, as_of=self.now
         )
+
+
+def _edition(before: Mapping[K, V], after: Mapping[K, V]) -> Edition[K, V]:
+    """The mapping as the controller hands it to the planner: it knows in what it differs."""
+    press, number = object(), 0
+    if isinstance(before, Edition):
+        press, number = before.press, before.number + 1
+    made = Edition(after, press, number)
+    keys = before.keys() | after.keys()
+    made.changed = frozenset(key for key in keys if before.get(key) is not after.get(key))
+    return made
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from threading import Lock
 from muster.backends.base import Action, Backend, Cut, Mend, Run, Signal
 from muster.controller.acts import Begin, Order, grace_of, orders_after, orders_again
 from muster.controller.commit import events_of
-from muster.controller.journal import Write
+from muster.controller.journal import Commit
 from muster.controller.record import Record
 from muster.controller.stage import Change, Stage
 from muster.controller.thinking import Thinker, Thought
@@ -42,7 +42,7 @@ class Parts(Value):
     store: Store
     history: History
     record: Record
-    write: Write
+    write: Commit
     thinker: Thinker
     backends: Mapping[ClusterName, Backend]
 
@@ -86,6 +86,8 @@ class Hands:
 
     def act(self) -> None:
         """Say everything that is owed; what a backend cannot hear now stays owed."""
+        if not self._owed:
+            return
         with self._lock:
             owed, self._owed = self._owed, []
         unheard = [(cluster, order) for cluster, order in owed if not self._said(cluster, order)]

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from muster.controller.record import Record, awaited_by
 from muster.controller.stage import Change, Stage
@@ -22,8 +22,8 @@ from muster.model.value import Instant
 from muster.stores.base import Batch, History, State, Store
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Command = Callable[[Stage], T]
-Write = Callable[[Command[Any]], "Future[Any]"]
 Clock = Callable[[], Instant]
 Asked = tuple[Command[Any], "Future[Any]"]
 
@@ -37,6 +37,33 @@ TRIES = 20
 
 
 Listener = Callable[[Batch, tuple[Change, ...]], None]
+
+
+class Answer(Protocol[T_co]):
+    """What became of a command."""
+
+    def result(self) -> T_co:
+        """The answer once it is durable; raises what it was refused with."""
+        ...
+
+
+Write = Callable[[Command[Any]], "Future[Any]"]
+Commit = Callable[[Command[Any]], Answer[Any]]
+
+
+class Known(Generic[T]):
+    """An answer for which nobody has to wait."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: T | BaseException) -> None:
+        self._answer = answer
+
+    def result(self) -> T:
+        """The answer, or what it was refused with."""
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
 
 
 class KeepingStore(Store, History, Protocol):
@@ -69,26 +96,13 @@ class Journal:
         self.last_event = record.last_event
         self._clock = clock
 
-    def write(self, command: Command[T]) -> "Future[T]":
+    def write(self, command: Command[T]) -> Known[T]:
         """One command, now."""
-        future: Future[T] = Future()
-        self.commit([(command, future)])
-        return future
+        return Known(self._answers([command])[0])
 
     def commit(self, asked: list[Asked]) -> None:
         """All of these as one transaction, each with its own answer."""
-        for _ in range(TRIES):
-            try:
-                answers = self._commit([command for command, _ in asked])
-            except StaleSnapshotError:
-                self.catch_up()
-                continue
-            except StoreError as error:
-                log.warning("nothing written: %s", error)
-                answers = [error] * len(asked)
-            _answer(asked, answers)
-            return
-        _answer(asked, [StaleSnapshotError(expected=self.record.version, found=-1)] * len(asked))
+        _answer(asked, self._answers([command for command, _ in asked]))
 
     def catch_up(self) -> None:
         """Learn what other processes wrote."""
@@ -101,6 +115,17 @@ class Journal:
             if _gives_out(batch):
                 self.record.given_out_at = batch.version
             self._take(batch, _changes(self.record, batch))
+
+    def _answers(self, commands: list[Command[Any]]) -> list[Any]:
+        for _ in range(TRIES):
+            try:
+                return self._commit(commands)
+            except StaleSnapshotError:
+                self.catch_up()
+            except StoreError as error:
+                log.warning("nothing written: %s", error)
+                return [error] * len(commands)
+        return [StaleSnapshotError(expected=self.record.version, found=-1)] * len(commands)
 
     def _commit(self, commands: list[Command[Any]]) -> list[object]:
         stage = Stage(self.record, self._clock())

@@ -126,14 +126,14 @@ class Stage:
 
     def batch(self) -> Batch:
         """All of it, as one transaction."""
-        freed = tuple(job for job, held in self.allocations.items() if held is None)
+        freed = tuple([job for job, held in self.allocations.items() if held is None])
         return Batch(
             version=self.record.version + 1,
             next_job=self.next_job,
             events=tuple(self.events),
-            jobs=tuple(job for job in self.jobs.values() if job.id not in self.ended),
+            jobs=tuple([job for job in self.jobs.values() if job.id not in self.ended]),
             ended=tuple(self.ended.values()),
-            allocations=tuple(held for held in self.allocations.values() if held is not None),
+            allocations=tuple([held for held in self.allocations.values() if held is not None]),
             freed=freed,
             attempts=tuple(self.attempts),
             steps=tuple(step for several in self.steps.values() for step in several.values()),

@@ -55,7 +55,7 @@ class HereThinker:
 
     def think(self, snapshot: Snapshot, policy: Policy) -> Thought:
         """Plan and verify, following the plan before."""
-        if self._planner is None or policy != self._policy:
+        if self._planner is None or (policy is not self._policy and policy != self._policy):
             self._planner, self._policy = Planner(policy), policy
         made = self._planner.plan(snapshot)
         try:

@@ -57,12 +57,12 @@ class Outlook:
         self, ends: list[tuple[Instant, JobId, int]], capacity_milli: int, now: Instant
     ) -> None:
         endless = bisect_left(ends, (WITHOUT_END,))
-        endless_milli = sum(milli for _, _, milli in ends[endless:])
+        endless_milli = sum([milli for _, _, milli in ends[endless:]])
         overdue = bisect_left(ends, (now,))
         self._ends = ends
-        self._freed = list(accumulate(milli for _, _, milli in ends[:endless]))
+        self._freed = list(accumulate([milli for _, _, milli in ends[:endless]]))
         running = ends[overdue:endless]
-        self._running = sum((end - now) * milli for end, _, milli in running)
+        self._running = sum([(end - now) * milli for end, _, milli in running])
         self._capacity_milli = max(0, capacity_milli - endless_milli)
         self._now = now
         self._ahead_milli = 0

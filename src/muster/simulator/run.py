@@ -29,6 +29,9 @@ EPOCH = Instant(0)
 NEW_BEFORE_COLLECTION = 100_000
 """So many new objects may be there before somebody looks whether they are garbage."""
 
+RARELY = (50, 100)
+"""After so many such looks what is older is looked at, and after so many of these everything."""
+
 SIMULATOR = Caller(user=UserName("simulator"), door="simulator", root=True)
 
 
@@ -167,7 +170,7 @@ class Simulation:
 def _rare_collections() -> Generator[None]:
     """What happens is kept, and hardly any of it is garbage: to look for it often is slow."""
     usual = gc.get_threshold()
-    gc.set_threshold(NEW_BEFORE_COLLECTION, *usual[1:])
+    gc.set_threshold(NEW_BEFORE_COLLECTION, *RARELY)
     try:
         yield
     finally:

@@ -176,20 +176,30 @@ class _Live:
         self.version = batch.version
         self.next_job = batch.next_job
         self.last_event += len(batch.events)
-        self.jobs |= {job.id: job for job in batch.jobs}
-        self.allocations |= {each.job: each for each in batch.allocations}
-        self.clusters |= {each.name: each for each in batch.clusters}
-        self.nodes |= {each.id: each for each in batch.nodes}
-        self.site = batch.site or self.site
-        self.used |= {(each.queue, each.user): each for each in batch.used}
-        self.usual = batch.usual or self.usual
-        self.tokens |= {each.id: each for each in batch.tokens}
+        for job in batch.jobs:
+            self.jobs[job.id] = job
+        for allocation in batch.allocations:
+            self.allocations[allocation.job] = allocation
+        for used in batch.used:
+            self.used[used.queue, used.user] = used
+        self._take_rules(batch)
         for ended in batch.ended:
             self.jobs.pop(ended.job.id, None)
         for job in batch.freed:
             self.allocations.pop(job, None)
         for node in batch.gone:
             self.nodes.pop(node, None)
+
+    def _take_rules(self, batch: Batch) -> None:
+        """What changes seldom."""
+        for cluster in batch.clusters:
+            self.clusters[cluster.name] = cluster
+        for node in batch.nodes:
+            self.nodes[node.id] = node
+        for token in batch.tokens:
+            self.tokens[token.id] = token
+        self.site = batch.site or self.site
+        self.usual = batch.usual or self.usual
 
 
 class _Past:
@@ -214,8 +224,10 @@ class _Past:
             self.attempts.setdefault(attempt.job, {})[attempt.number] = attempt
         for step in batch.steps:
             self.steps.setdefault(step.job, {})[step.attempt, step.number] = step
-        self.ended |= {ended.job.id: ended for ended in batch.ended}
-        self.launches |= {each.job: each.launch for each in batch.launches}
+        for ended in batch.ended:
+            self.ended[ended.job.id] = ended
+        for each in batch.launches:
+            self.launches[each.job] = each.launch
         self.audit.extend(batch.audit)
 
     def fits(self, query: HistoryQuery, ended: Ended) -> bool:

@@ -35,6 +35,9 @@ class Case:
 
     def parts(self) -> Iterator["Case"]:
         """The same case with a few of its additions at a time."""
+        if len(self.additions) <= PART:
+            yield self
+            return
         for first in range(0, len(self.additions), PART):
             yield replace(self, additions=self.additions[first : first + PART])
 
