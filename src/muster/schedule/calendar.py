@@ -1,10 +1,9 @@
 """Time: how long a job may run where, and which reservations are in its way."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muster.model.amounts import capacity_of
 from muster.model.cluster import AmountReserved, NodesReserved, Pool, is_guest
 from muster.model.job import Job, JobSpec
 from muster.model.plan import (
@@ -47,7 +46,9 @@ def likely_time(job: Job, pool: Pool, policy: Policy, *, is_bound: bool) -> int:
 class Calendar:
     """What is promised to whom when, for one plan."""
 
-    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, capacity: Callable[[Scope], int]
+    ) -> None:
         self._now = snapshot.now
         self._policy = policy
         self._amounts = [
@@ -58,10 +59,7 @@ class Calendar:
         self._by_name = {each.name: each for each in snapshot.reservations}
         self._guests: dict[tuple[QueuePath, UserName, str | None], tuple[str, ...]] = {}
         self._thresholds = _thresholds(snapshot)
-        self._capacity = {
-            each.pool: capacity_of(Scope(pool=each.pool), snapshot.nodes.values())
-            for each in self._amounts
-        }
+        self._capacity = {each.pool: capacity(Scope(pool=each.pool)) for each in self._amounts}
         self._outside = {each.name: 0 for each in self._amounts}
 
     def bucket(self, spec: JobSpec) -> int | None:
@@ -128,10 +126,8 @@ class Calendar:
                 if each.begins_at <= self._now
                 else bisect_right(ends, (each.begins_at, WITHOUT_END))
             )
-            for _, job_id, _ in ends[first:]:
-                holding = holdings[job_id]
-                if not is_guest(each, *_whose(holding.job.spec)):
-                    self._outside[each.name] += _gpu_milli_in(each.pool, holding.portions)
+            here = (holdings[job_id] for _, job_id, _ in ends[first:])
+            self._outside[each.name] += _held_outside(each, here)
 
     def note(
         self, spec: JobSpec, portions: Sequence[Portion], ends_at: int, *, sign: int = 1
@@ -165,6 +161,22 @@ class Calendar:
 
 def _whose(spec: JobSpec) -> tuple[UserName, QueuePath, str | None]:
     return spec.user, spec.queue, spec.reservation
+
+
+def _held_outside(promised: AmountReserved, holdings: "Iterable[Holding]") -> int:
+    """How much GPU those to whom it is not promised hold of the pool."""
+    outside, held = dict[tuple[UserName, QueuePath, str | None], bool](), 0
+    for holding in holdings:
+        whose, portions = _whose(holding.job.spec), holding.portions
+        is_outside = outside.get(whose)
+        if is_outside is None:
+            is_outside = outside[whose] = not is_guest(promised, *whose)
+        if is_outside:
+            is_one = len(portions) == 1 and portions[0].pool == promised.pool
+            held += (
+                portions[0].amount.gpu_milli if is_one else _gpu_milli_in(promised.pool, portions)
+            )
+    return held
 
 
 def _gpu_milli_in(pool: PoolName, portions: Sequence[Portion]) -> int:

@@ -116,7 +116,7 @@ class Memory:
         snapshot, books = self.snapshot, self.books
         self.ledger.forget_promises()
         books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
-        calendar = Calendar(snapshot, self.policy)
+        calendar = Calendar(snapshot, self.policy, books.quotas.capacity)
         calendar.take_stock(books.ends_by_pool, books.holdings)
         return Standing(snapshot, self.policy, self.ledger, books, calendar, self.neighbours, {})
 

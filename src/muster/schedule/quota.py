@@ -25,6 +25,7 @@ class Quotas:
 
     def __init__(self, queues: Mapping[QueuePath, Queue]) -> None:
         self.accounts: dict[QueuePath, Account] = {}
+        self._nodes: list[Node] = []
         self._capacity: dict[Scope, int] = {}
         self._subtrees: dict[QueuePath, list[QueuePath]] = {}
         for path in sorted(queues):
@@ -58,17 +59,22 @@ class Quotas:
 
     def resolve(self, nodes: Iterable[Node]) -> None:
         """Capacity came or went: work out anew what percentages come to."""
-        every_node = list(nodes)
+        self._nodes = list(nodes)
         self._capacity.clear()
         for account in self.accounts.values():
             for line in account.lines:
-                if line.scope not in self._capacity:
-                    self._capacity[line.scope] = capacity_of(line.scope, every_node)
-                line.resolve(self._capacity[line.scope])
+                line.resolve(self.capacity(line.scope))
         self._kept.clear()
         self._kept_below.clear()
         for path in sorted(self.accounts, key=_deepest_first):
             self._recount_kept(path)
+
+    def capacity(self, scope: Scope) -> int:
+        """Everything the scope has."""
+        known = self._capacity.get(scope)
+        if known is None:
+            known = self._capacity[scope] = capacity_of(scope, self._nodes)
+        return known
 
     def add(self, change: "Change", victims: Sequence["Change"], *, sign: int) -> None:
         """Somebody takes (sign 1) or gives back (sign -1) this much.
