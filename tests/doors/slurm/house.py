@@ -48,7 +48,8 @@ class House:
         """No variable names the server: the commands know it since they were installed."""
         strange = ("MUSTER", "SLURM", "SBATCH", "SQUEUE")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
-        return kept | {"PATH": f"{self.bin}:{kept['PATH']}", "TZ": "UTC"}
+        path = f"{self.bin}:{Path(sys.executable).parent}:{kept['PATH']}"
+        return kept | {"PATH": path, "TZ": "UTC"}
 
     def shell(self, line: str, **env: str) -> Ran:
         """As if typed."""
@@ -72,7 +73,7 @@ class House:
     def submits(self, line: str) -> str:
         return self.out(f"sbatch --parsable {line}").strip()
 
-    def muster(self, *argv: str) -> None:
+    def muster(self, *argv: str) -> str:
         run = subprocess.run(  # noqa: S603  our own program
             [sys.executable, "-m", "muster", *argv],
             capture_output=True,
@@ -83,6 +84,14 @@ class House:
             cwd=self.work,
         )
         assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    def imports(self, site: Path) -> None:
+        """Start with what Slurm's files in a folder say."""
+        rules, nodes = self.root / "cluster.yaml", self.root / "nodes.yaml"
+        files = [str(path) for path in sorted(site.iterdir())]
+        rules.write_text(self.muster("import", *files, "--nodes", str(nodes)))
+        self.muster("up", "--site", str(rules), "--pretend", str(nodes))
 
     def waits_until(self, look: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -96,14 +105,17 @@ class House:
 
 
 @contextmanager
-def house(nodes: int = 2) -> Generator[House]:
+def house(nodes: int = 2, site: Path | None = None) -> Generator[House]:
     # Short, because the path of a socket may not be long; for all, because jobs are users'.
     found = House(root=Path(tempfile.mkdtemp(prefix="muster-slurm-")))
     found.root.chmod(0o755)
     found.work.mkdir()
     (found.root / "home").mkdir()
     try:
-        found.muster("up", "--nodes", str(nodes), "--gpus", "4xA100-40GB")
+        if site is None:
+            found.muster("up", "--nodes", str(nodes), "--gpus", "4xA100-40GB")
+        else:
+            found.imports(site)
         # Where there is a real Slurm as well, ours is wanted here.
         found.muster("slurm", "install", str(found.bin), "--force")
         yield found

@@ -219,7 +219,8 @@ class Terminal:
         self.resize()
         if os.isatty(0):
             self._before = termios.tcgetattr(0)
-            tty.setraw(0)
+            # Now, and not after throwing away what was typed ahead.
+            tty.setraw(0, termios.TCSANOW)
 
     def resize(self) -> None:
         try:
