@@ -31,5 +31,7 @@ def test_the_first_screen_of_the_readme_works(tmp_path: Path) -> None:
     assert done.returncode == 0, said
     assert "GPUs 0,1 on pretend1" in done.stdout, said
     assert "Needs 4 GPUs" in done.stdout, said
-    assert "GPU-hours" in done.stdout, said
+    assert "Submitted batch job 5" in done.stdout, said
+    assert " of pretend" in done.stdout, said
+    assert "COMPLETED" in done.stdout, said
     assert "Muster has stopped" in done.stdout, said
