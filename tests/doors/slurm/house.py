@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 PATIENCE_S = 60
@@ -34,6 +34,7 @@ class House:
     """A machine with Muster on it, and a folder to work in."""
 
     root: Path
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def bin(self) -> Path:
@@ -80,7 +81,7 @@ class House:
             text=True,
             timeout=PATIENCE_S,
             check=False,
-            env=self.environ | {"MUSTER_HOME": str(self.root / "home")},
+            env={**self.environ, "MUSTER_HOME": str(self.root / "home"), **self.more},
             cwd=self.work,
         )
         assert run.returncode == 0, run.stderr
@@ -105,9 +106,10 @@ class House:
 
 
 @contextmanager
-def house(nodes: int = 2, site: Path | None = None) -> Generator[House]:
+def house(nodes: int = 2, site: Path | None = None, **more: str) -> Generator[House]:
+    """Muster started with `more` in its environment; nodes alike, or those of a site's files."""
     # Short, because the path of a socket may not be long; for all, because jobs are users'.
-    found = House(root=Path(tempfile.mkdtemp(prefix="muster-slurm-")))
+    found = House(root=Path(tempfile.mkdtemp(prefix="muster-slurm-")), more=more)
     found.root.chmod(0o755)
     found.work.mkdir()
     (found.root / "home").mkdir()
