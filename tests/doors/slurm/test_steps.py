@@ -148,9 +148,11 @@ def test_steps_wait_for_each_other_unless_they_overlap_or_are_exact(slurm: House
         "srun -n1 bash -c 'touch up; cat gate; echo first' &\n"
         "until [ -e up ]; do sleep 0.05; done\n"
         "srun -n1 --overlap echo beside\n"
-        "(srun -n1 echo after) & sleep 0.3; echo opened; echo >gate; wait\n"
-        "srun --exact -n1 --gres=gpu:1 bash -c 'cat gate; echo $CUDA_VISIBLE_DEVICES' &\n"
-        "sleep 0.3\n"
+        "srun -n1 echo after 2>after.err &\n"
+        "until grep -q retrying after.err; do sleep 0.05; done\n"
+        "echo opened; echo >gate; wait; cat after.err\n"
+        "srun --exact -n1 --gres=gpu:1 bash -c 'touch on; cat gate; echo $CUDA_VISIBLE_DEVICES' &\n"
+        "until [ -e on ]; do sleep 0.05; done\n"
         "srun --exact -n1 --gres=gpu:1 bash -c 'echo $CUDA_VISIBLE_DEVICES; echo >gate'\n"
         "wait\n",
     )
@@ -453,3 +455,45 @@ def test_one_step_can_be_cancelled_and_its_job_goes_on(slurm: House) -> None:
     assert (
         late == f"scancel: error: Kill job error on job step id {job}.0: Invalid job id specified\n"
     )
+
+
+def test_sbcast_copies_with_the_rights_of_whoever_calls(slurm: House) -> None:
+    (slurm.work / "source.txt").write_text("copied\n")
+    told = batch(
+        slurm,
+        "copying",
+        "-n1",
+        "sbcast source.txt target.txt; cat target.txt\n"
+        "sbcast source.txt target.txt; echo $?\n"
+        "sbcast -f -C source.txt target.txt; echo $?\n"
+        "sbcast no-such target.txt; echo $?\n",
+    )
+    outside = slurm.shell("sbcast source.txt there.txt")
+
+    lines = told.splitlines()
+    assert lines[0] == "copied"
+    assert re.fullmatch(r"sbcast: error: REQUEST_FILE_BCAST\(pretend\d\): File exists", lines[1])
+    assert lines[2:] == [
+        "17",
+        "sbcast: warning: --compress is ignored by Muster",
+        "0",
+        "sbcast: error: Can't open `no-such`: No such file or directory",
+        "255",
+    ]
+    assert "Need a job id to run this command." in outside.err
+
+
+def test_sattach_knows_the_layout_of_a_step_and_says_where_its_output_is(slurm: House) -> None:
+    job = slurm.submits("-n2 -w pretend1 -o /dev/null --wrap 'srun sleep 600'")
+    slurm.waits_until(lambda: slurm.shell(f"sattach --layout {job}.0").code == 0)
+
+    layout = slurm.out(f"sattach --layout {job}.0")
+    refused = slurm.shell(f"sattach {job}.0")
+    slurm.out(f"scancel {job}")
+    slurm.waits_for(job, "CANCELLED")
+    late = slurm.shell(f"sattach {job}.0")
+
+    nodes = "\t2 tasks, 1 nodes (pretend1)\n\n\tNode 0 (pretend1), 2 task(s): 0 1 \n"
+    assert layout == f"Job step layout:\n{nodes}"
+    assert "srun --output=FILE" in refused.err
+    assert late.err == "sattach: error: Could not get job step info: Invalid job id specified\n"

@@ -12,7 +12,7 @@ from muster.model.job import FINAL, JobState, LaunchFailed
 from muster.model.value import Duration, Instant, JobId, Value
 
 BUSY = "Unable to allocate resources: Requested nodes are busy"
-SOON = Duration(1_000)
+SOON = Duration(2_000)
 """A job that has not started by then waits, whatever the planner is doing."""
 
 
@@ -88,7 +88,7 @@ def _waiting(request: Request) -> Waiting:
 
 
 def _goes_on(request: Request, view: JobView, waiting: Waiting, elapsed: int) -> Reply:
-    says = not waiting.said and (view.wait is not None or elapsed > SOON)
+    says = not waiting.said and _has_to_wait(view, elapsed)
     name, job = request.command, waiting.job
     text = f"{name}: job {job} queued and waiting for resources\n" if says else ""
     if says and name == "salloc":
@@ -106,8 +106,14 @@ def _is_out_of_time(request: Request, view: JobView, elapsed: int) -> bool:
     text = request.text("immediate")
     patience = request.number("immediate", least=0) if text else 0
     if not patience:
-        return view.wait is not None or elapsed > SOON
+        return _has_to_wait(view, elapsed)
     return elapsed > patience * 1_000
+
+
+def _has_to_wait(view: JobView, elapsed: int) -> bool:
+    """A job that is starting has its room already."""
+    is_placed = view.job.state is JobState.STARTING
+    return not is_placed and (view.wait is not None or elapsed > SOON)
 
 
 def _lost(request: Request, view: JobView) -> SlurmError:

@@ -7,7 +7,9 @@ from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.commands import (
     sacct,
     salloc,
+    sattach,
     sbatch,
+    sbcast,
     scancel,
     scontrol,
     sinfo,
@@ -30,7 +32,20 @@ class Command(Protocol):
     def run(self, call: Call, door: Door) -> Reply: ...
 
 
-COMMANDS = (sbatch, srun, salloc, squeue, scancel, sinfo, scontrol, sacct, sprio, sshare)
+COMMANDS = (
+    sbatch,
+    srun,
+    salloc,
+    sattach,
+    sbcast,
+    squeue,
+    scancel,
+    sinfo,
+    scontrol,
+    sacct,
+    sprio,
+    sshare,
+)
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 
 NAMES = tuple(command.NAME for command in COMMANDS)

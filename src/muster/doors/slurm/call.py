@@ -93,13 +93,17 @@ class Follow(Value, tag="follow"):
 
 
 class Output(Value):
-    """Where a step reads and writes: None, `none`, a rank, or a name with patterns."""
+    """Where a step reads and writes: None, `none`, a rank, or a name with patterns.
+
+    unbuffered: what several tasks write may be mixed within a line.
+    """
 
     stdin: str | None = None
     stdout: str | None = None
     stderr: str | None = None
     append: bool = False
     label: bool = False
+    unbuffered: bool = False
     pty: bool = False
 
 
@@ -174,7 +178,17 @@ class WriteFile(Value, tag="write"):
     memo: Mapping[str, str]
 
 
-Then = ReadScript | Again | RunHere | Become | Follow | RunStep | Hold | Prompt | WriteFile
+class Copy(Value, tag="copy"):
+    """Copy a file here; `node` is named in what is said of errors."""
+
+    source: str
+    target: str
+    node: str
+    force: bool = False
+    preserve: bool = False
+
+
+Then = ReadScript | Again | RunHere | Become | Follow | RunStep | Hold | Prompt | WriteFile | Copy
 
 
 class Reply(Value):

@@ -13,8 +13,8 @@ from muster.model.value import Value
 
 MARK = "# A Slurm command of Muster; `muster slurm install` wrote it."
 THIN = Path(__file__).parent / "thin"
-HOLDING = frozenset({"srun", "salloc"})
-"""Commands that stay while something runs, and bring what they need for it."""
+HOLDING = frozenset({"srun", "salloc", "sbcast"})
+"""Commands that do something here, and bring what they need for it."""
 
 LONGEST_INTERPRETER = 120
 """The kernel reads no longer first line of a script."""

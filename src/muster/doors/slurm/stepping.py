@@ -164,6 +164,7 @@ def _output(request: Request) -> Output:
         stderr=_mode(request, "error"),
         append=appends(request),
         label=request.has("label"),
+        unbuffered=request.has("unbuffered"),
         pty=request.has("pty"),
     )
 

@@ -1,4 +1,4 @@
-"""What srun and salloc run: as muster_thin, and then they stay while a step or a shell runs.
+"""What srun, salloc and sbcast run: as muster_thin, and then they do something here.
 
 They may import what they need, since they wait for something much longer anyway.
 """
@@ -75,6 +75,11 @@ def go_on(
         import muster_salloc  # noqa: PLC0415 -- the same
 
         return muster_salloc.run(then)
+    if kind == "copy":
+        import muster_copy  # noqa: PLC0415 -- the same
+
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        return muster_copy.run(then)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         code = muster_thin.go_on(command, call, then, home)

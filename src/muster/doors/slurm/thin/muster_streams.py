@@ -36,19 +36,21 @@ class Streams:
         self._opened: dict[tuple[str, int], int] = {}
         self.files: list[int] = []
         self.triples: list[list[int]] = []
-        self.readers: dict[int, Labelled] = {}
+        self.readers: dict[int, Lines] = {}
+        self._tasks = 1
         self.fed: Fed | None = None
         self.terminal: Terminal | None = None
 
     def open(self, tasks: int) -> None:
         """Open everything; NoFile says what cannot be."""
         _raise_limit()
+        self._tasks = tasks
         if self._output["pty"]:
             self.terminal = Terminal()
         broadcast = self._must_be_fed(tasks)
         self.fed = Fed() if broadcast else None
         for rank in range(tasks):
-            self.triples.append(self._triple(rank, tasks))
+            self.triples.append(self._triple(rank))
 
     def given(self) -> None:
         """The step has them; ours are closed, so that we notice when its tasks do the same."""
@@ -57,16 +59,15 @@ class Streams:
                 os.close(number)
         self.files.clear()
 
-    def _triple(self, rank: int, tasks: int) -> list[int]:
+    def _triple(self, rank: int) -> list[int]:
         if self.terminal is not None:
             end = self._placed(self.terminal.task_end) if rank == 0 else self._null()
             return [end, end, end]
-        width = len(str(tasks - 1))
-        out = self._writing(rank, self._output["stdout"], (1, width))
+        out = self._writing(rank, self._output["stdout"], 1)
         mode = self._output["stderr"]
         if mode is None and _is_file(self._output["stdout"]):
             return [self._reading(rank), out, out]
-        return [self._reading(rank), out, self._writing(rank, mode, (2, width))]
+        return [self._reading(rank), out, self._writing(rank, mode, 2)]
 
     def _reading(self, rank: int) -> int:
         mode = self._output["stdin"]
@@ -78,8 +79,7 @@ class Streams:
             return self._placed(self.fed.added())
         return self._placed(0)
 
-    def _writing(self, rank: int, mode: "str | None", how: tuple[int, int]) -> int:
-        number, width = how
+    def _writing(self, rank: int, mode: "str | None", number: int) -> int:
         if mode == "none":
             return self._null()
         sink = number
@@ -93,11 +93,18 @@ class Streams:
             sink = os.dup(self.files[at])
         elif mode is not None and int(mode) != rank:
             return self._null()
-        if not self._output["label"]:
+        if self._is_direct(mode):
             return self._placed(sink)
         reads, writes = os.pipe()
-        self.readers[reads] = Labelled(f"{rank:{width}}: ".encode(), sink)
+        width = len(str(self._tasks - 1))
+        label = f"{rank:{width}}: ".encode() if self._output["label"] else b""
+        self.readers[reads] = Lines(label, sink)
         return self._placed(writes)
+
+    def _is_direct(self, mode: "str | None") -> bool:
+        """May the task write there itself? Lines of several would be mixed with each other."""
+        is_alone = self._tasks == 1 or mode is not None or self._output["unbuffered"]
+        return is_alone and not self._output["label"]
 
     def _must_be_fed(self, tasks: int) -> bool:
         """Must what we read be passed on? Several tasks read the same, or it is our terminal."""
@@ -133,8 +140,8 @@ class Streams:
         return len(self.files) - 1
 
 
-class Labelled:
-    """What one task writes, line by line with its number in front."""
+class Lines:
+    """What one task writes, line by line, with its number in front or without."""
 
     def __init__(self, label: bytes, sink: int) -> None:
         self._label = label
@@ -150,7 +157,7 @@ class Labelled:
             write(self._sink, b"".join(self._label + line + b"\n" for line in lines))
         self._rest = rest
         if not read and self._rest:
-            write(self._sink, self._label + self._rest + b"\n")
+            write(self._sink, self._label + self._rest + (b"\n" if self._label else b""))
             self._rest = b""
         return bool(read)
 
