@@ -6,7 +6,7 @@ from muster.lifecycle.refusal import Caution
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState
 from muster.model.launch import Launch
-from muster.model.placement import Allocation
+from muster.model.placement import Allocation, Placement
 from muster.model.plan import Wait
 from muster.model.site import Site, Token
 from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value
@@ -101,6 +101,7 @@ class Rehearsal(Value):
     """What would be different now: the planner was asked, nothing was done.
 
     job: the id that a rehearsed submission got in the rehearsal.
+    placements: where it would start, now or when it is expected to, as far as that can be told.
     """
 
     starts: tuple[JobId, ...] = ()
@@ -108,6 +109,7 @@ class Rehearsal(Value):
     preempted: tuple[JobId, ...] = ()
     job: JobId | None = None
     wait: Wait | None = None
+    placements: tuple[Placement, ...] = ()
     text: str = ""
 
 

@@ -1,6 +1,7 @@
 """What if: the same planner asked about another world, and nothing done."""
 
 from collections.abc import Callable
+from math import inf
 
 from muster.controller.asked import Caller, Rehearsal
 from muster.controller.entry import Entry, Kinds
@@ -9,7 +10,8 @@ from muster.controller.stage import Stage
 from muster.controller.thinking import Thinker, Thought
 from muster.model.job import Job, JobSpec
 from muster.model.launch import NO_LAUNCH
-from muster.model.plan import Decision, Preempt, Start
+from muster.model.placement import Allocation, Placement
+from muster.model.plan import Decision, NoEstimate, Preempt, Start, Wait
 from muster.model.policy import Policy
 from muster.model.site import Site
 from muster.model.snapshot import Snapshot
@@ -44,8 +46,24 @@ class Rehearsing:
             self._compared(world, thought),
             job=job.id,
             wait=thought.waits.get(job.id),
+            placements=_placed(decision) or self._later(changed, job, decision),
             text="" if decision is None else decided(decision, job, changed),
         )
+
+    def _later(self, world: Snapshot, job: Job, decision: Decision | None) -> tuple[Placement, ...]:
+        """Where it would start at the expected time, when all who must have left are gone."""
+        if not isinstance(decision, Wait) or isinstance(decision.expected, NoEstimate):
+            return ()
+        at = decision.expected
+        held = {
+            each: allocation
+            for each, allocation in world.allocations.items()
+            if _ends_at(world.jobs[each], allocation) > at
+        }
+        jobs = {each: world.jobs[each] for each in held}
+        later = replace(world, now=at, jobs={**jobs, job.id: job}, allocations=held)
+        thought = self._thinker.rehearse(later, self._journal.record.site.policy)
+        return _placed(_decision(thought, job.id))
 
     def apply(self, change: Callable[[Site], Site]) -> Rehearsal:
         """What would be different at once under other rules."""
@@ -81,6 +99,16 @@ def _starting(thought: Thought) -> set[JobId]:
 
 def _preempted(thought: Thought) -> set[JobId]:
     return {each.job for each in thought.measures if isinstance(each, Preempt)}
+
+
+def _placed(decision: Decision | None) -> tuple[Placement, ...]:
+    return decision.placements if isinstance(decision, Start) else ()
+
+
+def _ends_at(job: Job, allocation: Allocation) -> float:
+    if job.spec.time_limit is None:
+        return inf
+    return (allocation.started_at or allocation.placed_at) + job.spec.time_limit
 
 
 def _decision(thought: Thought, job: JobId) -> Decision | None:

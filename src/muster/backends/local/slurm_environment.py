@@ -38,7 +38,7 @@ def of_attempt(run: Run) -> dict[str, str]:
         "SLURM_PRIO_PROCESS": "0",
         "SLURM_TASKS_PER_NODE": runs_text(_tasks_per_node(run)),
     }
-    return found | _of_array(run) | _of_request(run)
+    return found | _of_array(run) | _of_request(run) | _of_components(run)
 
 
 def of_tasks(run: Run) -> list[dict[str, str]]:
@@ -49,6 +49,37 @@ def of_tasks(run: Run) -> list[dict[str, str]]:
     if run.launch.runs is Runs.FIRST_TASK:
         return [_of_task(run, 0)]
     return [_of_task(run, rank) for rank in range(len(placements))]
+
+
+def _of_components(run: Run) -> dict[str, str]:
+    """What a job of several components, which all have its id, has in each of them."""
+    spec, placements = run.job.spec, run.allocation.placements
+    names = list(dict.fromkeys(_component(group.name) for group in spec.groups))
+    if len(names) == 1:
+        return {}
+    found = {"SLURM_HET_SIZE": str(len(names))}
+    for number, name in enumerate(names):
+        here = [each for each in placements if _component(each.group) == name]
+        nodes = _nodes(here)
+        count = Counter[str](each.node for each in here)
+        told = {
+            "SLURM_JOB_ACCOUNT": spec.queue,
+            "SLURM_JOB_CPUS_PER_NODE": runs_text(_cpus(here, node) for node in nodes),
+            "SLURM_JOB_ID": str(run.job.id),
+            "SLURM_JOB_NAME": spec.name,
+            "SLURM_JOB_NODELIST": compressed(nodes),
+            "SLURM_JOB_NUM_NODES": str(len(nodes)),
+            "SLURM_JOB_PARTITION": here[0].pool if here else "",
+            "SLURM_JOB_QOS": spec.job_class,
+            "SLURM_TASKS_PER_NODE": runs_text(count[node] for node in nodes),
+        }
+        found |= {f"{variable}_HET_GROUP_{number}": value for variable, value in told.items()}
+    return found
+
+
+def _component(group: str) -> str:
+    """Groups of later components are called `het1`, `het1-more` and so on."""
+    return group.removesuffix("-more") if group.startswith("het") else "main"
 
 
 def _of_array(run: Run) -> dict[str, str]:

@@ -7,6 +7,7 @@ from muster.controller.asked import JobView
 from muster.doors.slurm import jobs
 from muster.doors.slurm.call import Door
 from muster.doors.slurm.choosing import Launches
+from muster.doors.slurm.components import parts
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.states import LIVE, State
@@ -25,9 +26,6 @@ from muster.model.job import (
 from muster.model.plan import DependsOn
 from muster.model.steps import Step
 from muster.model.value import Duration, Instant, JobId, replace
-
-HET = "het"
-"""The groups of a job's later components are named after it: `het1`, `het2`."""
 
 OOM_SIGNAL = 125
 TERMINATED = 15
@@ -148,7 +146,7 @@ def acct_jobs(door: Door, scene: Scene, views: Sequence[JobView]) -> list[AcctJo
             record.row.launch_of = launch_of
             if steps:
                 record.steps = steps.get((view.job.id, record.job.attempt), ())
-            found += _components(record)
+            found += _apart(record)
     return found
 
 
@@ -249,41 +247,15 @@ def _then(job: Job, attempt: Attempt) -> JobView:
     return JobView(job=was, started_at=started_at, ended_at=attempt.ended_at)
 
 
-def _components(record: AcctJob) -> list[AcctJob]:
+def _apart(record: AcctJob) -> list[AcctJob]:
     """A record for each component, where a job has several."""
-    groups = record.job.spec.groups
-    if len(groups) == 1 or not any(group.name.startswith(HET) for group in groups):
+    rows = parts(record.row)
+    if len(rows) == 1:
         return [record]
-    names = list(dict.fromkeys(_component_name(group.name) for group in groups))
-    return [_component(record, place, name) for place, name in enumerate(names)]
+    return [_of_component(record, row) for row in rows]
 
 
-def _component_name(group: str) -> str:
-    """Tasks that do not divide evenly have a second group, `main-more`."""
-    return group.removesuffix("-more") if group.startswith(HET) else "main"
-
-
-def _component(record: AcctJob, place: int, name: str) -> AcctJob:
-    row, job = record.row, record.job
-    groups = tuple(each for each in job.spec.groups if _component_name(each.name) == name)
-    title = row.label(f"name-{place}") or job.spec.name
-    part = replace(job, spec=replace(job.spec, groups=groups, name=title))
-    view = replace(row.view, job=part)
-    held = view.allocation
-    if held is not None:
-        placed = tuple(each for each in held.placements if _component_name(each.group) == name)
-        view = replace(view, allocation=replace(held, placements=placed or held.placements))
-    attempt = row.attempt
-    if attempt is not None:
-        where = {
-            node
-            for group, nodes in attempt.nodes_of.items()
-            if _component_name(group) == name
-            for node in nodes
-        }
-        nodes = tuple(sorted(where)) or attempt.nodes
-        attempt = replace(attempt, nodes=nodes, amount=jobs.asked_amount(part))
-    made = AcctJob(JobRow(view, row.scene, attempt), record.submitted_at, place)
-    made.row.launch_of = row.launch_of
+def _of_component(record: AcctJob, row: JobRow) -> AcctJob:
+    made = AcctJob(row, record.submitted_at, row.component)
     made.steps = record.steps
     return made

@@ -24,8 +24,7 @@ NOBODY_ASSIGNED = "None assigned"
 
 def id_text(acct: AcctRow) -> str:
     """`12`, `12_3`, `12_[4-9]`, `12+1`, each with its step behind it."""
-    part = acct.record.component
-    text = jobs.id_text(acct.row) + ("" if part is None else f"+{part}")
+    text = jobs.id_text(acct.row)
     return f"{text}.{acct.name}" if acct.kind else text
 
 

@@ -33,9 +33,20 @@ class JobRow:
     """A job, or the waiting parts of an array as one row.
 
     attempt: the last one, of a job that is over. indices: of the parts that share the row.
+    component: which one of a heterogeneous job.
     """
 
-    __slots__ = ("_launch", "attempt", "indices", "job", "launch_of", "scene", "state", "view")
+    __slots__ = (
+        "_launch",
+        "attempt",
+        "component",
+        "indices",
+        "job",
+        "launch_of",
+        "scene",
+        "state",
+        "view",
+    )
 
     def __init__(self, view: JobView, scene: Scene, attempt: Attempt | None = None) -> None:
         self.view = view
@@ -44,6 +55,7 @@ class JobRow:
         self.attempt = attempt
         self.state: State = states.state_of(view.job)
         self.indices: tuple[int, ...] = ()
+        self.component: int | None = None
         self.launch_of: LaunchOf | None = None
         self._launch: Launch | None = None
 
@@ -81,10 +93,10 @@ def collapsed(rows: Iterable[JobRow]) -> list[JobRow]:
 
 
 def id_text(row: JobRow) -> str:
-    """`12`, `12_3`, `12_[4-9%2]`."""
+    """`12`, `12_3`, `12_[4-9%2]`, `12+1`."""
     part = row.job.spec.array
     if part is None:
-        return str(row.job.id)
+        return str(row.job.id) if row.component is None else f"{row.job.id}+{row.component}"
     return f"{part.array}_{index_text(row, brackets=True)}"
 
 

@@ -112,8 +112,12 @@ def _who(row: JobRow) -> list[str]:
     if part is not None:
         most = f" ArrayTaskThrottle={part.at_once}" if part.at_once else ""
         array = f" ArrayJobId={part.array} ArrayTaskId={jobs.index_text(row)}{most}"
+    het = ""
+    if row.component is not None:
+        het = f" HetJobId={job.id} HetJobOffset={row.component}"
     return [
-        f"JobId={job.id}{array} JobName={spec.name}",
+        f"JobId={job.id}{array}{het} JobName={spec.name}",
+        *([f"HetJobIdSet={job.id}"] if het else []),
         f"UserId={spec.user}({uid_of(spec.user)}) GroupId={group}({gid}) MCS_label=N/A",
         (
             f"Priority={jobs.priority(row)} Nice={-spec.priority} "

@@ -12,6 +12,7 @@ from muster.doors.slurm.choosing import (
     live_views,
     rows_of,
 )
+from muster.doors.slurm.components import all_parts
 from muster.doors.slurm.hostlist import BadHostlistError, compressed, expanded
 from muster.doors.slurm.jobs import by_number, collapsed
 from muster.doors.slurm.options import Parsed
@@ -81,6 +82,8 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     rows = rows_of(door, scene, views)
     if not any(name.indices for name in wish.names):
         rows = collapsed(rows)
+    wanted = {name.component for name in wish.names} - {None}
+    rows = [row for row in all_parts(rows) if not wanted or row.component in wanted]
     return _blocks((showing.job_lines(row, details=line.has("details")) for row in rows), line)
 
 

@@ -36,6 +36,17 @@ from muster.model.value import (
 LABEL = "slurm/"
 """Before the names of labels that keep what our own words have no place for."""
 
+OF_COMPONENT = (
+    "cpus-per-task",
+    "features",
+    "job-name",
+    "nodes",
+    "ntasks",
+    "ntasks-per-node",
+    "tres-per-node",
+)
+"""Labels that each component of a heterogeneous job has of its own, with its number behind."""
+
 LONGEST_NAME = 1_000
 
 NOT_A_SCRIPT = (
@@ -70,8 +81,9 @@ class World(Value):
 
 
 def command_line(call: Call, manner: Manner = SBATCH) -> Parsed:
-    """What stands on the command line."""
-    return parsed(OPTIONS, call.argv, manner)
+    """What stands on the command line: the first component's options, and the script."""
+    typed = _typed(call, manner)
+    return Parsed(given=typed[0].given, rest=typed[-1].rest)
 
 
 def script_of(line: Parsed, script: Script | None) -> str:
@@ -102,19 +114,20 @@ def script_of(line: Parsed, script: Script | None) -> str:
 def requests_of(call: Call, line: Parsed, script: str, now: Instant) -> tuple[Request, ...]:
     """One request for each component of the job: script, then environment, then command line."""
     surrounding = _from_environment(call.env)
-    return tuple(
-        Request(
-            command="sbatch",
-            given=merged(
-                parsed(OPTIONS, options, Manner(command="sbatch", permute=False, code=255)),
-                *((surrounding, line) if place == 0 else (Parsed(rest=line.rest),)),
-                aliases=ALIASES,
-            ),
-            call=call,
-            now=now,
+    written = directives.components(script)
+    typed = _typed(call)
+    found: list[Request] = []
+    for place in range(max(len(written), len(typed))):
+        options = written[place] if place < len(written) else ()
+        own = typed[place].given if place < len(typed) else ()
+        layers = (
+            parsed(OPTIONS, options, Manner(command="sbatch", permute=False, code=255)),
+            surrounding if place == 0 else Parsed(),
+            Parsed(given=own, rest=line.rest),
         )
-        for place, options in enumerate(directives.components(script))
-    )
+        given = merged(*layers, aliases=ALIASES)
+        found.append(Request(command="sbatch", given=given, call=call, now=now))
+    return tuple(found)
 
 
 def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
@@ -136,7 +149,9 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
         request, script, exported(request) | described(request, amounts, shape, indices)
     )
     after = asking.dependencies_of(request, world.meant)
-    labels = _labels(request, amounts, shape) | _names_of_components(requests)
+    if indices and len(requests) > 1:
+        raise request.submission_failed("Invalid job array specification")
+    labels = _labels(request, amounts, shape) | _of_components(requests, shapes, world)
     spec = _spec(request, world, shape.groups, (launch, after, labels))
     return Wanted(
         spec=spec,
@@ -161,6 +176,14 @@ def held_for_steps(request: Request, world: World) -> Wanted:
     spec = _spec(request, world, shape.groups, (launch, after, _labels(request, amounts, shape)))
     held = request.has("hold") or request.text("priority") == "0"
     return Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
+
+
+def _typed(call: Call, manner: Manner = SBATCH) -> tuple[Parsed, ...]:
+    """The options of each component, which a lone colon separates; the script is with the last."""
+    found = [parsed(OPTIONS, call.argv, manner)]
+    while found[-1].rest[:1] == (":",):
+        found.append(parsed(OPTIONS, found[-1].rest[1:], manner))
+    return tuple(found)
 
 
 def _from_environment(env: Mapping[str, str]) -> Parsed:
@@ -290,13 +313,19 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
     return {LABEL + name: value for name, value in named.items() if value is not None}
 
 
-def _names_of_components(requests: tuple[Request, ...]) -> dict[str, str]:
-    """Later components may have names of their own."""
-    return {
-        f"{LABEL}name-{place}": _name(request)
-        for place, request in enumerate(requests)
-        if place and request.has("job-name")
-    }
+def _of_components(
+    requests: tuple[Request, ...], shapes: list[Shape], world: World
+) -> dict[str, str]:
+    """What lists show later of each component of a heterogeneous job."""
+    found: dict[str, str] = {}
+    for place, request in enumerate(requests if len(requests) > 1 else ()):
+        own = _labels(request, amounts_of(request, world.machines), shapes[place])
+        if place and request.has("job-name"):
+            own[LABEL + "job-name"] = _name(request)
+        for name in OF_COMPONENT:
+            if LABEL + name in own:
+                found[f"{LABEL}{name}-{place}"] = own[LABEL + name]
+    return found
 
 
 def _command(request: Request) -> str | None:

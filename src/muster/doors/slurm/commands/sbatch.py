@@ -6,8 +6,9 @@ from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_options import OPTIONS
+from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.refused import submission_words
+from muster.doors.slurm.refused import UNAVAILABLE, submission_words
 from muster.doors.slurm.states import State, exit_code, state_of
 from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
 from muster.doors.slurm.trouble import SlurmError, failed
@@ -41,8 +42,7 @@ def run(call: Call, door: Door) -> Reply:
     except SlurmError:
         raise
     except MusterError as error:
-        begin = "allocation failure" if is_test else "Batch job submission failed"
-        raise failed(NAME, f"{begin}: {submission_words(error)}") from error
+        raise _refused(error, is_test=is_test) from error
 
 
 def world_of(door: Door) -> World:
@@ -60,6 +60,13 @@ def world_of(door: Door) -> World:
         partitions=frozenset(snapshot.pools),
         default=door.looking.site().default_pool,
     )
+
+
+def _refused(error: MusterError, *, is_test: bool) -> SlurmError:
+    words = submission_words(error)
+    if is_test:
+        return SlurmError(f"allocation failure: {words}")
+    return failed(NAME, f"Batch job submission failed: {words}")
 
 
 def _submitted(want: Wanted, given: Parsed, door: Door) -> Reply:
@@ -98,14 +105,19 @@ def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
     at = door.now
     if wait is not None:
         if isinstance(wait.expected, NoEstimate):
-            raise failed(NAME, "allocation failure: Requested node configuration is not available")
+            raise SlurmError(f"allocation failure: {UNAVAILABLE}")
         at = wait.expected
+    placed = rehearsal.placements
     spec = want.spec
-    processors = sum(group.count * group.each.cpu_milli for group in spec.groups) // 1_000
-    pool = ",".join(spec.pools) or min(door.looking.snapshot().pools, default="")
-    named = compressed(spec.groups[0].where.nodes)
-    where = f"on nodes {named} in partition {pool}" if named else f"in partition {pool}"
+    milli = sum(each.amount.cpu_milli for each in placed)
+    milli = milli or sum(group.count * group.each.cpu_milli for group in spec.groups)
+    nodes = {each.node for each in placed} or set(spec.groups[0].where.nodes)
+    pools = sorted({each.pool for each in placed}) or spec.pools
+    pool = ",".join(pools) or min(door.looking.snapshot().pools, default="")
+    names = compressed(sorted(nodes, key=by_number))
+    where = f"on nodes {names} in partition {pool}" if names else f"in partition {pool}"
     start = times.instant_text(at, zone=call.zone)
+    processors = max(1, milli // 1_000)
     said = (
         f"sbatch: Job {rehearsal.job} to start at {start} using {processors} processors {where}\n"
     )

@@ -2,6 +2,7 @@
 
 from muster.doors.slurm import jobs
 from muster.doors.slurm.call import Call, Door, Reply, version, warning
+from muster.doors.slurm.changing import NOT_WHOLE
 from muster.doors.slurm.choosing import (
     Filter,
     JobName,
@@ -56,6 +57,9 @@ def run(call: Call, door: Door) -> Reply:
     if not line.rest and not any(line.has(each) for each in FILTERS):
         raise failed(NAME, "No job identification provided")
     names = _names(line)
+    if parts := [name for name in names if name.component is not None]:
+        why = f"Kill job error on job id {parts[0].text}: {NOT_WHOLE}"
+        raise failed(NAME, why)
     signal = _signal(line)
     steps = tuple(name for name in names if (name.step or "").isdigit())
     whole = tuple(name for name in names if name not in steps)

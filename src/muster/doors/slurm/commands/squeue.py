@@ -16,6 +16,7 @@ from muster.doors.slurm.choosing import (
     states_of,
     users_of,
 )
+from muster.doors.slurm.components import all_parts
 from muster.doors.slurm.formats import Form, keys_of, known, long_form, rendered, short_form
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
@@ -120,7 +121,7 @@ def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
     if line.has("start"):
         rows = [row for row in rows if row.state is State.PENDING]
     apart = line.has("array") or line.has("array-unique") or "SQUEUE_ARRAY" in call.env
-    return rows if apart else collapsed(rows)
+    return all_parts(rows if apart else collapsed(rows))
 
 
 def _demand_known(door: Door, names: tuple[JobName, ...]) -> None:
