@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from hypothesis import given
 
 from muster.model.gpu import Mig, MigInstance
-from muster.model.job import HOLDING, WAITING
+from muster.model.job import HOLDING, WAITING, Job
+from muster.model.levels import ran_by
 from muster.model.placement import DeviceShare
-from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Repartition, Start, Wait
+from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Preempt, Repartition, Start, Wait
+from muster.model.policy import Policy, PreemptPolicy
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, DeviceId, Instant, JobId, NodeId, replace
 from muster.schedule.plan import plan
@@ -49,6 +51,29 @@ def test_preemption_comes_to_rest_when_no_job_ends(world: World) -> None:
         cycles -= 1
         assert cycles > 0, f"still preempting: {outcome.plan.measures}"
         world.scene.now = Instant(world.scene.now + MINUTE)
+
+
+@given(worlds(CROWDED))
+def test_by_service_alone_only_those_are_stopped_who_had_more_in_the_same_class(
+    world: World,
+) -> None:
+    policy = Policy(preempt=PreemptPolicy(by_class=False, reclaim=False, by_service=True))
+    snapshot = world.scene.snapshot()
+
+    made = plan(snapshot, policy)
+
+    assert violations(snapshot, made) == []
+    for measure in made.measures:
+        if isinstance(measure, Preempt):
+            one, other = snapshot.jobs[measure.for_job], snapshot.jobs[measure.job]
+            assert one.spec.job_class == other.spec.job_class
+            assert level(one, snapshot) < level(other, snapshot)
+
+
+def level(job: Job, snapshot: Snapshot) -> int:
+    """Where the job stands now."""
+    ran = ran_by(job, snapshot.allocations.get(job.id), snapshot.now)
+    return snapshot.levels.level(job.spec, ran)
 
 
 def is_quiet(made: Plan) -> bool:
