@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from muster.model.gpu import Mig, MigInstance
 from muster.model.job import HOLDING, WAITING, Job
@@ -53,21 +54,33 @@ def test_preemption_comes_to_rest_when_no_job_ends(world: World) -> None:
         world.scene.now = Instant(world.scene.now + MINUTE)
 
 
-@given(worlds(CROWDED))
-def test_by_service_alone_only_those_are_stopped_who_had_more_in_the_same_class(
-    world: World,
+SERVED = st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), st.integers(0, 600)), max_size=12)
+"""Jobs that run: their GPUs, and for how many minutes they have."""
+
+
+@given(SERVED, st.lists(st.sampled_from((1, 2, 4, 8)), min_size=1, max_size=4))
+def test_by_service_only_those_are_stopped_who_had_more_in_the_same_class(
+    running: list[tuple[int, int]], waiting: list[int]
 ) -> None:
-    policy = Policy(preempt=PreemptPolicy(by_class=False, reclaim=False, by_service=True))
+    world = World(Policy(preempt=PreemptPolicy(by_service=True)))
+    world.has_nodes("n1", "n2", gpus=8)
+    free = {"n1": 8, "n2": 8}
+    for number, (gpus, ran) in enumerate(running):
+        node = next((each for each, left in free.items() if left >= gpus), None)
+        if node is not None:
+            free[node] -= gpus
+            world.runs(f"r{number}", on=node, gpus=gpus, ran=ran)
+    for number, gpus in enumerate(waiting):
+        world.submits(f"w{number}", gpus=gpus)
     snapshot = world.scene.snapshot()
 
-    made = plan(snapshot, policy)
+    made = plan(snapshot, world.policy)
 
     assert violations(snapshot, made) == []
     for measure in made.measures:
-        if isinstance(measure, Preempt):
-            one, other = snapshot.jobs[measure.for_job], snapshot.jobs[measure.job]
-            assert one.spec.job_class == other.spec.job_class
-            assert level(one, snapshot) < level(other, snapshot)
+        assert isinstance(measure, Preempt)
+        one, other = snapshot.jobs[measure.for_job], snapshot.jobs[measure.job]
+        assert level(one, snapshot) < level(other, snapshot)
 
 
 def level(job: Job, snapshot: Snapshot) -> int:
