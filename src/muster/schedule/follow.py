@@ -23,6 +23,7 @@ from muster.schedule.neighbours import Neighbours
 from muster.schedule.quota import Quotas
 from muster.schedule.roster import Entry, Lane, Roster, is_elastic, is_sociable
 from muster.schedule.search import Standing
+from muster.schedule.service import Service
 from muster.schedule.share import Branch, Shares, dominant_milli
 
 Key = TypeVar("Key", JobId, NodeId)
@@ -118,7 +119,10 @@ class Memory:
         books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
         calendar = Calendar(snapshot, self.policy, books.quotas.capacity)
         calendar.take_stock(books.ends_by_pool, books.holdings)
-        return Standing(snapshot, self.policy, self.ledger, books, calendar, self.neighbours, {})
+        service = Service(snapshot)
+        return Standing(
+            snapshot, self.policy, self.ledger, books, calendar, self.neighbours, service, {}
+        )
 
     def entry(self, job: Job) -> Entry:
         """A job as it would wait, though it runs."""

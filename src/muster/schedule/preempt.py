@@ -118,11 +118,19 @@ def _cheapest(rights: Rights, standing: Standing, least_milli: int) -> Iterator[
 
 
 def _peers(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Holding]:
-    """Jobs of the same class; time changes their order, so it is found when it is needed."""
-    if rights.peers is not None:
+    """Jobs of the same class; time changes their order, so it is found once in each plan."""
+    if rights.peers is None:
+        return
+    ranked = standing.service.ranked
+    if rights.peers not in ranked:
         peers = standing.books.by_class.get(rights.peers, {}).values()
-        large = (peer for peer in peers if peer.gpu_milli >= least_milli)
-        yield from sorted(large, key=_dearness(rights, standing))
+        ranked[rights.peers] = sorted(peers, key=_dearness(rights, standing))
+    for peer in ranked[rights.peers]:
+        # They come by their level: behind the first that is too low, guarantees alone count.
+        if not rights.reclaims and not rights.outranks(peer):
+            return
+        if peer.gpu_milli >= least_milli:
+            yield peer
 
 
 def _dearness(rights: Rights, standing: Standing) -> Callable[[Holding], tuple[int, int, int]]:

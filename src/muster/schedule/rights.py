@@ -10,7 +10,7 @@ because with him his queue was beyond its guarantee.
 from collections.abc import Sequence
 
 from muster.model.job import JobState
-from muster.model.levels import HIGHEST_LEVEL, ran_by
+from muster.model.levels import HIGHEST_LEVEL
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
@@ -42,24 +42,22 @@ class Rights:
     def any(self) -> bool:
         """Is there anything at all that the job might take?"""
         held = self._standing.books.by_class
-        names = self.lower if self.peers is None else (*self.lower, self.peers)
-        return self.reclaims or any(held.get(ClassName(name)) for name in names)
+        if self.reclaims or any(held.get(ClassName(name)) for name in self.lower):
+            return True
+        return self.peers is not None and any(map(self.outranks, held.get(self.peers, {}).values()))
 
     def outranks(self, victim: Holding) -> bool:
         """Is the victim of a lower class, or of the same and has it had more service?"""
         name = victim.spec.job_class
-        return name in self.lower or (name == self.peers and self._level_of(victim) > self._level)
+        if name in self.lower:
+            return True
+        return name == self.peers and self._standing.service.level(victim) > self._level
 
     def closeness(self, victim: Holding) -> int:
         """Others go before peers, and of these go first who had the most service."""
         if victim.spec.job_class != self.peers:
             return 0
-        return 1 + HIGHEST_LEVEL - self._level_of(victim)
-
-    def _level_of(self, victim: Holding) -> int:
-        snapshot = self._standing.snapshot
-        ran = ran_by(victim.job, snapshot.allocations.get(victim.job.id), snapshot.now)
-        return snapshot.levels.level(victim.spec, ran)
+        return 1 + HIGHEST_LEVEL - self._standing.service.level(victim)
 
     def may_take(self, victim: Holding) -> bool:
         """May this job stop that one, as things stand?"""

@@ -19,6 +19,7 @@ from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
 from muster.schedule.neighbours import Neighbours
 from muster.schedule.profiles import GpuNeed
 from muster.schedule.roster import Entry, GroupNeed
+from muster.schedule.service import Service
 
 Closed = frozenset[tuple[Kind, GpuNeed | None]]
 
@@ -32,6 +33,7 @@ class Standing(NamedTuple):
     books: Books
     calendar: Calendar
     neighbours: Neighbours
+    service: Service
     shut: dict[tuple[object, ...], dict[Kind, WaitReason]]
 
     @property

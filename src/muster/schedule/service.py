@@ -1,0 +1,27 @@
+"""What those who run have had so far: their levels, found once while a plan is made."""
+
+from muster.model.levels import ran_by
+from muster.model.snapshot import Snapshot
+from muster.model.value import ClassName, JobId
+from muster.schedule.books import Holding
+
+
+class Service:
+    """Levels as they are at the instant of one snapshot.
+
+    ranked: who might be stopped of each class, in that order, as far as somebody asked.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._levels: dict[JobId, int] = {}
+        self.ranked: dict[ClassName, list[Holding]] = {}
+
+    def level(self, holding: Holding) -> int:
+        """Where the job stands that holds this."""
+        job, snapshot = holding.job, self._snapshot
+        known = self._levels.get(job.id)
+        if known is None:
+            ran = ran_by(job, snapshot.allocations.get(job.id), snapshot.now)
+            known = self._levels[job.id] = snapshot.levels.level(job.spec, ran)
+        return known
