@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SCRIPTS = HERE / "scripts"
 EXAMPLES = ROOT / "examples" / "clients"
-PATIENCE_S = 120
+PATIENCE_S = 300
 USER = pwd.getpwuid(os.getuid()).pw_name
 
 
