@@ -497,3 +497,11 @@ def test_sattach_knows_the_layout_of_a_step_and_says_where_its_output_is(slurm: 
     assert layout == f"Job step layout:\n{nodes}"
     assert "srun --output=FILE" in refused.err
     assert late.err == "sattach: error: Could not get job step info: Invalid job id specified\n"
+
+
+def test_a_task_inherits_nothing_but_its_own_streams(slurm: House) -> None:
+    look = "import os; print(*sorted(map(int, os.listdir('/proc/self/fd'))))"
+    out = slurm.out(f'srun -n3 -l {sys.executable} -c "{look}"')
+
+    # The fourth is the folder that is being listed.
+    assert sorted(out.splitlines()) == [f"{rank}: 0 1 2 3" for rank in range(3)]

@@ -13,10 +13,11 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _LENGTH = struct.Struct("!I")
+_FILE = struct.Struct("i")
 _CHUNK = 65_536
 _MOST_FILES = 253
 _LARGEST = 64 << 20
@@ -56,14 +57,15 @@ class Line:
     def hear(self) -> Iterator[Message]:
         """The messages that are complete now; HungUpError when there will be none any more."""
         try:
-            received, files, _, _ = socket.recv_fds(
-                self._connection, _CHUNK, _MOST_FILES, socket.MSG_CMSG_CLOEXEC
+            # Not with recv_fds, which forgets the flag: no task may inherit another's files.
+            received, beside, _, _ = self._connection.recvmsg(
+                _CHUNK, socket.CMSG_SPACE(_MOST_FILES * _FILE.size), socket.MSG_CMSG_CLOEXEC
             )
         except BlockingIOError:
             return
         except OSError:
             raise HungUpError from None
-        self.files.extend(files)
+        self.files.extend(_files(beside))
         if not received:
             raise HungUpError
         self._rest += received
@@ -94,3 +96,12 @@ class Line:
             if not isinstance(message, dict) or "kind" not in message:
                 raise HungUpError
             yield message
+
+
+def _files(beside: Iterable[tuple[int, int, bytes]]) -> Iterator[int]:
+    """The numbers of the files that came beside what was said."""
+    for level, kind, content in beside:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            whole = len(content) - len(content) % _FILE.size
+            for (number,) in _FILE.iter_unpack(content[:whole]):
+                yield int(number)

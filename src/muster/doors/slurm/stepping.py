@@ -69,21 +69,41 @@ def check_mpi(request: Request) -> None:
 def _tasks(request: Request, place: Place) -> tuple[int, str]:
     """As asked for, or one for each node; more nodes than tasks are not used."""
     per_node = request.number("ntasks-per-node")
-    nodes = node_count(request) or len(place.nodes)
+    nodes = _nodes(request, place) or len(place.nodes)
     tasks = request.number("ntasks")
     if tasks is None:
         return nodes * (per_node or 1), ""
-    if tasks < nodes and not place.owns:
-        text = f"can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}"
-        return tasks, f"srun: Warning: {text}\n"
+    if place.owns:
+        return tasks, ""
+    if tasks < nodes:
+        return tasks, too_many_nodes(tasks, nodes)
+    if per_node is not None and tasks > nodes * per_node:
+        about = f"the requested tasks {tasks} with the number of requested nodes {nodes}"
+        text = f"can't honor --ntasks-per-node set to {per_node} which doesn't match {about}"
+        return tasks, f"srun: Warning: {text}. Ignoring --ntasks-per-node.\n"
     return tasks, ""
+
+
+def too_many_nodes(tasks: int, nodes: int) -> str:
+    """Said where nodes would have nothing to run."""
+    text = f"can't run {tasks} processes on {nodes} nodes, setting nnodes to {tasks}"
+    return f"srun: Warning: {text}\n"
+
+
+def _nodes(request: Request, place: Place) -> int | None:
+    """Of `2-4` as many as the job has."""
+    least = node_count(request)
+    _, _, most = (request.text("nodes") or "").partition("-")
+    if least is None or not most.isdigit():
+        return least
+    return max(least, min(int(most), len(place.nodes)))
 
 
 def _wish(
     request: Request, place: Place, machines: Machines, tasks: int
 ) -> dict[str, int | bool | tuple[str, ...] | None]:
     amounts = amounts_of(request, machines)
-    nodes = node_count(request)
+    nodes = _nodes(request, place)
     relative = request.number("relative", least=0) or 0
     if relative + (nodes or 1) > len(place.nodes):
         counts = f"({relative}+{nodes or 1}>{len(place.nodes)})"

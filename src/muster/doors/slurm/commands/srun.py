@@ -14,8 +14,9 @@ from muster.doors.slurm.call import (
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.options import Parsed, parsed
 from muster.doors.slurm.request import Request, merged
+from muster.doors.slurm.shape import node_count
 from muster.doors.slurm.step_options import ALIASES, SRUN, Options, from_environment
-from muster.doors.slurm.stepping import MPI_TYPES, Place, check_mpi, step_of
+from muster.doors.slurm.stepping import MPI_TYPES, Place, check_mpi, step_of, too_many_nodes
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.errors import ForbiddenError, MusterError, UnknownError
 from muster.model.job import FINAL, JobState
@@ -90,7 +91,13 @@ def _job_named(request: Request) -> JobId | None:
 
 def _of_its_own(request: Request, door: Door) -> Reply:
     if "job" not in request.call.memo:
-        return allocating.submitted(request, door, warnings_of(request, SRUN))
+        told = warnings_of(request, SRUN)
+        nodes, tasks = node_count(request), request.number("ntasks")
+        if nodes is not None and tasks is not None and tasks < nodes:
+            told += too_many_nodes(tasks, nodes)
+            given = replace(request.given, given=(*request.given.given, ("nodes", str(tasks))))
+            request = replace(request, given=given)
+        return allocating.submitted(request, door, told)
     granted = allocating.waited(request, door)
     if isinstance(granted, Reply):
         return granted

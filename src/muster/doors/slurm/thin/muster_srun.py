@@ -4,7 +4,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import time
 
 from muster_line import Line, Lost
@@ -363,6 +362,8 @@ class Srun:
         """A program before or after the step, here."""
         program = self._conduct[name]
         if program is not None and self._report is not None:
+            import subprocess  # noqa: PLC0415 -- rarely needed
+
             env = dict(os.environ, SLURM_SCRIPT_CONTEXT=f"{name}_srun")
             try:
                 subprocess.run([program], check=False, env=env)  # noqa: S603 -- the user's own
