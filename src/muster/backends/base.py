@@ -11,6 +11,7 @@ from typing import Protocol
 from muster.model.cluster import Cluster, Node
 from muster.model.event import Event
 from muster.model.gpu import MigInstance
+from muster.model.history import Used
 from muster.model.job import EndReason, Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
@@ -127,6 +128,21 @@ class Output(Value):
     where: str | None = None
 
 
+class Measured(Value):
+    """What runs of an attempt just now: the processes of one step, or of the job's own script.
+
+    step: its number; None for the script. resident_kib is what all of them hold now together,
+    peak_kib and virtual_kib the most that one of them held.
+    """
+
+    step: int | None
+    pids: tuple[int, ...]
+    used: Used
+    resident_kib: int
+    peak_kib: int
+    virtual_kib: int
+
+
 class Backend(Protocol):
     """One cluster."""
 
@@ -160,6 +176,13 @@ class Backend(Protocol):
         """The folder of this machine with the socket where steps are asked for.
 
         UnknownError where there is none: the job does not run, or runs elsewhere.
+        """
+        ...
+
+    def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
+        """What the attempt's processes use now, the script first. Any thread may call.
+
+        UnknownError where nobody can see it.
         """
         ...
 

@@ -12,6 +12,7 @@ from muster.backends.base import (
     Cut,
     Forget,
     Limit,
+    Measured,
     Mend,
     Output,
     OutputAsked,
@@ -52,8 +53,7 @@ class SimulatedBackend:
     What is done happens at its present: the latest instant that it was asked to observe, or that
     a Run was placed at. Events come in the order in which they are told; checkpoints are told when
     an attempt is disturbed, and else one every `tells_every`, with the instant of their writing.
-    While an attempt is suspended, its time limit stands still as well.
-    Processes that are pretended heed no signals.
+    While an attempt is suspended, its time limit stands still. Pretended processes heed no signal.
     """
 
     def __init__(
@@ -151,15 +151,16 @@ class SimulatedBackend:
         return tuple(told)
 
     def output(self, asked: OutputAsked) -> Output:
-        text = f"job {asked.job.id} ran in pretend time and wrote nothing"
-        raise UnknownError(text)
+        raise UnknownError(f"job {asked.job.id} ran in pretend time and wrote nothing")
 
     def attach(self, job: JobId, attempt: int) -> socket:
-        text = f"job {job} (attempt {attempt}) runs in pretend time and has no terminal"
-        raise UnknownError(text)
+        raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time, at no terminal")
 
     def steps_at(self, job: JobId, attempt: int) -> str:
         raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and has no steps")
+
+    def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
+        raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and uses nothing")
 
     def close(self) -> None:
         """Nothing is held that could be let go."""

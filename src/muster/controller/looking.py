@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from socket import socket
 
-from muster.backends.base import Backend, Output, OutputAsked
+from muster.backends.base import Backend, Measured, Output, OutputAsked
 from muster.controller.asked import (
     Caller,
     Health,
@@ -260,6 +260,11 @@ class Looking:
         """The folder with the socket where steps of a running job are asked for."""
         allocation = self._own_allocation(caller, job_id)
         return self._backend(allocation.cluster).steps_at(job_id, allocation.attempt)
+
+    def usage(self, caller: Caller, job_id: JobId) -> tuple[Measured, ...]:
+        """What the processes of a running job use now."""
+        allocation = self._own_allocation(caller, job_id)
+        return self._backend(allocation.cluster).usage(job_id, allocation.attempt)
 
     def _own_allocation(self, caller: Caller, job_id: JobId) -> Allocation:
         allocation = self._own(caller, job_id).view.allocation

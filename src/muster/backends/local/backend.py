@@ -17,6 +17,7 @@ from muster.backends.base import (
     Cut,
     Forget,
     Limit,
+    Measured,
     Mend,
     Output,
     OutputAsked,
@@ -26,10 +27,11 @@ from muster.backends.base import (
     Suspend,
     Wake,
 )
-from muster.backends.local import cgroup, remains, spool, translate
+from muster.backends.local import cgroup, remains, spool, translate, tree
 from muster.backends.local.environment import Given
 from muster.backends.local.facts import Facts
 from muster.backends.local.link import KeeperLink, reachable
+from muster.backends.local.measuring import measured
 from muster.backends.local.output import read_output
 from muster.backends.local.pokes import Pokes
 from muster.model.cluster import Cluster, Node
@@ -136,6 +138,12 @@ class LocalBackend:
         if not (folder / spool.STEP_SOCKET).exists():
             raise UnknownError(f"job {job} does not run, so that no step of it can")
         return str(folder)
+
+    def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
+        begun = spool.begun(self._spool / spool.key_of(job, attempt))
+        if begun is None or tree.born(begun["pid"]) != begun["born"]:
+            return ()
+        return measured(begun["pid"])
 
     def stop_keeper(self, *, even_if_busy: bool = False) -> bool:
         """End the keeper; False when it stays because jobs run. Their supervisors go on anyway."""

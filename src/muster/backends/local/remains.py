@@ -9,6 +9,7 @@ from pathlib import Path
 
 from muster.backends.local import cgroup, spool, tree
 from muster.backends.local.cgroup import Grounds
+from muster.backends.local.usage import Tally
 
 _PATIENCE_S = 20.0
 
@@ -79,7 +80,7 @@ def kill_strays(token: str, kept: Iterable[str]) -> None:
 
 def _end_steps(folder: Path) -> None:
     """Steps that went on when their supervisor ended were killed with it."""
-    used: spool.UsedFile = {"cpu_ms": 0, "max_memory_mib": 0}
+    used = Tally().file(0)
     number = 0
     while (folder / spool.step_name(number)).exists():
         name = folder / spool.step_end_name(number)

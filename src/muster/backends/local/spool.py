@@ -151,6 +151,10 @@ class UsedFile(TypedDict):
 
     cpu_ms: int
     max_memory_mib: int
+    system_ms: int
+    read_kib: int
+    written_kib: int
+    faults: int
 
 
 class StepFile(TypedDict):

@@ -14,6 +14,7 @@ from muster.backends.local.person import LaunchError
 from muster.backends.local.step_environment import Around
 from muster.backends.local.step_room import Part, StepWish
 from muster.backends.local.step_wire import Line, Message
+from muster.backends.local.usage import Tally
 
 Tell = Callable[[str, dict[str, Any]], None]
 """Writes a file of the attempt."""
@@ -48,8 +49,7 @@ class StepRun:
         self._left = created.wish.tasks
         self._code = 0
         self._signal = 0
-        self._used_ms = 0
-        self._max_memory_kib = 0
+        self._tally = Tally()
         tell(spool.step_name(created.number), self._begun())
         line.tell("created", step=created.number, nodes=self._nodes(), parts=self._layout())
 
@@ -81,8 +81,7 @@ class StepRun:
         rank = self._ranks.pop(pid, None)
         if rank is None:
             return False
-        self._used_ms += int((usage.ru_utime + usage.ru_stime) * 1_000)
-        self._max_memory_kib = max(self._max_memory_kib, usage.ru_maxrss)
+        self._tally.add(usage)
         self._exited(rank, status)
         return True
 
@@ -101,7 +100,7 @@ class StepRun:
             self._kill_all([pid for pid in below if tree.session(pid) in self._sessions])
         if self._left > 0 and not self._signal:
             self._signal = signal.SIGKILL
-        used = {"cpu_ms": self._used_ms, "max_memory_mib": self._max_memory_kib // 1_024}
+        used = self._tally.file(self._tally.max_memory_kib // 1_024)
         end = {"at": _now_ms(), "code": self._code, "signal": self._signal, "used": used}
         self._tell(spool.step_end_name(self.created.number), end)
         self.line.tell("over")

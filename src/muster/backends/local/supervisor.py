@@ -22,6 +22,7 @@ from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
 from muster.backends.local.steps import Steps
 from muster.backends.local.terminal import Relay
+from muster.backends.local.usage import Tally
 
 _LOOK_MS = 1_000
 _HURRIED_LOOK_MS = 200
@@ -74,8 +75,7 @@ class Supervisor:
         self._lookout: Lookout | None = None
         self._looked_ms = 0
         self._killed_at_ms: int | None = None
-        self._used_ms = 0
-        self._max_memory_kib = 0
+        self._tally = Tally()
         self._untold: dict[str, dict[str, Any]] = {}
         self._steps = Steps(launch, self._tell)
 
@@ -181,8 +181,7 @@ class Supervisor:
                     return
                 self._note(pid, status)
                 self._steps.note(pid, status, usage)
-                self._used_ms += int((usage.ru_utime + usage.ru_stime) * 1_000)
-                self._max_memory_kib = max(self._max_memory_kib, usage.ru_maxrss)
+                self._tally.add(usage)
 
     def _note(self, pid: int, status: int) -> None:
         if self._outset is None or pid not in self._outset.pids:
@@ -326,10 +325,8 @@ class Supervisor:
         used: spool.UsedFile | None = None
         if self._outset is not None:
             self._clear(self._outset)
-            used = {
-                "cpu_ms": self._used_ms,
-                "max_memory_mib": self._outset.max_memory_mib(self._max_memory_kib),
-            }
+            largest = self._outset.max_memory_mib(self._tally.max_memory_kib)
+            used = self._tally.file(largest)
             self._look_last()
             self._outset.close(self._statuses)
             self._steps.finish()

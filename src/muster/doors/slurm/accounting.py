@@ -29,6 +29,7 @@ from muster.model.value import Duration, Instant, JobId, replace
 
 OOM_SIGNAL = 125
 TERMINATED = 15
+KILLED = 9
 
 
 class Kind(IntEnum):
@@ -194,12 +195,11 @@ def exit_of_row(acct: AcctRow) -> tuple[int, int]:
 
 
 def derived_exit(record: AcctJob) -> tuple[int, int]:
-    """The worst that a step came to; what the end of the job ended does not count."""
-    ended_at = record.ended_at
+    """The worst that a step came to by itself: what was told to end does not count."""
     ends = [
         (step.code, step.signal)
         for step in record.steps
-        if step.ended_at is not None and not (step.signal and step.ended_at == ended_at)
+        if step.ended_at is not None and step.signal not in {TERMINATED, KILLED}
     ]
     return max(ends, default=(0, 0))
 

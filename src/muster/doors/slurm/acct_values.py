@@ -236,16 +236,18 @@ def line(acct: AcctRow) -> str:
 
 
 def cpu_ms(acct: AcctRow) -> tuple[int, int]:
-    """All of it, and the kernel's part; a job's is that of its script and steps together."""
+    """All of it, and the kernel's part. An attempt's steps are counted in what it used."""
     used = acct.used
-    whole, system = (0, 0) if used is None else (used.cpu_ms, used.system_ms)
-    if acct.kind is not Kind.JOB:
-        return whole, system
-    for step in acct.record.steps:
-        if step.used is not None:
-            whole += step.used.cpu_ms
-            system += step.used.system_ms
-    return whole, system
+    if acct.step is not None or not acct.record.steps:
+        return (0, 0) if used is None else (used.cpu_ms, used.system_ms)
+    of_steps = [step.used for step in acct.record.steps if step.used is not None]
+    whole = sum(each.cpu_ms for each in of_steps)
+    system = sum(each.system_ms for each in of_steps)
+    if acct.kind is Kind.JOB:
+        return (whole, system) if used is None else (used.cpu_ms, used.system_ms)
+    if used is None:
+        return 0, 0
+    return max(0, used.cpu_ms - whole), max(0, used.system_ms - system)
 
 
 def total_cpu(acct: AcctRow) -> str:

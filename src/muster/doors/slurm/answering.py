@@ -17,6 +17,7 @@ from muster.doors.slurm.commands import (
     squeue,
     srun,
     sshare,
+    sstat,
 )
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import ForbiddenError, MusterError
@@ -45,6 +46,7 @@ COMMANDS = (
     sacct,
     sprio,
     sshare,
+    sstat,
 )
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 

@@ -25,6 +25,7 @@ from muster.doors.slurm.jobs import JobRow, collapsed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.squeue_fields import LETTERS, NAMES
+from muster.doors.slurm.squeue_steps import listed_steps
 from muster.doors.slurm.states import LIVE, ORDER, State
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.value import Instant
@@ -42,7 +43,6 @@ IGNORED = (
     "licenses",
     "federation",
     "sib",
-    "steps",
     "cluster",
     "clusters",
 )
@@ -50,7 +50,6 @@ IGNORED = (
 DEFAULT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 START = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
-STEPS = "%.15i %.8j %.9P %.8u %.9M %N"
 UNKNOWN_JOB = "slurm_load_jobs error: Invalid job id specified"
 
 
@@ -63,6 +62,8 @@ def run(call: Call, door: Door) -> Reply:
         return help_reply(NAME, OPTIONS)
     scene = Scene(call, door)
     scene.convert = not line.has("noconvert")
+    if line.has("steps") and not line.has("json"):
+        return listed_steps(line, call, door, scene)
     rows = _sorted(_chosen(line, call, door, scene), line.value("sort") or "P,t,-p")
     warned = "".join(warning(NAME, each) for each in IGNORED if line.has(each))
     if line.has("json"):
@@ -102,8 +103,6 @@ def _format(line: Parsed, call: Call) -> str:
     given = line.value("format") or call.env.get("SQUEUE_FORMAT")
     if given is not None:
         return given
-    if line.has("steps"):
-        return STEPS
     if line.has("start"):
         return START
     return LONG if line.has("long") else DEFAULT
