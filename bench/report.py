@@ -21,12 +21,12 @@ def report(
     results: Path = RESULTS,
     list_as: str = "table",
 ) -> Path:
-    """Print the table and the figures; keep both, with the machine and the date, as a JSON file.
+    """Print the table and the figures; keep both, with the machine, its load and the date, as a file.
 
     list_as: what the file calls the table.
     """
-    found = machine()
-    print(f"{name}: {found['cpu']}, {found['cores']} cores, {found['python']}")
+    found, load = machine(), _load_average()
+    print(f"{name}: {found['cpu']}, {found['cores']} cores, {found['python']}; load {load}")
     print(f"\n{aligned(table)}")
     if figures:
         print(f"\n{aligned([{'figure': key, 'value': figures[key]} for key in figures])}")
@@ -34,6 +34,7 @@ def report(
         "name": name,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": found,
+        "load_average": load,
         **figures,
         list_as: [dict(row) for row in table],
     }
@@ -88,6 +89,11 @@ def _cpu_model() -> str:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor() or "unknown")
+
+
+def _load_average() -> float:
+    """How many wanted a core in the last five minutes, this benchmark among them."""
+    return round(os.getloadavg()[1], 2)
 
 
 def _usable_cores() -> int:

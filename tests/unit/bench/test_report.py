@@ -36,6 +36,7 @@ def test_what_was_measured_is_printed_and_kept(
     assert kept["plans_per_s"] == 42.0
     assert kept["table"] == [{"nodes": 10, "ms": 1.0}]
     assert kept["machine"] == machine()
+    assert kept["load_average"] >= 0
     assert "plans_per_s" in capsys.readouterr().out
 
 
