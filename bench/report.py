@@ -21,7 +21,7 @@ def report(
     results: Path = RESULTS,
     list_as: str = "table",
 ) -> Path:
-    """Print the table and the figures; keep both, with the machine, its load and the date, as a file.
+    """Print the table and the figures; keep both, with machine, load and date, as a JSON file.
 
     list_as: what the file calls the table.
     """

@@ -47,7 +47,7 @@ class Outlook:
         "_capacity_milli",
         "_ends",
         "_freed",
-        "_known",
+        "_freed_milli",
         "_now",
         "_running",
         "_work",
@@ -61,30 +61,24 @@ class Outlook:
         overdue = bisect_left(ends, (now,))
         self._ends = ends
         self._freed = list(accumulate([milli for _, _, milli in ends[:endless]]))
+        self._freed_milli = self._freed[-1] if self._freed else -1
         running = ends[overdue:endless]
         self._running = sum([(end - now) * milli for end, _, milli in running])
         self._capacity_milli = max(0, capacity_milli - endless_milli)
         self._now = now
         self._ahead_milli = 0
         self._work = 0
-        self._known: dict[int, Expected] = {}
 
     def add(self, milli: int, work: int) -> None:
         """One more is ahead of the rest."""
         self._ahead_milli += milli
         self._work += work
-        self._known.clear()
 
     def expected(self, milli: int) -> Expected:
         """When a job of this size could start, behind all that was added before."""
-        known = self._known.get(milli)
-        if known is None:
-            known = self._known[milli] = self._expected(milli)
-        return known
-
-    def _expected(self, milli: int) -> Expected:
-        place = bisect_left(self._freed, self._ahead_milli + milli)
-        if place < len(self._freed):
+        needed_milli = self._ahead_milli + milli
+        if needed_milli <= self._freed_milli:
+            place = bisect_left(self._freed, needed_milli)
             return Instant(max(self._now + 1, self._ends[place][0]))
         wait_ms = 0
         if self._capacity_milli and self._work < WITHOUT_END:
