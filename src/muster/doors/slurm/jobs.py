@@ -15,7 +15,7 @@ from muster.doors.slurm.states import State
 from muster.doors.slurm.submit import LABEL
 from muster.model.gpu import GpuAsk, Mig
 from muster.model.history import Attempt
-from muster.model.job import Dependency, Job, JobState, TaskGroup
+from muster.model.job import Dependency, DependencyKind, Job, JobState, TaskGroup
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.plan import NoEstimate
 from muster.model.resources import NOTHING, Resources
@@ -25,6 +25,8 @@ MOST_PRIORITY = (1 << 32) - 1
 
 OWN_FIRST = 1 << 31
 """The head start of a job whose queue is within its guarantee: more than all else together."""
+
+USUAL_OUTPUT = "slurm-%j.out"
 
 LaunchOf = Callable[[Job], Launch | None]
 
@@ -326,7 +328,11 @@ def within_bounds(points: int) -> int:
 
 def dependency_text(row: JobRow) -> str:
     """`afterok:46(failed)`, as far as it is not fulfilled."""
-    return ",".join(map(_dependency, row.job.spec.after)) or "(null)"
+    if not row.job.spec.after:
+        return "(null)"
+    return ",".join(filter(None, (_dependency(each, row) for each in row.job.spec.after))) or (
+        "(null)"
+    )
 
 
 def output_file(row: JobRow, *, stderr: bool = False) -> str:
@@ -335,6 +341,8 @@ def output_file(row: JobRow, *, stderr: bool = False) -> str:
     wanted = (launch.stderr if stderr else None) or launch.stdout or ""
     if not wanted or not launch.workdir:
         return ""
+    if wanted == USUAL_OUTPUT:
+        return f"{launch.workdir}/slurm-{job.id}.out"
     part, there = job.spec.array, nodes(row)
     names = Names(
         job=job.id,
@@ -362,8 +370,19 @@ def _with_gpus(job: Job) -> list[tuple[int, GpuAsk]]:
     return [(group.count, group.each.gpus) for group in groups if group.each.gpus is not None]
 
 
-def _dependency(each: Dependency) -> str:
+def _dependency(each: Dependency, row: JobRow) -> str:
+    """Nothing, if it is fulfilled."""
     if each.job is None:
-        return each.kind.value
+        return f"{each.kind.value}(unfulfilled)"
+    ended = row.scene.snapshot.finished.get(each.job)
+    if ended is not None and _is_met(each.kind, ended.state):
+        return ""
     delay = f"+{each.delay // 60_000}" if each.delay else ""
-    return f"{each.kind.value}:{each.job}{delay}(unfulfilled)"
+    state = "unfulfilled" if ended is None else "failed"
+    return f"{each.kind.value}:{each.job}{delay}({state})"
+
+
+def _is_met(kind: DependencyKind, state: JobState) -> bool:
+    if kind is DependencyKind.AFTER_OK:
+        return state is JobState.COMPLETED
+    return kind is not DependencyKind.AFTER_NOT_OK or state is not JobState.COMPLETED

@@ -17,6 +17,7 @@ from muster.doors.slurm.hostlist import BadHostlistError, compressed, expanded
 from muster.doors.slurm.jobs import by_number, collapsed
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.showing_jobs import Patterns
 from muster.doors.slurm.showing_reservations import reservation_lines
 from muster.doors.slurm.showing_steps import batch_lines, step_lines
 from muster.doors.slurm.states import State
@@ -84,7 +85,8 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
         rows = collapsed(rows)
     wanted = {name.component for name in wish.names} - {None}
     rows = [row for row in all_parts(rows) if not wanted or row.component in wanted]
-    return _blocks((showing.job_lines(row, details=line.has("details")) for row in rows), line)
+    patterns = Patterns(details=line.has("details"), oneliner=line.has("oneliner"))
+    return "".join(map(patterns.text, rows))
 
 
 def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:

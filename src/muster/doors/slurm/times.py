@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 
@@ -79,10 +80,17 @@ def cpu_text(span: Duration) -> str:
 
 def instant_text(at: Instant, form: str = "", zone: tzinfo | None = None) -> str:
     """`2026-11-15T08:25:07` local time, or as SLURM_TIME_FORMAT wants it."""
-    local = _local(at, zone)
-    if form and form not in {"standard", "relative"}:
-        return str(at // 1_000) if form == "%s" else local.strftime(form)
-    return local.strftime("%Y-%m-%dT%H:%M:%S")
+    return _second_text(at // 1_000, form, zone)
+
+
+@lru_cache(maxsize=65_536)
+def _second_text(second: int, form: str, zone: tzinfo | None) -> str:
+    """Lists name the same seconds again and again."""
+    if form == "%s":
+        return str(second)
+    usual = not form or form in {"standard", "relative"}
+    local = _local(Instant(1_000 * second), zone)
+    return local.strftime("%Y-%m-%dT%H:%M:%S" if usual else form)
 
 
 def heading_text(at: Instant, zone: tzinfo | None = None) -> str:
