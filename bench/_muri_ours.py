@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bench._muri_sharing import ask, pace_of
-from bench._muri_site import LAB, nodes, site, spec_of
+from bench._muri_site import LAB, MIN_RUN, nodes, site, spec_of
 from bench._muri_trace import NODES, TraceJob
 from muster.backends.fate import Fate
 from muster.backends.simulated import SimulatedBackend
@@ -36,13 +36,15 @@ class Outcome:
                     continue
 
 
-def ours(jobs: list[TraceJob], *, shares: bool = False) -> tuple[dict[int, float], int]:
+def ours(
+    jobs: list[TraceJob], *, shares: bool = False, min_run: Duration = MIN_RUN
+) -> tuple[dict[int, float], int]:
     """When each job ended, by its number in the trace, and how often jobs were begun again."""
     by_id = {JobId(number): job for number, job in enumerate(jobs, start=1)}
     backend = SimulatedBackend(nodes(NODES), LAB, lambda job, _: _fate(by_id[job.id]))
     if shares:
         backend.share_by(pace_of(by_id))
-    simulation = Simulation(site(), {LAB.name: backend})
+    simulation = Simulation(site(min_run), {LAB.name: backend})
     outcome = Outcome()
     simulation.watch(outcome.hear)
     simulation.run(_arrivals(jobs, _shared if shares else _whole))
