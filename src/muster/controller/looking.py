@@ -23,6 +23,7 @@ from muster.controller.rehearse import Rehearsing
 from muster.controller.rights import demand, grants_of, has_role, may_change
 from muster.controller.run import Controller
 from muster.controller.stage import Change
+from muster.controller.tally import Counts
 from muster.model.errors import ForbiddenError, UnknownError
 from muster.model.explanation import Explanation
 from muster.model.history import Attempt, AuditEntry, Ended
@@ -283,6 +284,15 @@ class Looking:
             planned_at=standing.planned_at,
             problems=() if standing.problem is None else (standing.problem,),
         )
+
+    def counts(self) -> Counts:
+        """What happened since the start, or since somebody wanted it counted anew."""
+        return self._controller.tally.counts
+
+    def count_anew(self, caller: Caller) -> None:
+        """Let the counts begin now. They are no facts: nothing is written."""
+        demand(caller, self._record.site, Role.ADMIN, to="reset the counts")
+        self._controller.tally.reset(self._clock())
 
     def _backend(self, cluster: ClusterName) -> Backend:
         backend = self._backends.get(cluster)

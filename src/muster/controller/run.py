@@ -11,6 +11,7 @@ from muster.controller.cycle import Hands, Parts, decide
 from muster.controller.journal import Clock, Journal
 from muster.controller.notes import note
 from muster.controller.stage import Change
+from muster.controller.tally import Tally
 from muster.controller.thinking import Thought
 from muster.model.errors import BadPlanError, MusterError
 from muster.model.job import WAITING
@@ -82,6 +83,8 @@ class Controller:
             Thread(target=self._tending, name="tending", daemon=True),
             Thread(target=self._planning, name="planning", daemon=True),
         )
+        self.tally = Tally(clock())
+        journal.told.add(self.tally.note)
         journal.told.add(self._note)
 
     def start(self) -> None:
@@ -191,6 +194,7 @@ class Controller:
             raise
         took_s = time.monotonic() - began
         self.standing.settle(thought, now, int(took_s * 1_000))
+        self.tally.planned(int(took_s * 1_000_000), len(thought.waits) + len(thought.moves))
         self._stopping.wait(min(LONGEST_PAUSE_S, took_s / 4))
 
     def _forget(self) -> None:

@@ -99,15 +99,20 @@ class Service:
         return self._write(NodeChange(caller, node, NodeState.UP, "").made)
 
     def apply(
-        self, caller: Caller, change: Callable[[Site], Site], *, dry_run: bool = False
+        self,
+        caller: Caller,
+        change: Callable[[Site], Site],
+        *,
+        dry_run: bool = False,
+        detail: str = "",
     ) -> "Future[SiteDiff]":
-        """Change the rules."""
+        """Change the rules. detail: what the audit log says of it."""
 
         def command(stage: Stage) -> SiteDiff:
             diff = _diff(caller, change, stage)
             if not dry_run and diff.after != diff.before:
                 stage.tell(SiteChanged(at=stage.now, site=diff.after, by=caller.user))
-                note(stage, caller, "apply", "site")
+                note(stage, caller, "apply", "site", detail)
             return diff
 
         return self._write(command)

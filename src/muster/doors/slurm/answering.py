@@ -1,17 +1,20 @@
 """Which command answers a call, and how errors become what the command prints."""
 
 import logging
+import time
 from typing import Protocol
 
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.commands import (
     sacct,
+    sacctmgr,
     salloc,
     sattach,
     sbatch,
     sbcast,
     scancel,
     scontrol,
+    sdiag,
     sinfo,
     sprio,
     squeue,
@@ -47,6 +50,8 @@ COMMANDS = (
     sprio,
     sshare,
     sstat,
+    sdiag,
+    sacctmgr,
 )
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 
@@ -75,6 +80,7 @@ def answered(name: str, call: Call, door: Door) -> Reply:
         return Reply(err=f"{name}: error: the call cannot be read\n", code=1)
     if command is None:
         return Reply(err=f"{name}: error: Muster has no such command\n", code=1)
+    began = time.perf_counter_ns()
     try:
         return command.run(call, door)
     except SlurmError as error:
@@ -84,3 +90,5 @@ def answered(name: str, call: Call, door: Door) -> Reply:
         return Reply(err=f"{name}: error: Access/permission denied\n", code=1)
     except MusterError as error:
         return Reply(err=f"{name}: error: {error}\n", code=1)
+    finally:
+        door.traffic.count(name, door.caller.user, (time.perf_counter_ns() - began) // 1_000)

@@ -1,6 +1,6 @@
 """Who belongs to which account: queues, users and their grants, as Slurm's associations. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.site import Role, Site
@@ -76,11 +76,8 @@ def coordinated(site: Site, user: UserName) -> tuple[QueuePath, ...]:
     """The accounts that somebody may divide among those below."""
     known = site.users.get(user)
     grants = known.grants if known is not None else ()
-    return tuple(
-        sorted(
-            each.queue for each in grants if each.queue is not None and each.role in COORDINATING
-        )
-    )
+    led = {each.queue for each in grants if each.role in COORDINATING}
+    return tuple(sorted(path for path in led if path is not None))
 
 
 def coordinators(site: Site, account: QueuePath) -> tuple[UserName, ...]:
@@ -89,11 +86,19 @@ def coordinators(site: Site, account: QueuePath) -> tuple[UserName, ...]:
 
 def account_named(site: Site, name: str) -> QueuePath | None:
     """By its path, in any letters, or by its last part where only one queue has it."""
-    wanted = name.strip("/").lower()
-    for path in site.queues:
+    return queue_named(site.queues, name)
+
+
+def queue_named(queues: Collection[QueuePath], name: str) -> QueuePath | None:
+    """Which of these is meant; SlurmError if it could be several."""
+    exact = QueuePath(name.strip("/"))
+    if exact in queues:
+        return exact
+    wanted = exact.lower()
+    for path in sorted(queues):
         if path.lower() == wanted:
             return path
-    near = [path for path in sorted(site.queues) if path.rpartition("/")[2].lower() == wanted]
+    near = [path for path in sorted(queues) if path.rpartition("/")[2].lower() == wanted]
     if len(near) > 1:
         several = ", ".join(near)
         raise SlurmError(f" Several accounts are called '{name}': {several}. Name one in full.")

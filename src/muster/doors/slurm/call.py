@@ -9,6 +9,7 @@ from muster.controller.asked import Caller
 from muster.controller.looking import Looking
 from muster.controller.service import Service
 from muster.doors.slurm.fleet import Memory
+from muster.doors.slurm.traffic import Traffic
 from muster.doors.slurm.trouble import failed
 from muster.model.value import Instant, Value
 
@@ -163,11 +164,13 @@ class Hold(Value, tag="hold"):
 class Prompt(Value, tag="prompt"):
     """Ask for a line, then call again: the memo that comes back has it as `typed`.
 
-    At the end of the input the memo comes back without it.
+    At the end of the input the memo comes back without it. seconds: so long somebody at a terminal
+    may think about it, if not for ever; after that the memo has `late`.
     """
 
     text: str
     memo: Mapping[str, str]
+    seconds: int = 0
 
 
 class WriteFile(Value, tag="write"):
@@ -202,12 +205,16 @@ class Reply(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """Whom a command asks, for whom, and when. memory: what need not be worked out each time."""
+    """Whom a command asks, for whom, and when. memory: what need not be worked out each time.
+
+    traffic: how often commands were used.
+    """
 
     service: Service
     caller: Caller
     now: Instant
     memory: Memory = field(default_factory=Memory)
+    traffic: Traffic = field(default_factory=Traffic)
 
     @property
     def looking(self) -> Looking:

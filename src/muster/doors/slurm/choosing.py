@@ -86,13 +86,18 @@ class Filter(Value):
         spec = job.spec
         return (
             (not self.users or spec.user in self.users)
-            and (not self.accounts or spec.queue in self.accounts)
+            and (not self.accounts or is_one_of(spec.queue, self.accounts))
             and (not self.qos or spec.job_class in self.qos)
             and (not self.job_names or spec.name in self.job_names)
             and (not self.reservations or spec.reservation in self.reservations)
             and state in (LIVE if self.states is None else self.states)
             and (not self.names or any(name.means(job) for name in self.names))
         )
+
+
+def is_one_of(queue: QueuePath, accounts: frozenset[str]) -> bool:
+    """An account may be named by its path or by its last part."""
+    return queue in accounts or queue.rpartition("/")[2] in accounts
 
 
 def states_of(words: Iterable[str]) -> frozenset[State] | str:
@@ -136,7 +141,9 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
     """Jobs that are over since then."""
     named = tuple(sorted({name.job for name in wish.names}))
     users = tuple(UserName(each) for each in sorted(wish.users))
-    queues = tuple(QueuePath(each) for each in sorted(wish.accounts))
+    paths = door.looking.site().queues.keys()
+    is_plain = wish.accounts <= paths
+    queues = tuple(QueuePath(each) for each in sorted(wish.accounts)) if is_plain else ()
     base = HistoryQuery(users=users, queues=queues, ended_from=since, limit=EVERYTHING)
     queries = [base]
     if named:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from muster.controller.entry import NO_QUEUE
 from muster.doors.slurm import asking, directives
+from muster.doors.slurm.associations import queue_named
 from muster.doors.slurm.call import Call, Script, unsupported, warning
 from muster.doors.slurm.exporting import described, exported
 from muster.doors.slurm.fleet import Machines
@@ -78,6 +79,7 @@ class World(Value):
     meant: asking.Meant
     partitions: frozenset[PoolName]
     default: PoolName | None = None
+    accounts: frozenset[QueuePath] = frozenset()
 
 
 def command_line(call: Call, manner: Manner = SBATCH) -> Parsed:
@@ -212,7 +214,7 @@ def _spec(
     return JobSpec(
         name=_name(request),
         user=asking.user(request) or world.user,
-        queue=QueuePath(request.text("account") or NO_QUEUE),
+        queue=_account(request, world),
         groups=groups,
         job_class=ClassName(request.text("qos") or UNNAMED),
         pools=_pools(request, world),
@@ -256,6 +258,14 @@ def _pools(request: Request, world: World) -> tuple[PoolName, ...]:
                 f"{request.command}: error: {problem}",
             )
     return pools
+
+
+def _account(request: Request, world: World) -> QueuePath:
+    """By its path, or by its last part; what is unknown is refused later, by name."""
+    name = request.text("account")
+    if not name:
+        return NO_QUEUE
+    return queue_named(world.accounts, name) or QueuePath(name)
 
 
 def _requeues(request: Request) -> bool:

@@ -59,6 +59,7 @@ def world_of(door: Door) -> World:
         meant=meant,
         partitions=frozenset(snapshot.pools),
         default=door.looking.site().default_pool,
+        accounts=frozenset(snapshot.queues),
     )
 
 

@@ -5,6 +5,7 @@ import dataclasses
 from muster.controller.asked import Caller
 from muster.doors.slurm import console, keywords
 from muster.doors.slurm.call import Call, Door, Reply, version
+from muster.doors.slurm.elsewhere import demand_here
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.keywords import obeyed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
@@ -26,10 +27,10 @@ def run(call: Call, door: Door) -> Reply:
         return version()
     if line.has("help") or line.has("usage"):
         return _help()
-    _demand_cluster(line, call, door)
+    demand_here(NAME, line.words("cluster", "clusters"), Scene(call, door))
     door = _for_whom(line, door)
     if not line.rest:
-        return console.answered(line, call, door, obeyed)
+        return console.answered(line, call, door, TALK)
     if not line.has("quiet"):
         return obeyed(line.rest, line, call, door)
     try:
@@ -44,18 +45,6 @@ def _help() -> Reply:
     return Reply(out=f"{shown.out}\nValid <COMMAND> values are:\n{words}")
 
 
-def _demand_cluster(line: Parsed, call: Call, door: Door) -> None:
-    wanted = line.value("cluster", "clusters")
-    scene = Scene(call, door)
-    if wanted in {None, "all", scene.cluster, *scene.clusters}:
-        return
-    raise SlurmError(
-        f"scontrol: error: No cluster '{wanted}' known by database.",
-        f"scontrol: error: '{wanted}' can't be reached now, or it is an invalid entry for "
-        "--cluster.  Use 'sacctmgr list clusters' to see available clusters.",
-    )
-
-
 def _for_whom(line: Parsed, door: Door) -> Door:
     """--uid: root does it as somebody else; for others it must be themselves."""
     text = line.value("uid")
@@ -65,3 +54,10 @@ def _for_whom(line: Parsed, door: Door) -> Door:
     if not door.caller.root:
         raise SlurmError("scontrol: error: Access/permission denied")
     return dataclasses.replace(door, caller=Caller(user=user, door=door.caller.door))
+
+
+TALK = console.Talk(
+    prompt="scontrol: ",
+    obey=obeyed,
+    switches=frozenset({"all", "details", "hide", "oneliner", "quiet", "verbose"}),
+)

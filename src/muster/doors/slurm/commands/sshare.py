@@ -13,7 +13,7 @@ from muster.doors.slurm.choosing import users_of
 from muster.doors.slurm.elsewhere import demand_here
 from muster.doors.slurm.formats import Field, by_name, cut_table, parsable, picked_form
 from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.options import Manner, Option, Parsed, parsed, table
 from muster.doors.slurm.promised import Promised, promised
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.trouble import failed
@@ -22,10 +22,14 @@ from muster.model.value import QueuePath, UserName
 from muster.schedule.share import FULL, ONE, Branch, Shares
 
 NAME = "sshare"
-OPTIONS = table("""
-    A:accounts= a:all M:cluster= clusters= o:format= help e:helpformat l:long n:noheader p:parsable
-    P:parsable2 m:partition usage u:users= uid= U:Users v:verbose V:version
-""")
+OPTIONS = (
+    *table("""
+        A:accounts= a:all M:cluster= clusters= o:format= help e:helpformat l:long n:noheader
+        p:parsable P:parsable2 m:partition usage u:users= uid= U:Users v:verbose V:version
+    """),
+    # Not documented, and in use.
+    Option(name="noheader", short="h"),
+)
 PLAIN = "account,user,rawshares,normshares,rawusage,effectvusage,fairshare"
 LONG = (
     "account,user,rawshares,normshares,rawusage,normusage,effectvusage,fairshare,levelfs,"

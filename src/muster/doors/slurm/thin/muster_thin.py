@@ -249,6 +249,8 @@ def _read_script(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -
 def _typed(then: "dict[str, Any]") -> "dict[str, str]":
     """The memo with the next line; without it, at the end of the input."""
     show(1, then["text"])
+    if then["seconds"] and os.isatty(0) and not _is_typed(then["seconds"]):
+        return dict(then["memo"], late="yes")
     line = sys.stdin.readline()
     if not line:
         show(1, "\n")
@@ -257,6 +259,12 @@ def _typed(then: "dict[str, Any]") -> "dict[str, str]":
         # As readline does: a script's lines stand between the answers to them.
         show(1, line if line.endswith("\n") else line + "\n")
     return dict(then["memo"], typed=line.rstrip("\n"))
+
+
+def _is_typed(seconds: int) -> bool:
+    import select  # noqa: PLC0415 -- rarely needed
+
+    return bool(select.select([0], [], [], seconds)[0])
 
 
 def _write(command: str, then: "dict[str, Any]") -> int | None:

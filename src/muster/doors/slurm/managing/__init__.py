@@ -1,0 +1,1 @@
+"""What `sacctmgr` manages: accounts, users and QOS as queues, users and classes."""

@@ -1,0 +1,364 @@
+"""Users and coordinators: who is known by name, where they belong and what they may do. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from muster.doors.slurm.associations import (
+    account_named,
+    accounts_of,
+    coordinated,
+    known_users,
+    named_accounts,
+)
+from muster.doors.slurm.managing.edit import (
+    NOTHING_DELETED,
+    NOTHING_MODIFIED,
+    NOTHING_NEW,
+    Edit,
+    Editing,
+    Surroundings,
+    demand_every_qos,
+    demand_idle,
+    demand_sound,
+    refuse,
+    user_named,
+    warned,
+)
+from muster.doors.slurm.managing.members import forgotten, joined, left, with_grants
+from muster.doors.slurm.managing.words import Word, Words, bad_value, meant
+from muster.doors.slurm.trouble import SlurmError
+from muster.model.site import Grant, Role, Site
+from muster.model.value import QueuePath, UserName, Value, replace
+
+NAMES = ("Names", "Users")
+ACCOUNTS = ("Accounts", "Acct")
+NOT_KEPT = ("DefaultWCKey", "WCKeys")
+REFUSED = (
+    "DefaultQOS GrpCPUs GrpJobs GrpMemory GrpNodes GrpSubmitJobs GrpTRES GrpTRESMins "
+    "GrpTRESRunMins GrpWall MaxCPUMinsPerJob MaxCPUsPerJob MaxJobs MaxJobsAccrue MaxNodesPerJob "
+    "MaxSubmitJobs MaxTRESMinsPerJob MaxTRESPerJob MaxTRESPerNode MaxTRES MaxWallDurationPerJob "
+    "MinPrioThreshold NewName Partitions Priority RawUsage"
+).split()
+HINTS = {
+    "DefaultQOS": "give it to the account",
+    "MaxJobs": "give a QOS MaxJobsPerUser",
+    "MaxTRES": "give a QOS MaxTRESPerUser",
+    "MaxWallDurationPerJob": "give a QOS MaxWall",
+}
+LEVELS = {"None": None, "Operator": Role.QUEUE_ADMIN, "Administrator": Role.ADMIN}
+OPTIONS = (
+    *NAMES,
+    *ACCOUNTS,
+    *("AdminLevel", "Clusters", "DefaultAccount", "Fairshare", "Shares", "QosLevel", "QOS"),
+    *NOT_KEPT,
+    *REFUSED,
+)
+
+
+class Wish(Value):
+    """Whom, in which accounts, and what they are to be like."""
+
+    names: tuple[UserName, ...] = ()
+    accounts: tuple[str, ...] = ()
+    default: str | None = None
+    level: str | None = None
+    not_kept: tuple[str, ...] = ()
+    is_share_told: bool = False
+    qos: Word | None = None
+
+    @property
+    def sets_something(self) -> bool:
+        return bool(self.default or self.level or self.not_kept or self.is_share_told or self.qos)
+
+
+def adding(words: Words, around: Surroundings) -> Editing:
+    """`add user alice,bob account=science adminlevel=operator`."""
+    wish = _wish(words.what)
+    if not wish.names:
+        raise SlurmError(" Need name of user to add.")
+    if not (wish.accounts or wish.default):
+        raise SlurmError(" Need name of account to add user to.")
+
+    def edit(site: Site) -> Edit:
+        accounts = [_account(site, name) for name in _unique(wish.accounts, wish.default)]
+        pairs = [(user, path) for path in accounts for user in wish.names]
+        new = [(user, path) for user, path in pairs if path not in named_accounts(site, user)]
+        if not new:
+            return Edit(site=site, told=(NOTHING_NEW,), code=1)
+        unknown = [user for user in wish.names if user not in known_users(site)]
+        after = site
+        for user, path in new:
+            after = joined(after, user, path)
+        after = _set(after, wish.names, wish)
+        demand_sound(after)
+        told = _told_added(wish, unknown, new, around)
+        return Edit(site=after, told=tuple(told), warned=warned(wish.not_kept))
+
+    return edit
+
+
+def modifying(words: Words, _: Surroundings) -> Editing:
+    """`modify user alice set defaultaccount=nlp`."""
+    chosen, wish = _wish(words.where), _wish(words.what)
+    if not wish.sets_something:
+        raise SlurmError(" You didn't give me anything to set")
+
+    def edit(site: Site) -> Edit:
+        users = [user for user in chosen.names if user in known_users(site)]
+        if not users:
+            return Edit(site=site, told=(NOTHING_MODIFIED,), code=1)
+        after = _set(site, users, wish)
+        demand_sound(after)
+        told = (" Modified users...", *(f"  {user}" for user in users))
+        return Edit(site=after, told=told, warned=warned(wish.not_kept))
+
+    return edit
+
+
+def deleting(words: Words, around: Surroundings) -> Editing:
+    """`delete user alice`, or out of one account: `delete user alice account=nlp`."""
+    chosen = _wish(words.where)
+
+    def edit(site: Site) -> Edit:
+        users = [user for user in chosen.names if user in known_users(site)]
+        if chosen.accounts:
+            return _taken_out(site, users, chosen.accounts, around)
+        if not users:
+            return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+        demand_idle([job for job in around.jobs if job.spec.user in users], around)
+        after = site
+        for user in users:
+            after = forgotten(after, user)
+        demand_sound(after)
+        told = (" Deleting users...", *(f"  {user}" for user in users))
+        return Edit(site=after, told=told, warned=_still_here(site, users))
+
+    return edit
+
+
+def _still_here(site: Site, users: Iterable[UserName]) -> tuple[str, ...]:
+    """Whoever is not listed may do what everybody may: that is not what Slurm's admins expect."""
+    if site.everyone is Role.VIEWER:
+        return ()
+    hint = "to keep out who is not listed, set everyone: viewer"
+    return tuple(
+        f"sacctmgr: warning: {user} has the role {site.everyone} now, like everybody; {hint}"
+        for user in users
+    )
+
+
+def coordinating(words: Words, _: Surroundings) -> Editing:
+    """`add coordinator account=science names=alice`: a queue_admin of the account."""
+    wish = _wish(words.what)
+
+    def edit(site: Site) -> Edit:
+        accounts = [_account(site, name) for name in wish.accounts]
+        _demand_known(site, wish.names)
+        if not (accounts and wish.names):
+            raise SlurmError(" Need both accounts and names to make coordinators.")
+        after = site
+        for user in wish.names:
+            for path in accounts:
+                after = coordinator_of(after, user, path)
+        if after == site:
+            return Edit(site=site, told=(NOTHING_NEW,), code=1)
+        told = [" Adding Coordinator User(s)", *(f"  {user}" for user in wish.names)]
+        told += [" To Account(s) and all sub-accounts", *(f"  {path}" for path in accounts)]
+        return Edit(site=after, told=tuple(told))
+
+    return edit
+
+
+def dismissing(words: Words, _: Surroundings) -> Editing:
+    """`delete coordinator account=science names=alice`."""
+    wish = _wish(words.where)
+
+    def edit(site: Site) -> Edit:
+        accounts = {_account(site, name) for name in wish.accounts}
+        _demand_known(site, wish.names)
+        users = [
+            user
+            for user in wish.names or known_users(site)
+            if set(coordinated(site, user)) & (accounts or set(coordinated(site, user)))
+        ]
+        if not users:
+            return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+        after = site
+        for user in users:
+            gone = accounts or set(coordinated(site, user))
+            after = with_grants(
+                after,
+                user,
+                lambda grants, gone=gone: tuple(
+                    replace(each, role=Role.USER) if each.queue in gone else each for each in grants
+                ),
+            )
+        told = [" Removing Coordinators with user name", *(f"  {user}" for user in users)]
+        return Edit(site=after, told=tuple(told))
+
+    return edit
+
+
+def coordinator_of(site: Site, user: UserName, account: QueuePath) -> Site:
+    """The site in which somebody coordinates an account, and may do what he could before."""
+    if account in coordinated(site, user):
+        return site
+    grant = Grant(role=Role.QUEUE_ADMIN, queue=account)
+
+    def change(grants: tuple[Grant, ...]) -> tuple[Grant, ...]:
+        kept = tuple(each for each in grants if each.queue != account)
+        return (*(kept or (() if grants else (Grant(role=site.everyone),))), grant)
+
+    return with_grants(site, user, change)
+
+
+def levelled(site: Site, user: UserName, level: str) -> Site:
+    """The site in which somebody has this AdminLevel."""
+    role = LEVELS[level]
+
+    def change(grants: tuple[Grant, ...]) -> tuple[Grant, ...]:
+        high = (Role.QUEUE_ADMIN, Role.ADMIN)
+        kept = tuple(each for each in grants if each.queue is not None or each.role not in high)
+        return kept if role is None else (*kept, Grant(role=role))
+
+    return with_grants(site, user, change)
+
+
+def level_named(text: str) -> str:
+    found = meant(text, tuple(LEVELS))
+    if found is None:
+        raise bad_value("AdminLevel", text)
+    return found
+
+
+def _demand_known(site: Site, users: Iterable[UserName]) -> None:
+    for user in users:
+        if user not in known_users(site):
+            raise SlurmError(f" You specified a non-existent user '{user}'.")
+
+
+def _wish(words: Sequence[Word]) -> Wish:
+    wish = Wish()
+    for word in words:
+        wish = _with_word(wish, word)
+    return wish
+
+
+def _with_word(wish: Wish, word: Word) -> Wish:
+    if not word.sign:
+        return _named(wish, word.name.split(","))
+    option = meant(word.name, OPTIONS)
+    if option is None:
+        raise SlurmError(
+            f" Unknown option: {word.text}", " Use keyword 'where' to modify condition"
+        )
+    if option in REFUSED:
+        refuse("a user", option, HINTS.get(option, "users of an account share alike"))
+    if option in NAMES:
+        return _named(wish, word.values)
+    if option in ACCOUNTS:
+        return replace(wish, accounts=(*wish.accounts, *word.values))
+    if option in NOT_KEPT:
+        return replace(wish, not_kept=(*wish.not_kept, option))
+    return _with_setting(wish, option, word)
+
+
+def _with_setting(wish: Wish, option: str, word: Word) -> Wish:
+    if option == "DefaultAccount":
+        return replace(wish, default=word.value)
+    if option == "AdminLevel":
+        return replace(wish, level=level_named(word.value))
+    if option in {"QosLevel", "QOS"}:
+        return replace(wish, qos=word)
+    if option not in {"Fairshare", "Shares"}:
+        return wish
+    if word.value != "1":
+        refuse("a user", f"Fairshare={word.value}", "users of an account share alike")
+    return replace(wish, is_share_told=True)
+
+
+def _named(wish: Wish, names: Iterable[str]) -> Wish:
+    new = [UserName(user_named(name)) for name in names if name]
+    return replace(wish, names=tuple(dict.fromkeys((*wish.names, *new))))
+
+
+def _unique(accounts: tuple[str, ...], default: str | None) -> list[str]:
+    return list(dict.fromkeys((*accounts, *(() if default is None else (default,)))))
+
+
+def _account(site: Site, name: str) -> QueuePath:
+    path = account_named(site, name)
+    if path is None:
+        raise SlurmError(
+            f" This account '{name}' doesn't exist.",
+            "        Contact your admin to add this account.",
+            " No associations or wckeys created.",
+        )
+    return path
+
+
+def _set(site: Site, users: Iterable[UserName], wish: Wish) -> Site:
+    demand_every_qos(site, wish.qos)
+    for user in users:
+        if wish.level is not None:
+            site = levelled(site, user, wish.level)
+        if wish.default is not None:
+            site = _with_default(site, user, wish.default)
+    return site
+
+
+def _with_default(site: Site, user: UserName, name: str) -> Site:
+    path = account_named(site, name)
+    if path is None or path not in accounts_of(site, user):
+        raise SlurmError(
+            " Can't modify because these users aren't associated with new default account "
+            f"'{name}'...",
+            f"  U = {user}",
+        )
+    known = site.users.get(user)
+    if known is None:
+        site = joined(site, user, path)
+        known = site.users[user]
+    return replace(site, users={**site.users, user: replace(known, default_queue=path)})
+
+
+def _taken_out(
+    site: Site, users: Sequence[UserName], names: Sequence[str], around: Surroundings
+) -> Edit:
+    paths = {path for name in names if (path := account_named(site, name)) is not None}
+    pairs = [(u, path) for u in users for path in sorted(paths) if path in named_accounts(site, u)]
+    if not pairs:
+        return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+    live = [job for job in around.jobs if (job.spec.user, job.spec.queue) in pairs]
+    demand_idle(live, around)
+    after = site
+    for user, path in pairs:
+        after = left(after, user, path)
+    demand_sound(after)
+    told = [" Deleting user associations...", *(_association(*pair, around) for pair in pairs)]
+    return Edit(site=after, told=tuple(told))
+
+
+def _association(user: UserName, path: QueuePath, around: Surroundings) -> str:
+    return f"  C = {around.cluster:<10} A = {path:<20} U = {user:<9}"
+
+
+def _told_added(
+    wish: Wish,
+    unknown: Sequence[UserName],
+    new: Sequence[tuple[UserName, QueuePath]],
+    around: Surroundings,
+) -> list[str]:
+    told: list[str] = []
+    if unknown:
+        told += [" Adding User(s)", *(f"  {user}" for user in unknown)]
+    if wish.default or wish.level:
+        told.append(" Settings =")
+        told += [f"  Default Account = {wish.default}"] if wish.default else []
+        told += [f"  Admin Level     = {wish.level}"] if wish.level else []
+    told.append(" Associations =")
+    told += [f"  U = {user:<9} A = {path:<10} C = {around.cluster:<10}" for user, path in new]
+    return [
+        *told,
+        " Non Default Settings",
+        *(["  Fairshare     = 1"] if wish.is_share_told else []),
+    ]
