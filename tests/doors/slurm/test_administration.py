@@ -35,7 +35,7 @@ def test_jobs_start_in_the_order_that_sprio_shows(slurm: House) -> None:
     first = slurm.submits(f"{ALL_GPUS} --wrap 'sleep 600'")
     slurm.waits_for(first, "RUNNING")
     # Each of them takes everything, so that they run one after the other.
-    wishes = ("--nice=2500", "--qos=low", "", "--qos=high --nice=200", "--nice=50", "--qos=high")
+    wishes = ("--nice=300", "--qos=low", "", "--qos=high --nice=200", "--nice=50", "--qos=high")
     jobs = [slurm.submits(f"{ALL_GPUS} {wish} --wrap true") for wish in wishes]
     slurm.waits_until(lambda: len(slurm.out("sprio -h").splitlines()) == len(jobs))
 
