@@ -1,19 +1,23 @@
 """srun and salloc as users type them: real daemons, supervisors, tasks and terminals."""
 
+import contextlib
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
-from doors.slurm.house import PATIENCE_S, House
+from doors.slurm.house import PATIENCE_S, House, house
 
 CANCELLED = re.compile(
     r"slurmstepd-\w+: error: \*\*\* STEP [\d.]+ ON \w+ CANCELLED AT \S+ (DUE TO [A-Z ]+ )?\*\*\*\n"
@@ -393,19 +397,95 @@ def test_the_command_of_salloc_ends_when_its_job_does(slurm: House) -> None:
 
 
 def test_pty_gives_the_first_task_a_terminal(slurm: House) -> None:
+    script = "test -t 0 && echo is-a-terminal; while read line; do stty size; done; exit 3"
+    pid, ours = typed(slurm, "srun", "--pty", "bash", "-c", script)
+    read_until(ours, "is-a-terminal")
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    shown = ""
+    while "33 77" not in shown:
+        os.write(ours, b"\n")
+        shown = read_until(ours, "\r\n")
+    os.write(ours, b"\x04")
+
+    assert ended(pid, ours) == 3
+
+
+def test_what_is_typed_reaches_a_task_without_a_terminal(slurm: House) -> None:
+    pid, ours = typed(slurm, "srun", "-n2", "-l", "sed", "s/^/got /")
+    os.write(ours, b"hello\n")
+    os.write(ours, b"\x04")
+    shown = read_until(ours, "1: got hello")
+
+    assert "0: got hello" in shown + read_rest(ours)
+    assert ended(pid, ours) == 0
+
+
+def test_salloc_gives_a_shell(slurm: House) -> None:
+    pid, ours = typed(slurm, "salloc", "-n1", "-J", "sat-at", "sh", "-i")
+    read_until(ours, "Granted job allocation")
+    os.write(ours, b"echo in $SLURM_JOB_NAME; srun echo stepped; exit 5\n")
+    shown = read_until(ours, "Relinquishing")
+
+    assert "in sat-at" in shown
+    assert "stepped\r\n" in shown
+    assert ended(pid, ours) == 5
+
+
+# When other things die.
+
+
+def test_a_step_goes_on_while_muster_is_restarted() -> None:
+    with house() as slurm:
+        waits = "echo ready; until [ -e go ]; do sleep 0.05; done; exit 7"
+        step = begun(slurm, f"exec srun -J lasting bash -c '{waits}'")
+        assert first_line(step) == "ready"
+        slurm.muster("down")
+        slurm.muster("up", "--nodes", "2", "--gpus", "4xA100-40GB")
+        assert step.poll() is None
+        (slurm.work / "go").touch()
+
+        _, err = step.communicate(timeout=PATIENCE_S)
+
+        assert step.returncode == 7
+        assert "task 0: Exited with exit code 7" in err
+        line = "sacct -X -n -P -o State,ExitCode --name lasting"
+        slurm.waits_until(lambda: slurm.out(line).strip() == "FAILED|7:0")
+
+
+def test_srun_says_so_when_its_supervisor_is_gone(slurm: House) -> None:
+    step = begun(slurm, "exec srun -J bereft bash -c 'echo $PPID; sleep 600'")
+    os.kill(int(first_line(step)), signal.SIGKILL)
+
+    _, err = step.communicate(timeout=PATIENCE_S)
+
+    assert step.returncode == 1
+    assert "srun: error: Node failure" in err
+    line = "sacct -X -n -P -o State --name bereft"
+    slurm.waits_until(lambda: slurm.out(line).strip() in {"FAILED", "NODE_FAIL"})
+
+
+def typed(slurm: House, *argv: str) -> tuple[int, int]:
+    """A command at a terminal of its own."""
     pid, ours = pty.fork()
     if pid == 0:
         os.chdir(slurm.work)
-        script = "test -t 0 && echo is-a-terminal; stty size; read line; echo got $line"
-        os.execvpe("srun", ["srun", "--pty", "bash", "-c", script], slurm.environ)  # noqa: S606, S607
-    shown = read_until(ours, "is-a-terminal")
-    shown += read_until(ours, "\n") if "\n" not in shown.partition("terminal")[2] else ""
-    os.write(ours, b"hello\n")
-    shown += read_until(ours, "got hello")
+        os.execvpe(argv[0], argv, slurm.environ)  # noqa: S606  what a test types
+    return pid, ours
+
+
+def ended(pid: int, ours: int) -> int:
+    read_rest(ours)
     _, status = os.waitpid(pid, 0)
     os.close(ours)
+    return os.waitstatus_to_exitcode(status)
 
-    assert os.waitstatus_to_exitcode(status) == 0, shown
+
+def read_rest(number: int) -> str:
+    shown = ""
+    with contextlib.suppress(OSError):
+        while part := os.read(number, 4_096):
+            shown += part.decode()
+    return shown
 
 
 def begun(slurm: House, line: str) -> "subprocess.Popen[str]":
