@@ -431,6 +431,34 @@ def test_salloc_gives_a_shell(slurm: House) -> None:
     assert ended(pid, ours) == 5
 
 
+# MPI.
+
+
+def test_tasks_of_an_mpi_program_find_each_other(slurm: House) -> None:
+    """As MPICH does it on the wire; with a real MPICH it is the same."""
+    (slurm.work / "meet.py").write_text(
+        "import os\n"
+        "rank, size = int(os.environ['PMI_RANK']), int(os.environ['PMI_SIZE'])\n"
+        "line = open(int(os.environ['PMI_FD']), 'r+b', buffering=0)\n"
+        "def ask(text):\n"
+        "    line.write(f'cmd={text}\\n'.encode())\n"
+        "    return line.readline().decode().strip()\n"
+        "assert ask('init pmi_version=1 pmi_subversion=1').endswith('rc=0')\n"
+        "name = ask('get_my_kvsname').partition('kvsname=')[2]\n"
+        "ask(f'put kvsname={name} key=card-{rank} value=at {rank}')\n"
+        "assert ask('barrier_in') == 'cmd=barrier_out rc=0'\n"
+        "found = ask(f'get kvsname={name} key=card-{(rank + 1) % size}')\n"
+        "print(found.partition('value=')[2])\n"
+        "assert 'rc=-1' in ask(f'get kvsname={name} key=nothing')\n"
+        "assert ask('finalize') == 'cmd=finalize_ack rc=0'\n"
+    )
+
+    out = slurm.out(f"srun -n3 --mpi=pmi2 -l {sys.executable} meet.py")
+
+    assert sorted(out.splitlines()) == ["0: at 1", "1: at 2", "2: at 0"]
+    assert "use --mpi=pmi2" in slurm.shell("srun --mpi=pmix true").err
+
+
 # When other things die.
 
 

@@ -20,6 +20,8 @@ Tell = Callable[[str, dict[str, Any]], None]
 """Writes a file of the attempt."""
 
 _PID_NAME = "SLURM_TASK_PID"
+_STANDARD = 3
+"""Stdin, stdout, stderr."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +133,7 @@ class StepRun:
         given: list[int] = [files[at] for at in streams[rank]]
         try:
             has_terminal = message["pty"] and rank == 0
-            env = step_environment.of_task(around, part, rank)
+            env = step_environment.of_task(around, part, rank) | _meeting(given, around, rank)
             pid = tasks.begin(way, env, _streams(given, has_terminal=has_terminal))
         except LaunchError as error:
             self._exited(rank, error.number << 8, str(error), way.argv[0])
@@ -180,7 +182,20 @@ class StepRun:
 def _streams(given: Sequence[int], *, has_terminal: bool) -> tasks.Streams:
     if has_terminal:
         return tasks.Streams(stdin=None, stdout="", stderr=None, terminal=given[0])
-    return tasks.Streams(stdin=None, stdout="", stderr=None, given=(given[0], given[1], given[2]))
+    beside = given[3] if len(given) > _STANDARD else None
+    own = (given[0], given[1], given[2])
+    return tasks.Streams(stdin=None, stdout="", stderr=None, given=own, beside=beside)
+
+
+def _meeting(given: Sequence[int], around: Around, rank: int) -> dict[str, str]:
+    """By these a task of an MPI program finds the others, over the file beside its own."""
+    if len(given) <= _STANDARD:
+        return {}
+    return {
+        "PMI_FD": str(given[_STANDARD]),
+        "PMI_RANK": str(rank),
+        "PMI_SIZE": str(around.wish.tasks),
+    }
 
 
 def _clock_ms() -> int:

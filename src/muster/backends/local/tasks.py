@@ -44,7 +44,7 @@ class Streams:
     """Where one process reads and writes; `fresh` files begin empty.
 
     terminal: the end of a terminal that takes the place of the files.
-    given: open files that take their place.
+    given: open files that take their place. beside: one more, which keeps its number.
     """
 
     stdin: str | None
@@ -53,6 +53,7 @@ class Streams:
     fresh: frozenset[str] = frozenset()
     terminal: int | None = None
     given: tuple[int, int, int] | None = None
+    beside: int | None = None
 
 
 def begin(way: Way, env: Mapping[str, str], streams: Streams) -> int:
@@ -165,6 +166,8 @@ def _go_to(folder: str) -> None:
 
 
 def _connect(streams: Streams) -> None:
+    if streams.beside is not None:
+        os.set_inheritable(streams.beside, True)  # noqa: FBT003 -- its only form
     if streams.terminal is not None:
         fcntl.ioctl(streams.terminal, termios.TIOCSCTTY, 0)
         for number in (0, 1, 2):

@@ -128,7 +128,7 @@ class Conduct(Value):
 class RunStep(Value, tag="step"):
     """Run a step of a job whose supervisor listens in `folder`, and end as it does.
 
-    owns: the job is there for this step alone, and ends with it.
+    owns: the job is there for this step alone, and ends with it. pmi: its tasks speak MPI.
     names: what the patterns in names of files stand for, without the step's own.
     argvs: one command for all tasks, or one for each. keep: variables that are passed on, or all.
     """
@@ -144,6 +144,7 @@ class RunStep(Value, tag="step"):
     env: Mapping[str, str] = {}
     limit_ms: int | None = None
     owns: bool = False
+    pmi: bool = False
     output: Output = Output()
     conduct: Conduct = Conduct()
 

@@ -15,7 +15,11 @@ from muster.doors.slurm.trouble import failed
 from muster.model.job import Job
 from muster.model.value import NodeId, Value
 
-MPI_TYPES = "MPI plugin types are...\n\tnone\n"
+MPI_TYPES = "MPI plugin types are...\n\tnone\n\tpmi2\n"
+
+
+PMI = "pmi2"
+"""As MPICH and its kin find each other; this name is what Slurm's users give for it."""
 
 
 class Place(Value):
@@ -49,6 +53,7 @@ def step_of(request: Request, place: Place, machines: Machines) -> tuple[RunStep
         env=extra | _told(request),
         limit_ms=None if place.owns else request.limit() or None,
         owns=place.owns,
+        pmi=request.text("mpi") == PMI,
         output=_output(request),
         conduct=_conduct(request),
     )
@@ -58,11 +63,11 @@ def step_of(request: Request, place: Place, machines: Machines) -> tuple[RunStep
 def check_mpi(request: Request) -> None:
     """Tasks that want to find each other through srun would wait for ever."""
     kind = request.text("mpi")
-    if kind in {None, "none", "openmpi", "list"}:
+    if kind in {None, "none", "openmpi", PMI}:
         return
     raise failed(
         "srun",
-        f"Muster has no {kind}: start MPI with mpirun inside of the job, or with --mpi=none",
+        f"Muster has no {kind}: use --mpi=pmi2 for MPICH, or mpirun inside of the job",
     )
 
 

@@ -70,7 +70,6 @@ class Srun:
         self._report: Report | None = None
         self._is_busy = False
         self._is_over = False
-        self._reads_terminal = True
         self._code: int | None = None
         self._interrupted_at = 0.0
         self._gives_up_at: float | None = None
@@ -116,9 +115,11 @@ class Srun:
         waiting.register(self._hears, select.POLLIN)
         if not self._is_over:
             waiting.register(self._line, select.POLLIN)
-        self._register(waiting)
+        if self._streams is not None:
+            self._streams.register(waiting)
         ready = {number for number, _ in waiting.poll(self._timeout_ms())}
-        self._relay(ready)
+        if self._streams is not None:
+            self._streams.relay(ready)
         if self._hears.fileno() in ready:
             for number in self._hears.recv(64):
                 self._signalled(number)
@@ -136,48 +137,6 @@ class Srun:
             times.append(time.monotonic() + LOOK_AGAIN_S)
         known = [at for at in times if at is not None]
         return max(0.0, min(known) - time.monotonic()) * 1_000 if known else None
-
-    def _register(self, waiting: "select.poll") -> None:
-        streams = self._streams
-        if streams is None:
-            return
-        for number in streams.readers:
-            waiting.register(number, select.POLLIN)
-        if streams.fed is not None:
-            for number in streams.fed.behind():
-                waiting.register(number, select.POLLOUT)
-            if streams.fed.wants():
-                waiting.register(0, select.POLLIN)
-        if streams.terminal is not None:
-            waiting.register(streams.terminal.ours, select.POLLIN)
-            if self._reads_terminal:
-                waiting.register(0, select.POLLIN)
-
-    def _relay(self, ready: set[int]) -> None:
-        streams = self._streams
-        if streams is None:
-            return
-        for number in ready & streams.readers.keys():
-            if not streams.readers[number].relay(number):
-                del streams.readers[number]
-                os.close(number)
-        if streams.fed is not None:
-            for number in ready.intersection(streams.fed.behind()):
-                streams.fed.pass_on(number)
-            if 0 in ready:
-                streams.fed.feed()
-        if streams.terminal is not None:
-            self._relay_terminal(streams, ready)
-
-    def _relay_terminal(self, streams: Streams, ready: set[int]) -> None:
-        terminal = streams.terminal
-        if terminal is None:
-            return
-        if 0 in ready:
-            self._reads_terminal = terminal.type()
-        if terminal.ours in ready and not terminal.show():
-            terminal.restore()
-            streams.terminal = None
 
     def _obey(self, message: "dict[str, Any]") -> None:
         kind = message["kind"]
@@ -224,6 +183,8 @@ class Srun:
             self._code = 1
             return
         self._streams = streams
+        if then["pmi"]:
+            streams.meet(report.step)
         if self._conduct["verbose"]:
             say("launching StepId={}, {} tasks".format(report.step, then["wish"]["tasks"]))
         self._line.tell(

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import resource
+import select
 import stat
 import struct
 import termios
@@ -12,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    import muster_pmi
 
 CHUNK = 65_536
 NULL = (1, 3)
@@ -40,6 +43,8 @@ class Streams:
         self._tasks = 1
         self.fed: Fed | None = None
         self.terminal: Terminal | None = None
+        self._reads_terminal = True
+        self._pmi: muster_pmi.Pmi | None = None
 
     def open(self, tasks: int) -> None:
         """Open everything; NoFile says what cannot be."""
@@ -58,6 +63,47 @@ class Streams:
             if number > 2:
                 os.close(number)
         self.files.clear()
+
+    def meet(self, step: str) -> None:
+        """Each task of an MPI program has a fourth file, to find the others."""
+        import muster_pmi  # noqa: PLC0415 -- rarely needed
+
+        self._pmi = muster_pmi.Pmi(step, self._tasks)
+        for files in self.triples:
+            files.append(self._placed(self._pmi.added()))
+
+    def register(self, waiting: "select.poll") -> None:
+        """Say what to wait for."""
+        for number in self.readers:
+            waiting.register(number, select.POLLIN)
+        if self._pmi is not None:
+            self._pmi.register(waiting)
+        if self.fed is not None:
+            self.fed.register(waiting)
+        if self.terminal is not None:
+            waiting.register(self.terminal.ours, select.POLLIN)
+            if self._reads_terminal:
+                waiting.register(0, select.POLLIN)
+
+    def relay(self, ready: set[int]) -> None:
+        """Pass on whatever there is where something became ready."""
+        for number in ready & self.readers.keys():
+            if not self.readers[number].relay(number):
+                del self.readers[number]
+                os.close(number)
+        if self._pmi is not None:
+            self._pmi.serve(ready)
+        if self.fed is not None:
+            self.fed.relay(ready)
+        if self.terminal is not None:
+            self._relay_terminal(self.terminal, ready)
+
+    def _relay_terminal(self, terminal: "Terminal", ready: set[int]) -> None:
+        if 0 in ready:
+            self._reads_terminal = terminal.type()
+        if terminal.ours in ready and not terminal.show():
+            terminal.restore()
+            self.terminal = None
 
     def _triple(self, rank: int) -> list[int]:
         if self.terminal is not None:
@@ -176,19 +222,21 @@ class Fed:
         self._unsent[writes] = b""
         return reads
 
-    def wants(self) -> bool:
-        """Should more be read? Not before everybody has what there was, nor in the background."""
-        if not self.is_open or any(self._unsent.values()):
-            return False
-        try:
-            return not os.isatty(0) or os.tcgetpgrp(0) == os.getpgrp()
-        except OSError:
-            return False
+    def register(self, waiting: "select.poll") -> None:
+        """More is read when everybody has what there was."""
+        behind = [number for number, unsent in self._unsent.items() if unsent]
+        for number in behind:
+            waiting.register(number, select.POLLOUT)
+        if self.is_open and not behind and _is_ours_to_read():
+            waiting.register(0, select.POLLIN)
 
-    def behind(self) -> list[int]:
-        return [number for number, unsent in self._unsent.items() if unsent]
+    def relay(self, ready: set[int]) -> None:
+        for number in ready & self._unsent.keys():
+            self._pass_on(number)
+        if 0 in ready:
+            self._feed()
 
-    def feed(self) -> None:
+    def _feed(self) -> None:
         """Read, and give it to all."""
         try:
             read = os.read(0, CHUNK)
@@ -198,9 +246,9 @@ class Fed:
             self.is_open = False
         for number in tuple(self._unsent):
             self._unsent[number] += read
-            self.pass_on(number)
+            self._pass_on(number)
 
-    def pass_on(self, number: int) -> None:
+    def _pass_on(self, number: int) -> None:
         try:
             done = os.write(number, self._unsent[number]) if self._unsent[number] else 0
         except BlockingIOError:
@@ -267,6 +315,14 @@ def write(number: int, content: bytes) -> None:
             left = left[os.write(number, left) :]
         except OSError:
             return
+
+
+def _is_ours_to_read() -> bool:
+    """Not the terminal of whoever sent us to the background."""
+    try:
+        return not os.isatty(0) or os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _is_file(mode: "str | None") -> bool:
