@@ -1,9 +1,14 @@
-"""The nodes as requests are read against them."""
+"""The nodes as requests are read against them, and what else the door keeps between calls."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
 
+from muster.controller.asked import Caller
+from muster.controller.looking import Looking
 from muster.model.cluster import Node
-from muster.model.value import GpuModel, NodeId, Value
+from muster.model.job import Job
+from muster.model.launch import Launch
+from muster.model.value import GpuModel, JobId, NodeId, Value, replace
 
 
 class Machines(Value):
@@ -16,17 +21,39 @@ class Machines(Value):
     most_gpus: int
 
 
+MOST_KEPT = 200_000
+
+
 class Memory:
-    """Keeps what is worked out from the nodes until they change."""
+    """Keeps what is worked out from the nodes until they change, and where jobs read and write."""
 
     def __init__(self) -> None:
         self._machines: Machines | None = None
+        # By the server that they are of: several in one process do not disturb each other.
+        self._files: WeakKeyDictionary[Looking, dict[JobId, Launch]] = WeakKeyDictionary()
 
     def machines(self, nodes: Mapping[NodeId, Node]) -> Machines:
         known = self._machines
         if known is None or known.nodes is not nodes:
             known = self._machines = machines_of(nodes)
         return known
+
+    def files(
+        self, looking: Looking, caller: Caller, jobs: Sequence[Job]
+    ) -> Mapping[JobId, Launch]:
+        """Of the jobs that the caller may see: what they run, without script and environment."""
+        kept = self._files.setdefault(looking, {})
+        if len(kept) > MOST_KEPT:
+            kept.clear()
+        missing = [job for job in jobs if job.id not in kept]
+        for job, launch in (looking.launches(caller, missing) if missing else {}).items():
+            kept[job] = replace(launch, script=None, env={})
+        found = ((job, kept.get(job.id)) for job in jobs)
+        return {
+            job.id: launch
+            for job, launch in found
+            if launch is not None and looking.may_see(caller, job)
+        }
 
 
 def machines_of(nodes: Mapping[NodeId, Node]) -> Machines:

@@ -81,6 +81,9 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
             raise SlurmError(UNKNOWN_JOB)
         return "No jobs in the system\n"
     rows = rows_of(door, scene, views)
+    files = door.memory.files(door.looking, door.caller, [row.job for row in rows])
+    for row in rows:
+        row.launch_of = lambda job: files.get(job.id)
     if not any(name.indices for name in wish.names):
         rows = collapsed(rows)
     wanted = {name.component for name in wish.names} - {None}
