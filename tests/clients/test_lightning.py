@@ -15,13 +15,16 @@ def test_lightning_checkpoints_requeues_itself_and_goes_on(lightning: Desk) -> N
     script = SCRIPTS / "lightning_requeue.py"
     (lightning.folder / "train.sh").write_text(
         "#!/bin/bash\n"
-        # The signal comes twelve seconds after the start, because the minute is over in 48.
-        "#SBATCH -J train -t 1 --signal=SIGUSR1@48 --ntasks-per-node=1 --nodes=1 --gres=gpu:1\n"
-        "#SBATCH --requeue --open-mode=append -o train.out\n"
+        "#SBATCH -J train -t 10 --ntasks-per-node=1 --nodes=1 --gres=gpu:1\n"
+        "#SBATCH --signal=SIGUSR1@90 --requeue --open-mode=append -o train.out\n"
         f"srun {lightning.python} {script}\n"
     )
 
-    job = lightning.uses("sbatch", "--parsable", "--wait", "train.sh").out.strip()
+    job = lightning.uses("sbatch", "--parsable", "train.sh").out.strip()
+    lightning.slurm.waits_until((lightning.folder / "warm").exists)
+    # Not to wait for the time limit: the same signal, sent by hand.
+    lightning.slurm.out(f"scancel --signal=USR1 {job}")
+    lightning.slurm.waits_for(job, "COMPLETED")
 
     first, second = [line.split() for line in lightning.text("lives.txt").splitlines()]
     assert first == ["0", "0"]

@@ -1,8 +1,11 @@
+import pytest
+
 from clients.desk import Desk
 
 
-def test_parsl_runs_functions_in_a_block_and_gives_it_back(desk: Desk) -> None:
-    told = desk.runs("parsl_blocks.py", "simple")
+@pytest.mark.parametrize("launcher", ["simple", "srun"])
+def test_parsl_runs_functions_in_a_block_and_gives_it_back(desk: Desk, launcher: str) -> None:
+    told = desk.runs("parsl_blocks.py", launcher)
 
     job = told["ran"].removeprefix("in ")
     assert told["squares"] == "0 1 4 9"

@@ -1,8 +1,11 @@
+import pytest
+
 from clients.desk import SCRIPTS, Desk
 
 
-def test_psij_sees_how_jobs_end_and_cancels_one(desk: Desk) -> None:
-    told = desk.uses(desk.python, str(SCRIPTS / "psij_jobs.py"), "single").out.splitlines()
+@pytest.mark.parametrize("launcher", ["single", "srun"])
+def test_psij_sees_how_jobs_end_and_cancels_one(desk: Desk, launcher: str) -> None:
+    told = desk.uses(desk.python, str(SCRIPTS / "psij_jobs.py"), launcher).out.splitlines()
 
     good, bad, listed, long = told
     assert good.split()[1:] == ["COMPLETED", "0"]

@@ -4,12 +4,12 @@ from typing import Any
 from clients.desk import SCRIPTS, Desk
 
 
-def test_reframe_checks_the_site_through_sacct_and_through_squeue(desk: Desk) -> None:
+def test_reframe_checks_the_site_with_sacct_squeue_and_srun(desk: Desk) -> None:
     ran = reframe(desk, "Gpus", "muster")
 
     assert ran["num_failures"] == 0
     cases = {case["partition"]: case for case in ran["testcases"]}
-    assert sorted(cases) == ["sacct", "squeue"]
+    assert sorted(cases) == ["sacct", "squeue", "steps"]
     assert {case["result"] for case in cases.values()} == {"pass"}
     assert cases["sacct"]["job_completion_time"] is not None
     assert cases["sacct"]["job_nodelist"][0] in {"pretend1", "pretend2"}

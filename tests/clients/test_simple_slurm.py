@@ -1,11 +1,12 @@
 from clients.desk import Desk
 
 
-def test_simple_slurm_submits_from_stdin_watches_and_cancels(desk: Desk) -> None:
+def test_simple_slurm_submits_from_stdin_watches_cancels_and_runs_steps(desk: Desk) -> None:
     told = desk.runs("simple_slurm_jobs.py")
 
     long, array, after = told["jobs"].split()
     assert told["seen"] == "long"
+    assert told["step"] == "of two"
     desk.slurm.waits_for(after, "COMPLETED")
     assert desk.state(long) == "CANCELLED"
     assert [desk.state(f"{array}_{part}") for part in range(3)] == ["COMPLETED"] * 3

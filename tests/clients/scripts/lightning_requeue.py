@@ -27,9 +27,13 @@ class Line(lightning.LightningModule):
         with Path("lives.txt").open("a", encoding="utf-8") as file:
             print(RESTARTS, self.global_step, file=file)
 
+    def on_train_batch_end(self, *_: object) -> None:
+        if self.global_step == 5:
+            Path("warm").touch()
+
     def training_step(self, batch: list[torch.Tensor]) -> torch.Tensor:
         if RESTARTS == "0":
-            time.sleep(0.02)
+            time.sleep(0.1)
         (numbers,) = batch
         return torch.nn.functional.mse_loss(self.layer(numbers), 2 * numbers)
 

@@ -1,4 +1,4 @@
-"""A site for ReFrame: the same nodes once with sacct and once with squeue to look at jobs."""
+"""A site for ReFrame: the same nodes, looked at with sacct or squeue, used with srun or not."""
 
 ACCESS = ["-p local"]
 GPU = {"name": "gpu", "options": ["--gres=gpu:{num}"]}
@@ -25,6 +25,7 @@ site_configuration = {
             "partitions": [
                 partition("sacct", "slurm", "local"),
                 partition("squeue", "squeue", "local"),
+                partition("steps", "slurm", "srun"),
             ],
         }
     ],

@@ -25,6 +25,7 @@ def main() -> None:
     after = Slurm("-J", "after", "-o", "after.out", "-d", {"afterok": first})
     last = after.sbatch("cat simple-*.out")
     print("jobs", long, first, last)
+    Slurm(ntasks=2, gpus_per_task=1, time=datetime.timedelta(minutes=1)).srun("echo step of two")
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ class Counting:
 
 def main() -> None:
     executor = submitit.AutoExecutor(folder="logs", cluster="slurm")
-    # The signal comes three seconds after the start, because the minute is over in 57.
+    # The signal comes eight seconds after the start, because the minute is over in 52.
     executor.update_parameters(
-        timeout_min=1, slurm_signal_delay_s=57, slurm_partition="local", gpus_per_node=1
+        timeout_min=1, slurm_signal_delay_s=52, slurm_partition="local", gpus_per_node=1
     )
     job = executor.submit(Counting())
     went_on, restarts = job.result()
