@@ -186,3 +186,14 @@ def test_only_administrators_change_anything(slurm: House) -> None:
     assert "default" in looked.out.split()
     assert "theirs" not in slurm.out("sacctmgr -n show account format=account").split()
     assert slurm.shell(f"{nobody} sdiag -r").code == 1
+
+
+def test_what_is_not_offered_says_what_to_use_instead(slurm: House) -> None:
+    table = slurm.shell("scrontab -l")
+    trigger = slurm.shell("strigger --set --node --down --program=/bin/true")
+
+    assert (table.code, trigger.code) == (1, 1)
+    assert "scrontab is disabled on this cluster" in table.err
+    assert "let cron call sbatch" in table.err
+    assert "muster events -f" in trigger.err
+    assert slurm.shell("scrontab --nosuch").err.startswith("scrontab: unrecognized option")

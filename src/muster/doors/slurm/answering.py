@@ -14,6 +14,7 @@ from muster.doors.slurm.commands import (
     sbcast,
     scancel,
     scontrol,
+    scrontab,
     sdiag,
     sinfo,
     sprio,
@@ -21,6 +22,7 @@ from muster.doors.slurm.commands import (
     srun,
     sshare,
     sstat,
+    strigger,
 )
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import ForbiddenError, MusterError
@@ -52,6 +54,8 @@ COMMANDS = (
     sstat,
     sdiag,
     sacctmgr,
+    scrontab,
+    strigger,
 )
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 
