@@ -192,6 +192,18 @@ def test_a_rehearsal_changes_nothing(muster: Muster) -> None:
         muster.service.looking.rehearse(ROOT, spec=asked(gpus=3))
 
 
+def test_a_rehearsal_names_the_nodes_now_or_when_others_must_have_left(muster: Muster) -> None:
+    limited = replace(asked(gpus=2), time_limit=Duration(60_000))
+    running(muster, submitted(muster, limited))
+
+    now = muster.service.looking.rehearse(ROOT, spec=asked(gpus=0))
+    later = muster.service.looking.rehearse(ROOT, spec=asked(gpus=2))
+
+    assert [placed.node for placed in now.placements] == ["pretend1"]
+    assert later.wait is not None
+    assert [placed.node for placed in later.placements] == ["pretend1"]
+
+
 def test_a_drained_node_takes_nothing_new_until_it_is_undrained(muster: Muster) -> None:
     node = NodeId("pretend1")
     drained = muster.service.drain(ROOT, node, "new fans").result()

@@ -422,3 +422,17 @@ def test_a_pool_of_a_queue_takes_the_queues_below_it_too() -> None:
 
     assert outcome.nodes("below") == ["c1"]
     assert outcome.why("outside") == NeverFits(group="main", wanted=1, at_most=0)
+
+
+def test_nothing_starts_in_a_pool_that_is_closed_and_what_runs_goes_on() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=2)
+    world.submits("before")
+    world.goes_on()
+
+    world.has_pool("main", starts=False)
+    world.submits("after")
+    outcome = world.plans()
+
+    assert outcome.preempted() == []
+    assert isinstance(outcome.why("after"), NoSuchPool)

@@ -16,14 +16,17 @@ from muster.lifecycle.refusal import (
     NoSuchLevel,
     NoSuchModel,
     NoSuchProfile,
+    NoSuchReservation,
     NotOffered,
+    NotYourReservation,
     NoUsablePool,
     PoolIsClosed,
+    PoolTakesNothing,
     Reason,
     Refusal,
     Sharing,
 )
-from muster.model.cluster import NodeState
+from muster.model.cluster import NodesReserved, NodeState
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import (
     Ask,
@@ -82,6 +85,37 @@ def test_a_pool_that_is_not_for_the_user_is_refused_by_name() -> None:
     assert isinstance(answer, Refusal)
     assert answer.reason == PoolIsClosed(pool=a100.name)
     assert "Pool a100 is for bob or cat." in answer.advice
+
+
+def test_a_pool_that_takes_no_new_jobs_is_refused_by_name() -> None:
+    given = world()
+    a100 = replace(given.pools[PoolName("a100")], accepts=False)
+    drained = replace(given, pools={**given.pools, a100.name: a100})
+
+    answer = admit(spec(pools=(a100.name,)), drained)
+
+    assert isinstance(answer, Refusal)
+    assert answer.reason == PoolTakesNothing(pool=a100.name)
+
+
+def test_a_reservation_must_be_there_and_for_the_job() -> None:
+    given = world()
+    kept = NodesReserved(
+        name="demo",
+        nodes=tuple(given.nodes)[:1],
+        begins_at=given.now,
+        ends_at=Instant(given.now + 60_000),
+        for_users=(UserName("somebody else"),),
+    )
+    reserved = replace(given, reservations=(kept,))
+
+    unknown = admit(spec(reservation="demo"), given)
+    strange = admit(spec(reservation="demo"), reserved)
+
+    assert isinstance(unknown, Refusal)
+    assert unknown.reason == NoSuchReservation(reservation="demo")
+    assert isinstance(strange, Refusal)
+    assert strange.reason == NotYourReservation(reservation="demo")
 
 
 def after(kind: str, job: int | None = None) -> dict[str, object]:
