@@ -218,7 +218,9 @@ REASONS: dict[WaitReason, str] = {
         "Could not end by its deadline, 1m ago, even if it started now."
     ),
     ArrayFull(array=JobId(5), at_once=1): "Array 5 may run 1 job at once, and does.",
-    NoSuchPool(name="main"): "main, where it wants to run, does not exist or cannot be reached.",
+    NoSuchPool(
+        name="main"
+    ): "main, where it wants to run, does not exist, is closed or cannot be reached.",
     NoSuchQueue(queue=NLP): "Queue nlp does not exist any more: the job must go to another.",
     NoSuchClass(job_class=ClassName("normal")): (
         "Class normal does not exist any more: the job must have another."
