@@ -16,11 +16,12 @@ _OF_BOTH = """
     Q:quiet signal= t:time= uid= usage v:verbose V:version wckey=
 """
 _IGNORED_BY_BOTH = """
-    bb= bbf= cluster= cluster-constraint= M:clusters= contiguous S:core-spec= cores-per-socket=
-    cpu-freq= delay-boot= B:extra-node-info= gid= gpu-bind= gpu-freq= gres-flags= hint= L:licenses=
-    mail-type= mail-user= mcs-label= mem-bind= network= k:no-kill? ntasks-per-core= ntasks-per-gpu=
-    ntasks-per-socket= power= prefer= profile= reboot s:oversubscribe sockets-per-node=
-    spread-job switches= thread-spec= threads-per-core= time-min= tmp= use-min-nodes
+    acctg-freq= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous S:core-spec=
+    cores-per-socket= cpu-freq= delay-boot= B:extra-node-info= gid= gpu-bind= gpu-freq= gres-flags=
+    hint= L:licenses= mail-type= mail-user= mcs-label= mem-bind= network= k:no-kill?
+    ntasks-per-core= ntasks-per-gpu= ntasks-per-tres= ntasks-per-socket= power= prefer= profile=
+    reboot s:oversubscribe sockets-per-node= spread-job switches= thread-spec= threads-per-core=
+    time-min= tmp= use-min-nodes
 """
 _REFUSED_BY_BOTH = "container= gpus-per-socket= reservation="
 
@@ -49,14 +50,15 @@ SRUN = _options(
     f"""{_OF_BOTH}
     X:disable-status epilog= e:error= exact export= het-group= i:input= jobid=
     K:kill-on-bad-exit? l:label m:distribution= mpi= multi-prog open-mode= o:output= O:overcommit
-    overlap prolog= pty quit-on-interrupt r:relative= u:unbuffered W:wait=
+    overlap? pack-group= prolog= pty quit-on-interrupt r:relative= u:unbuffered W:wait= whole
     """,
     f"""{_IGNORED_BY_BOTH}
-    acctg-freq= bcast? bcast-exclude= compress? cpu-bind= E:preserve-env propagate? resv-ports?
+    accel-bind= bcast? bcast-exclude= compress? cpu-bind= cpu_bind= debugger-test interactive
+    msg-timeout= E:preserve-env propagate? resv-ports?
     send-libs? slurmd-debug= T:threads=
     """,
     f"""{_REFUSED_BY_BOTH}
-    container-image= container-mounts= Z:no-allocate task-epilog= task-prolog=
+    container-image= container-mounts= Z:no-allocate nodefile= task-epilog= task-prolog= test-only
     """,
 )
 
@@ -67,7 +69,12 @@ SALLOC = _options(
     f"{_REFUSED_BY_BOTH} F:nodefile=",
 )
 
-ALIASES = {"tasks-per-node": "ntasks-per-node", "cluster": "clusters"}
+ALIASES = {
+    "tasks-per-node": "ntasks-per-node",
+    "cluster": "clusters",
+    "cpu_bind": "cpu-bind",
+    "pack-group": "het-group",
+}
 
 _OF_SRUN: Mapping[str, str] = {
     "SLURM_ACCOUNT": "account",

@@ -142,7 +142,10 @@ def _wish(
 
 
 def _is_exact(request: Request) -> bool:
-    """Asking for CPUs by task implies it, since 22.05."""
+    """Asking for CPUs by task implies it, since 22.05; the last word counts."""
+    said = [name for name, _ in request.given.given if name in {"exact", "whole"}]
+    if said and said[-1] == "whole":
+        return False
     return any(request.has(name) for name in ("exact", "exclusive", "cpus-per-task"))
 
 
