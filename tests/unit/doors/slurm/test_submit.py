@@ -230,7 +230,13 @@ def test_steps_learn_how_the_job_opens_its_files(mode: str, told: str) -> None:
 
 
 def test_a_job_from_inside_another_does_not_take_over_what_that_one_is() -> None:
-    outer = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "16", "MUSTER_RANK": "3", "MUSTER_JOB_ID": "7"}
+    outer = {
+        "SLURM_JOB_ID": "7",
+        "SLURM_NTASKS": "16",
+        "SLURM_JOB_ID_HET_GROUP_0": "7",
+        "MUSTER_RANK": "3",
+        "MUSTER_JOB_ID": "7",
+    }
 
     env = asked(env=outer | {"A": "1"}).spec.launch.env
 
