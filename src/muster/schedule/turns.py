@@ -14,7 +14,7 @@ from muster.model.value import ClassName, JobId, QueuePath, UserName
 from muster.schedule.accounts import Portion
 from muster.schedule.books import portions_of, whole
 from muster.schedule.follow import Hold, hold_of
-from muster.schedule.merit import Merits, aged, waits_since
+from muster.schedule.merit import FULL, Merits, aged
 from muster.schedule.needs import least_gpu_milli
 from muster.schedule.quota import Change, Quotas
 from muster.schedule.share import Shares, dominant_milli
@@ -52,6 +52,8 @@ class Turns:
         self._quotas = Quotas(snapshot.queues)
         self._quotas.resolve(snapshot.nodes.values())
         self._now = aged(snapshot.now, policy.order)
+        self._age_points = policy.order.age * FULL
+        self._guarantees = any(each.own_lines for each in self._quotas.accounts.values())
         self._levels = snapshot.levels if policy.has_levels else None
         self._is_plain = not (policy.order.size or policy.order.short or policy.order.service)
         self._same: dict[Alike, int] = {}
@@ -70,7 +72,7 @@ class Turns:
         )
 
     def total(self, job: Job) -> int:
-        """The sum of its points, quickly: most jobs differ in nothing but their age."""
+        """The sum of its points. Long lists ask for it, and most jobs differ by age alone."""
         if not self._is_plain:
             return self.of(job).total
         spec = job.spec
@@ -79,11 +81,15 @@ class Turns:
         if same is None:
             points = self.of(job)
             same = self._same[key] = points.total - points.age
-        return same + max(0, self._now - aged(waits_since(job), self.weights))
+        since, begin_at = job.submitted_at, job.begin_at
+        if begin_at is not None and begin_at > since:
+            since = begin_at
+        age = self._now - self._age_points * since // self.weights.age_full
+        return same + age if age > 0 else same
 
     def is_own(self, spec: JobSpec) -> bool:
         """Would the job keep its queue within what is guaranteed to it?"""
-        if not self._quotas.may_own(spec.queue):
+        if not self._guarantees or not self._quotas.may_own(spec.queue):
             return False
         least = sum(least_gpu_milli(group.each.gpus) * group.fewest for group in spec.groups)
         return self._quotas.is_own(spec.queue, least)
