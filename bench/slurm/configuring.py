@@ -1,5 +1,7 @@
 """The configuration of a laboratory Slurm as text: pure, and with the reason for every choice."""
 
+from collections.abc import Mapping
+
 from muster.model.value import Value
 
 CPUS_PER_NODE = 64
@@ -22,6 +24,22 @@ class Ports(Value):
     slurmd: tuple[int, ...]
 
 
+class Look(Value):
+    """How the cluster is called, and what its nodes say of themselves.
+
+    settings: lines of slurm.conf that are to be otherwise.
+    """
+
+    cluster: str = "lab"
+    partition: str = "gpu"
+    node: str = "node"
+    shape: str = (
+        f"CPUs={CPUS_PER_NODE} Boards=1 SocketsPerBoard=2 CoresPerSocket={CPUS_PER_NODE // 2}"
+        f" ThreadsPerCore=1 RealMemory={MEMORY_MIB_PER_NODE}"
+    )
+    settings: Mapping[str, str | int] = {}
+
+
 class Layout(Value):
     """One laboratory: its folder, its machine, its ports."""
 
@@ -30,6 +48,7 @@ class Layout(Value):
     ports: Ports
     gpus_per_node: int
     parameters: str = BEST_PARAMETERS
+    look: Look = Look()
 
     @property
     def munge_socket(self) -> str:
@@ -54,14 +73,14 @@ class Layout(Value):
     @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes."""
-        return tuple(f"node{at + 1}" for at in range(len(self.ports.slurmd)))
+        return tuple(f"{self.look.node}{at + 1}" for at in range(len(self.ports.slurmd)))
 
 
 def slurm_conf(layout: Layout) -> str:
     """slurm.conf. Counters, cgroups and affinity are off: they only cost time here."""
     folder, ports = layout.folder, layout.ports
     settings = {
-        "ClusterName": "lab",
+        "ClusterName": layout.look.cluster,
         "SlurmctldHost": f"{layout.machine}(127.0.0.1)",
         "SlurmctldPort": ports.slurmctld,
         "SlurmUser": "root",
@@ -107,8 +126,8 @@ def slurm_conf(layout: Layout) -> str:
         "MaxJobCount": 200_000,
         "MaxArraySize": 100_001,
     }
-    lines = [f"{key}={value}" for key, value in settings.items()]
-    return "\n".join([*lines, *_node_lines(layout), _PARTITION]) + "\n"
+    lines = [f"{key}={value}" for key, value in {**settings, **layout.look.settings}.items()]
+    return "\n".join([*lines, *_node_lines(layout), _partition_line(layout)]) + "\n"
 
 
 def gres_conf(layout: Layout) -> str:
@@ -158,18 +177,16 @@ def mariadb_options(layout: Layout) -> tuple[str, ...]:
     )
 
 
-_PARTITION = (
-    "PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=60 State=UP"
-    " OverSubscribe=NO"
-)
-
-
 def _node_lines(layout: Layout) -> list[str]:
-    shape = (
-        f"CPUs={CPUS_PER_NODE} Boards=1 SocketsPerBoard=2 CoresPerSocket={CPUS_PER_NODE // 2}"
-        f" ThreadsPerCore=1 RealMemory={MEMORY_MIB_PER_NODE} Gres=gpu:a100:{layout.gpus_per_node}"
-    )
+    shape = f"{layout.look.shape} Gres=gpu:a100:{layout.gpus_per_node}"
     return [
         f"NodeName={name} NodeHostname={layout.machine} NodeAddr=127.0.0.1 Port={port} {shape}"
         for name, port in zip(layout.nodes, layout.ports.slurmd, strict=True)
     ]
+
+
+def _partition_line(layout: Layout) -> str:
+    return (
+        f"PartitionName={layout.look.partition} Nodes=ALL Default=YES MaxTime=INFINITE"
+        " DefaultTime=60 State=UP OverSubscribe=NO"
+    )

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 PROGRAMS = (
@@ -67,3 +68,15 @@ def ensure_installed() -> None:
         )
         if done.returncode != 0:
             raise NoSlurmError(f"{' '.join(command)}: {done.stderr.decode(errors='replace')}")
+
+
+def main() -> None:
+    """Install what is missing, or say why there will be no Slurm."""
+    try:
+        ensure_installed()
+    except NoSlurmError as error:
+        print(f"no real Slurm here: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

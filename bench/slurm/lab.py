@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import IO
 
 from bench.slurm.configuring import (
-    BEST_PARAMETERS,
     Layout,
+    Look,
     Ports,
     gres_conf,
     mariadb_options,
@@ -79,7 +79,19 @@ class Lab:
         for node in self.layout.nodes:
             self.launch("slurmd", "-D", "-N", node)
         self._until("the nodes", self._are_idle)
-        self._start_rest()
+
+    def start_rest(self) -> None:
+        """Have it answer over HTTP as well."""
+        self.launch(
+            "slurmrestd",
+            "-a",
+            "rest_auth/local",
+            "-s",
+            "openapi/v0.0.38",
+            f"unix:{self.layout.rest_socket}",
+            user=NOBODY,
+        )
+        self._until("slurmrestd", Path(self.layout.rest_socket).exists)
 
     def stop(self) -> None:
         """End everything, the youngest first, and what jobs and daemons left behind."""
@@ -111,7 +123,7 @@ class Lab:
 
     def _end_jobs(self) -> None:
         """End what runs. To cancel what waits would take Slurm minutes if that is much."""
-        self.ask("scontrol", "update", "PartitionName=gpu", "State=DOWN")
+        self.ask("scontrol", "update", f"PartitionName={self.layout.look.partition}", "State=DOWN")
         self.ask("scancel", "--state=RUNNING")
         deadline = time.monotonic() + END_PATIENCE_S
         while time.monotonic() < deadline:
@@ -149,19 +161,7 @@ class Lab:
         self.ask(*sql, _GRANTS)
         self.launch("slurmdbd", "-D")
         self._until("slurmdbd", lambda: bool(self.ask("sacctmgr", "-n", "-P", "show", "stats")))
-        self.ask("sacctmgr", "-i", "add", "cluster", "lab")
-
-    def _start_rest(self) -> None:
-        self.launch(
-            "slurmrestd",
-            "-a",
-            "rest_auth/local",
-            "-s",
-            "openapi/v0.0.38",
-            f"unix:{self.layout.rest_socket}",
-            user=NOBODY,
-        )
-        self._until("slurmrestd", Path(self.layout.rest_socket).exists)
+        self.ask("sacctmgr", "-i", "add", "cluster", self.layout.look.cluster)
 
     def _are_idle(self) -> bool:
         states = self.ask("sinfo", "-h", "-N", "-o", "%T").split()
@@ -185,9 +185,9 @@ class Lab:
 
 @contextlib.contextmanager
 def laboratory(
-    *, nodes: int, gpus_per_node: int, parameters: str = BEST_PARAMETERS, keep: bool = False
+    *, nodes: int, gpus_per_node: int, look: Look | None = None, rest: bool = True
 ) -> Generator[Lab]:
-    """A Slurm from nothing, ended and removed afterwards. keep: leave its folder, with the logs."""
+    """A Slurm from nothing, ended and removed afterwards. rest: with slurmrestd."""
     ensure_installed()
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     # Whoever runs slurmrestd must come through.
@@ -200,16 +200,17 @@ def laboratory(
             slurmctld=ports[0], slurmdbd=ports[1], mariadb=ports[2], slurmd=tuple(ports[3:])
         ),
         gpus_per_node=gpus_per_node,
-        parameters=parameters,
+        look=look or Look(),
     )
     lab = Lab(layout)
     try:
         lab.start()
+        if rest:
+            lab.start_rest()
         yield lab
     finally:
         lab.stop()
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_ports(count: int) -> list[int]:

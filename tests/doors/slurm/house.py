@@ -87,6 +87,13 @@ class House:
         assert run.returncode == 0, run.stderr
         return run.stdout
 
+    def starts(self, nodes: int, gpus: str, rules: str) -> None:
+        """With nodes that are alike, and with these rules if there are any."""
+        path = self.root / "site.yaml"
+        path.write_text(rules, encoding="utf-8")
+        given = ("--site", str(path)) if rules else ()
+        self.muster("up", "--nodes", str(nodes), "--gpus", gpus, *given)
+
     def imports(self, site: Path) -> None:
         """Start with what Slurm's files in a folder say."""
         rules, nodes = self.root / "cluster.yaml", self.root / "nodes.yaml"
@@ -106,7 +113,14 @@ class House:
 
 
 @contextmanager
-def house(nodes: int = 2, site: Path | None = None, **more: str) -> Generator[House]:
+def house(
+    nodes: int = 2,
+    site: Path | None = None,
+    *,
+    gpus: str = "4xA100-40GB",
+    rules: str = "",
+    **more: str,
+) -> Generator[House]:
     """Muster started with `more` in its environment; nodes alike, or those of a site's files."""
     # Short, because the path of a socket may not be long; for all, because jobs are users'.
     found = House(root=Path(tempfile.mkdtemp(prefix="muster-slurm-")), more=more)
@@ -115,7 +129,7 @@ def house(nodes: int = 2, site: Path | None = None, **more: str) -> Generator[Ho
     (found.root / "home").mkdir()
     try:
         if site is None:
-            found.muster("up", "--nodes", str(nodes), "--gpus", "4xA100-40GB")
+            found.starts(nodes, gpus, rules)
         else:
             found.imports(site)
         # Where there is a real Slurm as well, ours is wanted here.

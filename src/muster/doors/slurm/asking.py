@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from muster.doors.slurm.request import Request
-from muster.doors.slurm.scene import user_of
+from muster.doors.slurm.scene import is_group, is_user, user_of
 from muster.doors.units import BadTextError, signal_number
 from muster.model.job import Dependency, DependencyKind
 from muster.model.launch import Warn
@@ -21,7 +21,7 @@ _JOB = re.compile(r"([0-9]{1,18})(?:_([0-9]{1,9}|\*))?(?:\+([0-9]{1,9}))?(?:\([a
 def indices_of(request: Request) -> tuple[tuple[int, ...], int | None]:
     """The indices of an array in rising order, and how many may run at once."""
     text = request.text("array")
-    if text is None:
+    if not text:
         return (), None
     written, percent, most = text.strip("[] ").partition("%")
     found: set[int] = set()
@@ -34,9 +34,9 @@ def indices_of(request: Request) -> tuple[tuple[int, ...], int | None]:
         if not span or step == "0" or span[-1] > MOST_INDEX or len(span) > MOST_PARTS:
             raise _bad_array(request)
         found |= set(span)
-    if percent and not (most.isdigit() and int(most)):
+    if percent and not most.isdigit():
         raise _bad_array(request)
-    return tuple(sorted(found)), int(most) if percent else None
+    return tuple(sorted(found)), int(most) or None if percent else None
 
 
 Meant = Callable[[int, int | None], tuple[JobId, ...]]
@@ -46,7 +46,7 @@ Meant = Callable[[int, int | None], tuple[JobId, ...]]
 def dependencies_of(request: Request, meant: Meant) -> tuple[Dependency, ...]:
     """`afterok:12:13,afterany:14`; `a?b` (any of them) cannot be said in our terms."""
     text = request.text("dependency")
-    if not text or text.lower() == "none":
+    if not text:
         return ()
     if "?" in text:
         raise request.submission_failed("Job dependency problem")
@@ -80,7 +80,16 @@ def is_mail_type(text: str | None) -> bool:
 def user(request: Request) -> UserName | None:
     """For whom, when root submits for another."""
     text = request.text("uid")
+    if text is not None and not is_user(text):
+        raise request.bad("uid")
     return None if text is None else UserName(user_of(text))
+
+
+def demand_group(request: Request) -> None:
+    """SlurmError for a group that this machine does not know."""
+    text = request.text("gid")
+    if text is not None and not text.isdigit() and not is_group(text):
+        raise request.bad("gid")
 
 
 def priority_of(request: Request) -> int:

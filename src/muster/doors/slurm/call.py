@@ -167,11 +167,13 @@ class Prompt(Value, tag="prompt"):
 
     At the end of the input the memo comes back without it. seconds: so long somebody at a terminal
     may think about it, if not for ever; after that the memo has `late`.
+    echo: show what came from a script.
     """
 
     text: str
     memo: Mapping[str, str]
     seconds: int = 0
+    echo: bool = True
 
 
 class WriteFile(Value, tag="write"):

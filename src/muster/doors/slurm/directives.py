@@ -10,18 +10,17 @@ BETWEEN = frozenset({"hetjob", "packjob"})
 
 
 class BadDirectiveError(SlurmError):
-    """A directive cannot be read."""
+    """A quote in a directive has no end."""
 
-    def __init__(self, line: int, text: str) -> None:
-        super().__init__(f"sbatch: error: Invalid directive found in batch script: {text}", code=1)
-        self.line = line
+    def __init__(self, quote: str, text: str, place: str) -> None:
+        super().__init__(f"sbatch: fatal: {place}: Unmatched `{quote}` in [{text}]")
 
 
-def components(script: str) -> tuple[tuple[str, ...], ...]:
+def components(script: str, name: str = "sbatch") -> tuple[tuple[str, ...], ...]:
     """The options of each component of the job; one component unless `hetjob` separates more."""
     found: list[list[str]] = [[]]
     for number, line in _directives(script):
-        options = words(line, number)
+        options = words(line, f"{name}: line {number}")
         if len(options) == 1 and options[0] in BETWEEN:
             found.append([])
         else:
@@ -29,7 +28,7 @@ def components(script: str) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, found))
 
 
-def words(line: str, number: int = 0) -> list[str]:
+def words(line: str, place: str = "sbatch") -> list[str]:
     """Split as a shell would: quotes keep spaces, a backslash the next letter, `#` ends it."""
     found: list[str] = []
     letters = iter(line)
@@ -43,7 +42,7 @@ def words(line: str, number: int = 0) -> list[str]:
             return found
         else:
             word = [] if word is None else word
-            word.append(_quoted(letter, letters, number, line))
+            word.append(_quoted(letter, letters, place, line))
     return found if word is None else [*found, "".join(word)]
 
 
@@ -52,7 +51,7 @@ def joined(argv: Sequence[str]) -> str:
     return " ".join(argv)
 
 
-def _quoted(letter: str, letters: Iterator[str], number: int, line: str) -> str:
+def _quoted(letter: str, letters: Iterator[str], place: str, line: str) -> str:
     """What one letter of a word stands for, or everything up to the end of its quotes."""
     if letter == "\\":
         return next(letters, "")
@@ -63,7 +62,7 @@ def _quoted(letter: str, letters: Iterator[str], number: int, line: str) -> str:
         if each == letter:
             return "".join(inside)
         inside.append(next(letters, "") if each == "\\" and letter == '"' else each)
-    raise BadDirectiveError(number, line.strip())
+    raise BadDirectiveError(letter, line.strip(), place)
 
 
 def _directives(script: str) -> Iterator[tuple[int, str]]:

@@ -19,6 +19,7 @@ class Machines(Value):
     labels: tuple[Mapping[str, str], ...]
     most_cpus: int
     most_gpus: int
+    most_memory_mib: int = 0
 
 
 MOST_KEPT = 200_000
@@ -64,4 +65,5 @@ def machines_of(nodes: Mapping[NodeId, Node]) -> Machines:
         labels=tuple(dict(each) for each in sorted(labels)),
         most_cpus=max((node.cpu_milli // 1_000 for node in nodes.values()), default=1),
         most_gpus=max((len(node.devices) for node in nodes.values()), default=0),
+        most_memory_mib=max((node.memory_mib for node in nodes.values()), default=0),
     )

@@ -4,7 +4,7 @@ A row is turned into text by one `%` operation, because lists have tens of thous
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -15,29 +15,37 @@ R = TypeVar("R")
 LONG_WIDTH = 20
 """Of a column that `-O` names without saying how wide."""
 
-_TOKEN = re.compile(r"(\.?)([0-9]{0,6})(.)(.*)", re.DOTALL)
+_TOKEN = re.compile(r"(\.?)([0-9]{0,6}+)(.?)(.*)", re.DOTALL)
 _SIZED = re.compile(r"(\.?)([0-9]{0,6})(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field(Generic[R]):
-    """Something that can be shown of a row. width: where nobody says; below zero to the left."""
+    """Something that can be shown of a row. width: where nobody says; below zero to the left.
+
+    whole: is not cut off on the right side of a column that is too narrow.
+    """
 
     header: str
     get: Callable[[R], str]
     width: int = 0
+    whole: bool = False
 
 
 Fields = Mapping[str, Field[R]]
 
 
 class Column(Value):
-    """What the user wants to see: a field, how wide (0: as it comes), which side, what follows."""
+    """What the user wants to see: a field, how wide (0: as it comes), which side, what follows.
+
+    A column without a field shows what follows alone. written: as the user wrote it.
+    """
 
     field: str
     width: int = 0
     right: bool = False
     suffix: str = ""
+    written: str = ""
 
 
 class Form(Value):
@@ -86,18 +94,22 @@ def _leading_number(text: str) -> int:
 
 
 def known(form: Form, fields: Fields[R]) -> tuple[Form, list[str]]:
-    """The form without columns that do not exist, and their names."""
-    kept = tuple(column for column in form.columns if column.field in fields)
-    lost = [column.field for column in form.columns if column.field not in fields]
-    return Form(columns=kept, prefix=form.prefix), lost
+    """The form with only the text of columns that do not exist, and their names."""
+    columns = tuple(
+        column if column.field in fields else Column(field="", suffix=_left_of(column))
+        for column in form.columns
+    )
+    lost = [column.written or column.field for column in form.columns if column.field not in fields]
+    return Form(columns=columns, prefix=form.prefix), lost
 
 
 def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:
     """The lines of the table; all columns of the form must be fields."""
-    template = form.prefix.replace("%", "%%") + "".join(map(_template, form.columns))
-    chosen = [fields[column.field] for column in form.columns]
+    shown = [column for column in form.columns if column.field]
+    chosen = [fields[column.field] for column in shown]
     if header:
-        yield template % tuple(field.header for field in chosen)
+        yield _template(form, ()) % tuple(field.header for field in chosen)
+    template = _template(form, {name for name in fields if fields[name].whole})
     getters = [field.get for field in chosen]
     for row in rows:
         yield template % tuple([get(row) for get in getters])
@@ -106,7 +118,7 @@ def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) 
 def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:
     """Tables of sacct: a space after each column, a `+` where something was cut off."""
     chosen = [fields[column.field] for column in form.columns]
-    template = "".join(f"{_template(column)} " if column.width else " " for column in form.columns)
+    template = "".join(f"{_part(column)} " if column.width else " " for column in form.columns)
     if header:
         yield template % tuple(
             f.header for f, c in zip(chosen, form.columns, strict=True) if c.width
@@ -137,33 +149,57 @@ def by_name(fields: Mapping[str, Field[R]]) -> dict[str, Field[R]]:
     return {name.lower(): field for name, field in fields.items()}
 
 
-def keys_of(text: str) -> Sequence[tuple[str, bool]]:
-    """`-S P,t,-p`: by what to sort, and whether downwards."""
-    found = [word.strip() for word in text.split(",") if word.strip()]
-    return [(word.lstrip("+-")[:1], word.startswith("-")) for word in found]
+def keys_of(text: str) -> list[tuple[str, bool]]:
+    """`-S P,t,-p`: by what to sort, the least important first, and whether downwards."""
+    return [
+        (text[place], text[place - 1 : place] == "-")
+        for place in range(len(text) - 1, -1, -1)
+        if text[place] not in ",+- "
+    ]
 
 
 def _short(token: str) -> Column:
     found = _TOKEN.fullmatch(token)
-    if found is None:
-        return Column(field="", suffix=token)
-    dot, size, letter, suffix = found.groups()
+    dot, size, letter, suffix = found.groups() if found else ("", "", "", token)
     return Column(field=letter, width=int(size or 0), right=bool(dot), suffix=suffix)
 
 
 def _long(token: str) -> Column:
     name, colon, rest = token.partition(":")
-    name = name.strip().strip("'\"").lower()
+    written = name.strip()
     if not colon:
-        return Column(field=name, width=LONG_WIDTH)
+        return Column(field=written.lower(), width=LONG_WIDTH, written=written)
     found = _SIZED.fullmatch(rest)
     dot, size, suffix = found.groups() if found else ("", "", rest)
-    return Column(field=name, width=int(size or 0), right=bool(dot), suffix=suffix)
+    return Column(
+        field=written.lower(),
+        width=int(size or 0),
+        right=bool(dot),
+        suffix=suffix,
+        written=written,
+    )
 
 
-def _template(column: Column) -> str:
+def _left_of(column: Column) -> str:
+    """What is shown where a column does not exist: of letters, just what was written."""
+    if column.written:
+        return column.suffix
+    dot, size = "." if column.right else "", column.width or ""
+    return f"%{dot}{size}{column.field}{column.suffix}"
+
+
+def _template(form: Form, whole: Collection[str]) -> str:
+    parts = (_part(column, is_whole=column.field in whole) for column in form.columns)
+    return form.prefix.replace("%", "%%") + "".join(parts)
+
+
+def _part(column: Column, *, is_whole: bool = False) -> str:
     suffix = column.suffix.replace("%", "%%")
+    if not column.field:
+        return suffix
     if not column.width:
         return f"%s{suffix}"
+    if column.right and is_whole:
+        return f"%{column.width}s{suffix}"
     side = "" if column.right else "-"
     return f"%{side}{column.width}.{column.width}s{suffix}"

@@ -64,8 +64,9 @@ def gpu_wish(text: str, models: Sequence[GpuModel]) -> Wish:
     parts = text.strip().split(":")
     parts = parts[1:] if parts[0].lower() == "gpu" and len(parts) > 1 else parts
     if len(parts) == 1 and not parts[0].isdigit():
-        raise BadGresError(text)
-    return _gpus(parts, models)
+        # One word alone is a type of which one is wanted.
+        raise NoSuchTypeError(text)
+    return replace(_gpus(parts, models), text=f"gres:gpu:{':'.join(parts)}")
 
 
 def _of_kind(kind: str, parts: list[str], models: Sequence[GpuModel]) -> Wish:

@@ -118,13 +118,25 @@ def plain_id(row: JobRow) -> str:
 
 
 def array_id(row: JobRow) -> str:
+    return str(family(row))
+
+
+def family(row: JobRow) -> int:
+    """The id that it shares with the other parts of its array."""
     part = row.job.spec.array
-    return str(row.job.id if part is None else part.array)
+    return row.job.id if part is None else part.array
+
+
+def is_batch(row: JobRow) -> bool:
+    """Has it a script of its own? What srun and salloc made has none."""
+    return row.label("batch-flag") != "0"
 
 
 def reason(row: JobRow) -> str:
     wait = row.view.wait
-    return states.reason(row.job, None if wait is None else wait.why)
+    word = states.reason(row.job, None if wait is None else wait.why)
+    # Also of root, a job that was held from the beginning is held by its user.
+    return "JobHeldUser" if word == "JobHeldAdmin" and row.label("hold") else word
 
 
 def partition(row: JobRow) -> str:
@@ -260,8 +272,21 @@ def tres_per_node(row: JobRow) -> str:
     return f"gres:gpu:{asks[0].count}" if asks else "N/A"
 
 
+def cpus_per_node(row: JobRow) -> int:
+    """The least that a node must have."""
+    return max(1, *(group.each.cpu_milli // 1_000 for group in row.job.spec.groups))
+
+
 def memory_per_node_mib(row: JobRow) -> int:
     return max((group.each.memory_mib for group in row.job.spec.groups), default=0)
+
+
+def time_limit(row: JobRow) -> Duration | None:
+    """Its own, or that of the partition it is in or waits for."""
+    limit = row.job.spec.time_limit
+    if limit is None:
+        return row.scene.usual_limit(partition(row).partition(",")[0])
+    return None if limit >= times.ENDLESS_LIMIT else limit
 
 
 def started_at(row: JobRow) -> Instant | None:
@@ -272,8 +297,10 @@ def expected_at(row: JobRow) -> Instant | None:
     """When it began, or is expected to."""
     begun = started_at(row)
     wait = row.view.wait
-    if begun is not None or wait is None or isinstance(wait.expected, NoEstimate):
+    if begun is not None:
         return begun
+    if wait is None or isinstance(wait.expected, NoEstimate):
+        return row.job.begin_at
     return max(wait.expected, row.scene.now)
 
 
@@ -297,7 +324,7 @@ def suspended(row: JobRow) -> Duration:
 def ends_at(row: JobRow) -> Instant | None:
     if row.view.ended_at is not None:
         return row.view.ended_at
-    begun, limit = expected_at(row), row.job.spec.time_limit
+    begun, limit = expected_at(row), time_limit(row)
     return None if begun is None or limit is None else Instant(begun + limit)
 
 

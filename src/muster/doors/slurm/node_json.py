@@ -1,5 +1,6 @@
 """Nodes as `sinfo --json` writes them, in the shape of the REST API v0.0.38."""
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,7 +24,9 @@ def node_document(row: NodeRow) -> dict[str, Any]:
     node = row.node
     draining = node.state is NodeState.DRAINING
     base = {"drained": "idle", "draining": "mixed"}.get(row.state, row.state)
+    features = machines.features(row).replace("(null)", "")
     return {
+        **NOTHING,
         "architecture": "x86_64",
         "name": node.id,
         "hostname": node.id,
@@ -40,11 +43,32 @@ def node_document(row: NodeRow) -> dict[str, Any]:
         "gres_used": machines.gres_used(row).replace("(null)", ""),
         "partitions": [node.pool],
         "reason": node.reason,
-        "features": machines.features(row).replace("(null)", ""),
+        "features": features,
+        "active_features": features,
+        "cores": row.cpus,
+        "operating_system": f"{os.uname().sysname} {os.uname().release}",
+        "tres_weighted": float(row.cpus_used),
         "slurmd_version": VERSION.rpartition(" ")[2],
         "tres": tres(row.cpus, node.memory_mib, len(node.devices)),
         "tres_used": tres(row.cpus_used, row.used.memory_mib, row.used.gpu_milli // 1_000),
     }
+
+
+NOTHING: dict[str, Any] = {
+    **dict.fromkeys("burstbuffer_network_address comment extra mcs_label".split(), ""),
+    **dict.fromkeys(
+        "boot_time cpu_binding cpu_load last_busy port reason_changed_at slurmd_start_time "
+        "temporary_disk".split(),
+        0,
+    ),
+    **dict.fromkeys("boards sockets threads weight".split(), 1),
+    "gres_drained": "N/A",
+    "next_state_after_reboot": "invalid",
+    "next_state_after_reboot_flags": [],
+    "owner": None,
+    "reason_set_by_user": None,
+}
+"""What we do not know of nodes, in Slurm's words."""
 
 
 def tres(cpus: int, memory_mib: int, gpus: int) -> str:

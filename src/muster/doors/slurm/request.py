@@ -65,6 +65,8 @@ class Request(Value):
         return failed(self.command, f"Invalid --{name} specification", code=255)
 
     def submission_failed(self, why: str) -> SlurmError:
+        if self.has("test-only"):
+            return SlurmError(f"allocation failure: {why}")
         return failed(self.command, f"{self.failure}: {why}")
 
     @property

@@ -13,7 +13,7 @@ from muster.doors.slurm.usage import Scale
 from muster.model.cluster import Node, NodesReserved, Pool
 from muster.model.placement import Allocation
 from muster.model.site import Site
-from muster.model.value import GpuModel, Instant, JobId, NodeId, PoolName
+from muster.model.value import Duration, GpuModel, Instant, JobId, NodeId, PoolName
 from muster.schedule.turns import Turns
 
 
@@ -59,6 +59,12 @@ class Scene:
             }
         return self._kept
 
+    def usual_limit(self, pool: str) -> Duration | None:
+        """The time limit there of jobs that ask for none."""
+        found = self.pools.get(PoolName(pool))
+        given = None if found is None else found.default_time
+        return self.site.policy.default_time if given is None else given
+
     def gpu_type(self, model: GpuModel) -> str:
         """How Slurm users name this model."""
         if self._models is None:
@@ -96,6 +102,13 @@ def user_of(name_or_uid: str) -> str:
         return pwd.getpwuid(int(name_or_uid)).pw_name
     except KeyError:
         return name_or_uid
+
+
+def is_group(name: str) -> bool:
+    try:
+        return bool(grp.getgrnam(name))
+    except KeyError:
+        return False
 
 
 @lru_cache(maxsize=4_096)

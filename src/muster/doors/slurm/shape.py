@@ -10,13 +10,14 @@ from math import ceil
 
 from muster.doors.slurm.fleet import Machines
 from muster.doors.slurm.gres import BadGresError, NoSuchTypeError, Wish, gpu_wish, gres_wish
-from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.hostlist import BadHostlistError, expanded
 from muster.doors.slurm.request import Request
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.job import Ask, LabelRule, Operator, TaskGroup, Where
 from muster.model.value import GpuModel, NodeId, Value
 
 UNAVAILABLE = "Requested node configuration is not available"
+BAD_GRES = "Invalid generic resource (gres) specification"
 
 
 class Amounts(Value):
@@ -65,6 +66,34 @@ def amounts_of(request: Request, machines: Machines) -> Amounts:
         per_task=_wish(request, "gpus-per-task", machines),
         in_all=_wish(request, "gpus", machines),
     )
+
+
+def demand_possible(request: Request, machines: Machines) -> None:
+    """SlurmError for options that contradict each other, and for more nodes than there are."""
+    if sum(map(request.has, ("mem", "mem-per-cpu", "mem-per-gpu"))) > 1:
+        problem = "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."
+        raise SlurmError(f"{request.command}: fatal: {problem}")
+    if request.has("gpus-per-task") and not (request.has("gpus") or request.has("ntasks")):
+        raise SlurmError(
+            f"{request.command}: error: Failed to validate job spec. --gpus-per-task used without "
+            "either --gpus or -n/--ntasks is not allowed.",
+            f"{request.command}: error: {BAD_GRES}",
+        )
+    if (node_count(request) or 0) > len(machines.nodes):
+        raise request.submission_failed("Node count specification invalid")
+
+
+def demand_room(request: Request, group: TaskGroup, machines: Machines) -> None:
+    """SlurmError for what no node has, even if it is empty."""
+    for is_too_much, words in (
+        (group.each.cpu_milli > machines.most_cpus * 1_000, "CPU count per node"),
+        (group.each.memory_mib > machines.most_memory_mib, "Memory specification"),
+    ):
+        if is_too_much:
+            raise SlurmError(
+                f"{request.command}: error: {words} can not be satisfied",
+                *request.submission_failed(UNAVAILABLE).lines,
+            )
 
 
 def shape_of(request: Request, machines: Machines, name: str = "main") -> Shape:
@@ -184,26 +213,34 @@ def _where(request: Request, machines: Machines) -> Where:
     exclusive = request.text("exclusive")
     if exclusive not in {None, "user", "mcs"}:
         raise request.bad("exclusive")
+    nodes = _named(request, "nodelist", machines)
+    not_nodes = _named(request, "exclude", machines)
+    if set(nodes) & set(not_nodes):
+        raise request.submission_failed("Invalid node name specified")
     return Where(
         require=features_of(request, machines),
-        nodes=_named(request, "nodelist", machines),
-        not_nodes=_named(request, "exclude", machines),
+        nodes=nodes,
+        not_nodes=not_nodes,
         exclusive=request.has("exclusive"),
     )
 
 
 def _named(request: Request, option: str, machines: Machines) -> tuple[NodeId, ...]:
     text = request.text(option)
-    names = tuple(dict.fromkeys(expanded(text))) if text else ()
+    problem = request.submission_failed("Invalid node name specified")
+    try:
+        names = tuple(dict.fromkeys(expanded(text))) if text else ()
+    except BadHostlistError as bad:
+        raise problem from bad
     if any(name not in machines.nodes for name in names):
-        raise request.submission_failed("Invalid node name specified")
+        raise problem
     return tuple(map(NodeId, names))
 
 
 def features_of(request: Request, machines: Machines) -> tuple[LabelRule, ...]:
     """`a&b` and `key=a|key=b`: a feature is a label of the node, with a value or without."""
     text = request.text("constraint")
-    if text is None:
+    if not text:
         return ()
     rules = tuple(_feature(each, request) for each in text.strip("[]").replace(",", "&").split("&"))
     if not any(all(rule.accepts(labels) for rule in rules) for labels in machines.labels):
@@ -228,11 +265,22 @@ def node_count(request: Request) -> int | None:
     text = request.text("nodes")
     if text is None:
         return None
-    first = text.partition("-")[0].lower()
-    number = first.removesuffix("k")
-    if not number.isdigit() or not int(number):
+    first, dash, last = text.partition("-")
+    least = _count_of_nodes(request, first)
+    most = _count_of_nodes(request, last) if dash else least
+    if most < least:
+        problem = f"Maximum node count {most} is less than minimum node count {least}"
+        raise failed(request.command, problem, code=255)
+    if not least:
+        raise request.submission_failed("Node count specification invalid")
+    return least
+
+
+def _count_of_nodes(request: Request, text: str) -> int:
+    number = text.lower().removesuffix("k")
+    if not number.isdigit():
         raise failed(request.command, f'"{text}" is not a valid node count', code=255)
-    return int(number) * (1_024 if first.endswith("k") else 1)
+    return int(number) * (1_024 if text.lower().endswith("k") else 1)
 
 
 def _wish(request: Request, option: str, machines: Machines) -> Wish | None:
@@ -254,7 +302,6 @@ def _read_gpus(
     try:
         return read(text, machines.models)
     except BadGresError as bad:
-        problem = "Invalid generic resource (gres) specification"
-        raise failed(request.command, problem) from bad
+        raise failed(request.command, BAD_GRES) from bad
     except NoSuchTypeError as bad:
         raise request.submission_failed(UNAVAILABLE) from bad

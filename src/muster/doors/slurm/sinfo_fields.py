@@ -23,6 +23,16 @@ def _reason(group: Group) -> str:
     return (group.rows[0].node.reason if group.rows else "") or "none"
 
 
+def _preempt_mode(group: Group) -> str:
+    """Is anybody stopped for anybody?"""
+    some = any(each.preempts for each in group.scene.site.classes.values())
+    return "REQUEUE" if some else "OFF"
+
+
+def _state(group: Group) -> str:
+    return machines.state_text(group, short=False)
+
+
 def _memory(row: NodeRow) -> int:
     return row.node.memory_mib
 
@@ -54,12 +64,11 @@ LETTERS: dict[str, Field[Group]] = {
     "G": Field(header="GRES", get=_of_first(machines.gres)),
     "h": Field(header="OVERSUBSCRIBE", get=_constant("NO")),
     "H": Field(header="TIMESTAMP", get=_constant("Unknown")),
-    "i": Field(header="RESERVATION", get=_constant("")),
     "I": Field(header="PRIO_JOB_FACTOR", get=_constant("1")),
     "l": Field(header="TIMELIMIT", get=machines.limit_text),
     "L": Field(header="DEFAULTTIME", get=lambda g: machines.limit_text(g, default=True)),
     "m": Field(header="MEMORY", get=lambda g: machines.least(g, _memory)),
-    "M": Field(header="PREEMPT_MODE", get=_constant("REQUEUE")),
+    "M": Field(header="PREEMPT_MODE", get=_preempt_mode),
     "n": Field(header="HOSTNAMES", get=machines.node_list),
     "N": Field(header="NODELIST", get=machines.node_list),
     "o": Field(header="NODE_ADDR", get=machines.node_list),
@@ -71,11 +80,11 @@ LETTERS: dict[str, Field[Group]] = {
     "s": Field(header="JOB_SIZE", get=_constant("1-infinite")),
     "S": Field(header="ALLOCNODES", get=_constant("all")),
     "t": Field(header="STATE", get=lambda g: machines.state_text(g, short=True)),
-    "T": Field(header="STATE", get=lambda g: machines.state_text(g, short=False)),
+    "T": Field(header="STATE", get=_state),
     "u": Field(header="USER", get=_constant("Unknown")),
     "U": Field(header="USER", get=_constant("Unknown")),
     "v": Field(header="VERSION", get=_constant(VERSION.rpartition(" ")[2])),
-    "V": Field(header="CLUSTER", get=lambda g: g.scene.cluster),
+    "V": Field(header="CLUSTER", get=_constant("N/A")),
     "w": Field(header="WEIGHT", get=_constant("1")),
     "X": Field(header="SOCKETS", get=_constant("1")),
     "Y": Field(header="CORES", get=lambda g: machines.least(g, lambda row: row.cpus)),
@@ -87,7 +96,6 @@ OF_ONE_NODE = frozenset("bEfGtT")
 """Letters of which nodes in one row must have the same."""
 
 _BY_LETTER = {
-    "All": "P",
     "AllocNodes": "S",
     "Available": "a",
     "Cluster": "V",
@@ -123,7 +131,6 @@ _BY_LETTER = {
     "Sockets": "X",
     "StateCompact": "t",
     "StateLong": "T",
-    "StateComplete": "T",
     "Threads": "Z",
     "Time": "l",
     "TimeStamp": "H",
@@ -134,9 +141,11 @@ _BY_LETTER = {
 }
 
 NAMES: dict[str, Field[Group]] = by_name(
-    {name: LETTERS[letter] for name, letter in _BY_LETTER.items() if name != "All"}
+    {name: LETTERS[letter] for name, letter in _BY_LETTER.items()}
     | {
         "GresUsed": Field(header="GRES_USED", get=_of_first(machines.gres_used)),
+        "Port": Field(header="PORT", get=_constant("0")),
+        "StateComplete": Field(header="STATECOMPLETE", get=_state),
         "AllocMem": Field(header="ALLOCMEM", get=_held),
         "Comment": Field(header="COMMENT", get=_constant("(null)")),
         "Extra": Field(header="EXTRA", get=_constant("(null)")),
@@ -145,4 +154,4 @@ NAMES: dict[str, Field[Group]] = by_name(
 
 NAMES_OF_ONE_NODE = frozenset(
     name.lower() for name, letter in _BY_LETTER.items() if letter in OF_ONE_NODE
-) | {"gresused", "allocmem", "freemem"}
+) | {"gresused", "allocmem", "freemem", "statecomplete"}

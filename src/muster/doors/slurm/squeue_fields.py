@@ -17,12 +17,12 @@ def _constant(text: str) -> Get:
 
 
 def _limit(row: JobRow) -> str:
-    limit = row.job.spec.time_limit
+    limit = jobs.time_limit(row)
     return "UNLIMITED" if limit is None else times.short_text(limit)
 
 
 def _left(row: JobRow) -> str:
-    limit = row.job.spec.time_limit
+    limit = jobs.time_limit(row)
     if limit is None:
         return "UNLIMITED"
     return times.short_text(type(limit)(max(0, limit - jobs.elapsed(row))))
@@ -41,21 +41,12 @@ def _first_node(row: JobRow) -> str:
     return there[0] if there else "n/a"
 
 
-def _per_node_cpus(row: JobRow) -> str:
-    groups = row.job.spec.groups
-    return str(max(1, *(group.each.cpu_milli // 1_000 for group in groups)))
-
-
 def _command(row: JobRow) -> str:
     return row.label("command") or "(null)"
 
 
 def _memory(row: JobRow) -> str:
     return memory_text(jobs.memory_per_node_mib(row), convert=row.scene.convert)
-
-
-def _gpus_of_job(row: JobRow) -> str:
-    return f"gres:gpu:{jobs.gpu_count(row)}" if row.label("tres-per-job") else "N/A"
 
 
 def _sharing(row: JobRow) -> str:
@@ -67,7 +58,17 @@ def _tasks(row: JobRow) -> str:
 
 
 def _exit(row: JobRow) -> str:
-    return "0:0" if row.state in states.LIVE else states.exit_code(row.job)
+    """As the kernel has it: the code in the upper half, the signal in the lower."""
+    code, _, number = states.exit_code(row.job).partition(":")
+    return str(int(code) * 256 + int(number))
+
+
+def _eligible(row: JobRow) -> str:
+    """Since when it may start: nobody knows of a job that is held or waits for another."""
+    is_kept = jobs.reason(row) in {"Dependency", "DependencyNeverSatisfied"}
+    if is_kept or jobs.reason(row).startswith("JobHeld"):
+        return "N/A"
+    return jobs.at_text(row, row.job.begin_at or row.job.submitted_at)
 
 
 LETTERS: dict[str, Field[JobRow]] = {
@@ -75,7 +76,7 @@ LETTERS: dict[str, Field[JobRow]] = {
     "A": Field(header="JOBID", get=jobs.plain_id),
     "b": Field(header="TRES_PER_NODE", get=jobs.tres_per_node),
     "B": Field(header="EXEC_HOST", get=_first_node),
-    "c": Field(header="MIN_CPUS", get=_per_node_cpus),
+    "c": Field(header="MIN_CPUS", get=lambda row: str(jobs.cpus_per_node(row))),
     "C": Field(header="CPUS", get=lambda row: str(jobs.cpus(row))),
     "d": Field(header="MIN_TMP_DISK", get=_constant("0")),
     "D": Field(header="NODES", get=lambda row: str(jobs.node_count(row))),
@@ -93,12 +94,12 @@ LETTERS: dict[str, Field[JobRow]] = {
     "J": Field(header="THREADS_PER_CORE", get=_constant("*")),
     "k": Field(header="COMMENT", get=lambda row: row.label("comment") or "(null)"),
     "K": Field(header="ARRAY_TASK_ID", get=jobs.index_text),
-    "l": Field(header="TIME_LIMIT", get=_limit),
-    "L": Field(header="TIME_LEFT", get=_left),
+    "l": Field(header="TIME_LIMIT", get=_limit, whole=True),
+    "L": Field(header="TIME_LEFT", get=_left, whole=True),
     "m": Field(header="MIN_MEMORY", get=_memory),
-    "M": Field(header="TIME", get=lambda row: times.short_text(jobs.elapsed(row))),
-    "n": Field(header="REQ_NODES", get=_requested),
-    "N": Field(header="NODELIST", get=jobs.node_list),
+    "M": Field(header="TIME", get=lambda row: times.short_text(jobs.elapsed(row)), whole=True),
+    "n": Field(header="REQ_NODES", get=_requested, whole=True),
+    "N": Field(header="NODELIST", get=jobs.node_list, whole=True),
     "o": Field(header="COMMAND", get=_command),
     "O": Field(header="CONTIGUOUS", get=_constant("0")),
     "p": Field(header="PRIORITY", get=lambda row: f"{jobs.priority(row) / 2**32:.14f}"),
@@ -106,12 +107,12 @@ LETTERS: dict[str, Field[JobRow]] = {
     "q": Field(header="QOS", get=lambda row: row.job.spec.job_class),
     "Q": Field(header="PRIORITY", get=lambda row: str(jobs.priority(row))),
     "r": Field(header="REASON", get=jobs.reason),
-    "R": Field(header="NODELIST(REASON)", get=jobs.where_or_why),
+    "R": Field(header="NODELIST(REASON)", get=jobs.where_or_why, whole=True),
     "S": Field(header="START_TIME", get=lambda row: jobs.at_text(row, jobs.expected_at(row))),
     "t": Field(header="ST", get=lambda row: row.state.value),
     "T": Field(header="STATE", get=lambda row: row.state.name),
     "u": Field(header="USER", get=lambda row: row.job.spec.user),
-    "U": Field(header="USER", get=lambda row: str(uid_of(row.job.spec.user))),
+    "U": Field(header="UID", get=lambda row: str(uid_of(row.job.spec.user))),
     "v": Field(header="RESERVATION", get=lambda row: row.job.spec.reservation or "(null)"),
     "V": Field(header="SUBMIT_TIME", get=lambda row: jobs.at_text(row, row.job.submitted_at)),
     "w": Field(header="WCKEY", get=lambda row: row.label("wckey") or "(null)"),
@@ -119,7 +120,7 @@ LETTERS: dict[str, Field[JobRow]] = {
     "x": Field(header="EXC_NODES", get=_excluded),
     "X": Field(header="CORE_SPEC", get=_constant("N/A")),
     "y": Field(header="NICE", get=lambda row: str(-row.job.spec.priority)),
-    "Y": Field(header="SCHEDNODES", get=_constant("(null)")),
+    "Y": Field(header="SCHEDNODES", get=_constant("(null)"), whole=True),
     "z": Field(header="S:C:T", get=_constant("*:*:*")),
     "Z": Field(header="WORK_DIR", get=lambda row: row.launch.workdir or "(null)"),
 }
@@ -135,7 +136,6 @@ _SAME_AS_LETTER = {
     "CoreSpec": "X",
     "Dependency": "E",
     "EndTime": "e",
-    "ExcNodes": "x",
     "Feature": "f",
     "GroupID": "G",
     "GroupName": "g",
@@ -151,6 +151,7 @@ _SAME_AS_LETTER = {
     "NumCPUs": "C",
     "NumNodes": "D",
     "OverSubscribe": "h",
+    "Shared": "h",
     "Partition": "P",
     "Priority": "p",
     "PriorityLong": "Q",
@@ -174,38 +175,28 @@ _SAME_AS_LETTER = {
     "WorkDir": "Z",
     "tres-per-node": "b",
     "Gres": "b",
-    "Nodes": "N",
     "Cores": "I",
     "Sockets": "H",
     "Threads": "J",
 }
 
 _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
-    "AccrueTime": Field(
-        header="ACCRUE_TIME", get=lambda row: jobs.at_text(row, row.job.submitted_at)
-    ),
-    "AllocNodes": Field(header="ALLOC_NODES", get=_constant("localhost")),
-    "AllocSID": Field(header="ALLOC_SID", get=_constant("0")),
-    "BatchFlag": Field(header="BATCH_FLAG", get=_constant("1")),
+    "AccrueTime": Field(header="ACCRUE_TIME", get=_eligible),
     "Cluster": Field(header="CLUSTER", get=lambda row: row.scene.cluster),
     "cpus-per-task": Field(
-        header="CPUS_PER_TASK", get=lambda row: row.label("cpus-per-task") or "N/A"
+        header="CPUS_PER_TASK", get=lambda row: row.label("cpus-per-task") or "1"
     ),
     "Deadline": Field(header="DEADLINE", get=lambda row: jobs.at_text(row, row.job.spec.deadline)),
-    "DerivedEC": Field(header="DERIVED_EC", get=_constant("0")),
-    "EligibleTime": Field(
-        header="ELIGIBLE_TIME",
-        get=lambda row: jobs.at_text(row, row.job.begin_at or row.job.submitted_at),
-    ),
+    "EligibleTime": Field(header="ELIGIBLE_TIME", get=_eligible),
     "exit_code": Field(header="EXIT_CODE", get=_exit),
     "LastSchedEval": Field(
         header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.scene.now)
     ),
-    "MaxCPUs": Field(header="MAX_CPUS", get=_constant("0")),
-    "MaxNodes": Field(header="MAX_NODES", get=_constant("0")),
-    "MCSLabel": Field(header="MCSLABEL", get=_constant("N/A")),
-    "MinTime": Field(header="MIN_TIME", get=_constant("N/A")),
-    "Network": Field(header="NETWORK", get=_constant("(null)")),
+    "MaxCPUs": Field(header="MAX_CPUS", get=lambda row: str(jobs.cpus(row))),
+    "MaxNodes": Field(header="MAX_NODES", get=lambda row: str(jobs.node_count(row))),
+    "NTPerNode": Field(
+        header="NTASKS_PER_NODE", get=lambda row: row.label("ntasks-per-node") or "0"
+    ),
     "NumTasks": Field(header="TASKS", get=_tasks),
     "PendingTime": Field(
         header="PENDING_TIME",
@@ -213,19 +204,54 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
             max(0, (jobs.started_at(row) or row.scene.now) - row.job.submitted_at) // 1_000
         ),
     ),
-    "PreemptTime": Field(header="PREEMPT_TIME", get=_constant("N/A")),
-    "Profile": Field(header="PROFILE", get=_constant("N/A")),
-    "Reboot": Field(header="REBOOT", get=_constant("0")),
     "Requeue": Field(header="REQUEUE", get=lambda row: str(int(row.job.spec.retry.requeue))),
     "RestartCnt": Field(header="RESTART_COUNT", get=lambda row: str(max(0, row.job.attempt - 1))),
     "STDERR": Field(header="STDERR", get=lambda row: jobs.output_file(row, stderr=True)),
     "STDIN": Field(header="STDIN", get=lambda row: row.launch.stdin or "/dev/null"),
     "STDOUT": Field(header="STDOUT", get=jobs.output_file),
     "tres-alloc": Field(header="TRES_ALLOC", get=lambda row: jobs.tres(row, typed=True)),
-    "tres-per-job": Field(header="TRES_PER_JOB", get=_gpus_of_job),
-    "tres-per-task": Field(header="TRES_PER_TASK", get=_constant("N/A")),
+    "tres-per-job": Field(
+        header="TRES_PER_JOB", get=lambda row: row.label("tres-per-job") or "N/A"
+    ),
+    "tres-per-task": Field(
+        header="TRES_PER_TASK", get=lambda row: row.label("tres-per-task") or "N/A"
+    ),
 }
 
+_ALWAYS_THE_SAME = """
+    admin_comment ADMIN_COMMENT (null)      AllocNodes ALLOC_NODES localhost
+    AllocSID ALLOC_SID 0                    AssocID ASSOC_ID 0
+    BatchFlag BATCH_FLAG 1                  BoardsPerNode BOARDS_PER_NODE 0
+    BurstBuffer BURST_BUFFER (null)         BurstBufferState BURST_BUFFER_STATE (null)
+    ClusterFeature CLUSTER_FEATURES (null)  Container CONTAINER (null)
+    cpus-per-tres CPUS_PER_TRES N/A         DelayBoot DELAY_BOOT 0:00
+    DerivedEC DERIVED_EC 0                  HetJobID HET_JOB_ID N/A
+    HetJobIDSet HET_JOB_ID_SET N/A          HetJobOffset HET_JOB_OFFSET N/A
+    MCSLabel MCSLABEL (null)                mem-per-tres MEM_PER_TRES N/A
+    MinTime TIME_MIN 0:00                   Network NETWORK (null)
+    NTPerBoard NTASKS_PER_BOARD 0           NTPerCore NTASKS_PER_CORE N/A
+    NTPerSocket NTASKS_PER_SOCKET N/A       Origin ORIGIN NA
+    OriginRaw ORIGIN_RAW NA                 PreemptTime PREEMPT_TIME N/A
+    Prefer PREFER (null)                    Profile PROFILE NotSet
+    Reboot REBOOT 0                         ReqSwitch REQ_SWITCH 0
+    ResizeTime RESIZE_TIME N/A              SiblingsActive ACTIVE_SIBLINGS NA
+    SiblingsActiveRaw ACTIVE_SIBLINGS_RAW NA SiblingsViable VIABLE_SIBLINGS NA
+    SiblingsViableRaw VIALBLE_SIBLINGS_RAW NA SPerBoard SOCKETS_PER_BOARD 0
+    system_comment SYSTEM_COMMENT (null)    tres-bind TRES_BIND N/A
+    tres-freq TRES_FREQ N/A                 tres-per-socket TRES_PER_SOCKET N/A
+    Wait4Switch WAIT4SWITCH 0:00
+"""
+"""Name, header and text of what no job here can have otherwise; one header is misspelt by Slurm."""
+
+
+def _fixed() -> dict[str, Field[JobRow]]:
+    words = iter(_ALWAYS_THE_SAME.split())
+    return {
+        name: Field(header=header, get=_constant(text))
+        for name, header, text in zip(words, words, words, strict=True)
+    }
+
+
 NAMES: dict[str, Field[JobRow]] = by_name(
-    {name: LETTERS[letter] for name, letter in _SAME_AS_LETTER.items()} | _ONLY_BY_NAME
+    {name: LETTERS[letter] for name, letter in _SAME_AS_LETTER.items()} | _ONLY_BY_NAME | _fixed()
 )

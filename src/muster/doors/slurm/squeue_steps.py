@@ -79,8 +79,8 @@ def _step(text: str) -> JobName:
 
 
 def _sorted(rows: list[StepRow], order: str) -> list[StepRow]:
-    """By each key in turn, the last first, because sorting keeps what was in order."""
-    for letter, downwards in reversed(keys_of(order)):
+    """By each key in turn, the least important first, because sorting keeps what was in order."""
+    for letter, downwards in keys_of(order):
         if letter == "M":
             rows.sort(key=lambda row: row.elapsed, reverse=downwards)
         elif letter in STEP_LETTERS and letter != "i":

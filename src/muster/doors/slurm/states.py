@@ -1,6 +1,5 @@
 """Our states and reasons in Slurm's words. Pure."""
 
-import signal
 from enum import Enum
 
 from muster.model.job import (
@@ -160,27 +159,18 @@ def _end_word(job: Job) -> str:
     match job.why:
         case Exited(code=code) if code:
             return "NonZeroExitCode"
-        case Signaled(signal=number):
-            return f"RaisedSignal:{number}({_signal_text(number)})"
         case TimedOut():
             return "TimeLimit"
         case OutOfMemory():
             return "OutOfMemory"
         case NodeFailed():
             return "NodeDown"
-        case LaunchFailed():
+        case LaunchFailed() | Signaled():
             return "JobLaunchFailure"
         case DeadlinePassed():
             return "DeadLine"
         case _:
             return "None"
-
-
-def _signal_text(number: int) -> str:
-    try:
-        return (signal.strsignal(number) or "Unknown").replace(" ", "_")
-    except ValueError:
-        return "Unknown"
 
 
 _ENDS: dict[type, State] = {

@@ -4,11 +4,13 @@ import os.path
 from collections.abc import Mapping
 
 from muster.controller.entry import NO_QUEUE
-from muster.doors.slurm import asking, directives
+from muster.doors.slurm import asking, directives, times
 from muster.doors.slurm.associations import queue_named
 from muster.doors.slurm.call import Call, Script, unsupported, warning
+from muster.doors.slurm.checking import demand_sane
 from muster.doors.slurm.exporting import described, exported
 from muster.doors.slurm.fleet import Machines
+from muster.doors.slurm.gres import Wish
 from muster.doors.slurm.job_options import (
     ALIASES,
     ENVIRONMENT,
@@ -19,13 +21,21 @@ from muster.doors.slurm.job_options import (
 )
 from muster.doors.slurm.options import Manner, Parsed, parsed
 from muster.doors.slurm.request import Request, merged
-from muster.doors.slurm.shape import Amounts, Shape, amounts_of, shape_of
+from muster.doors.slurm.shape import (
+    Amounts,
+    Shape,
+    amounts_of,
+    demand_possible,
+    demand_room,
+    shape_of,
+)
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.lifecycle.admit import UNNAMED
 from muster.model.job import Dependency, JobSpec, RetryPolicy, TaskGroup
 from muster.model.launch import Launch, Runs
 from muster.model.value import (
     ClassName,
+    Duration,
     Instant,
     PoolName,
     QueuePath,
@@ -71,6 +81,7 @@ class World(Value):
     """What a request is read against.
 
     meant: which jobs an id stands for. default: the partition of jobs that name none.
+    has_usual_limit: do jobs without a time limit get one?
     """
 
     machines: Machines
@@ -80,6 +91,7 @@ class World(Value):
     partitions: frozenset[PoolName]
     default: PoolName | None = None
     accounts: frozenset[QueuePath] = frozenset()
+    has_usual_limit: bool = False
 
 
 def command_line(call: Call, manner: Manner = SBATCH) -> Parsed:
@@ -116,14 +128,14 @@ def script_of(line: Parsed, script: Script | None) -> str:
 def requests_of(call: Call, line: Parsed, script: str, now: Instant) -> tuple[Request, ...]:
     """One request for each component of the job: script, then environment, then command line."""
     surrounding = _from_environment(call.env)
-    written = directives.components(script)
+    written = directives.components(script, line.rest[0] if line.rest else "sbatch")
     typed = _typed(call)
     found: list[Request] = []
     for place in range(max(len(written), len(typed))):
         options = written[place] if place < len(written) else ()
         own = typed[place].given if place < len(typed) else ()
         layers = (
-            parsed(OPTIONS, options, Manner(command="sbatch", permute=False, code=255)),
+            _of_script(options),
             surrounding if place == 0 else Parsed(),
             Parsed(given=own, rest=line.rest),
         )
@@ -132,10 +144,19 @@ def requests_of(call: Call, line: Parsed, script: str, now: Instant) -> tuple[Re
     return tuple(found)
 
 
+def _of_script(options: tuple[str, ...]) -> Parsed:
+    found = parsed(OPTIONS, options, Manner(command="sbatch", permute=False, code=255))
+    if found.rest:
+        problem = f"Invalid directive found in batch script: {found.rest[0]}"
+        raise failed("sbatch", problem, code=255)
+    return found
+
+
 def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     """Everything together; SlurmError in Slurm's words for what cannot be."""
     request = requests[0]
     warnings = "".join(_deeds(each) for each in requests)
+    demand_possible(request, world.machines)
     amounts = amounts_of(request, world.machines)
     shapes = [
         shape_of(each, world.machines, "main" if place == 0 else f"het{place}")
@@ -146,6 +167,8 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
         nodes=sum(each.nodes for each in shapes),
         tasks=sum(each.tasks for each in shapes),
     )
+    for group in shape.groups:
+        demand_room(request, group, world.machines)
     indices, at_once = asking.indices_of(request)
     launch = _launch(
         request, script, exported(request) | described(request, amounts, shape, indices)
@@ -201,6 +224,8 @@ def _deeds(request: Request) -> str:
             raise unsupported(request.command, name)
     if not asking.is_mail_type(request.text("mail-type")):
         raise request.bad("mail-type")
+    demand_sane(request)
+    asking.demand_group(request)
     return "".join(warning(request.command, name) for name in names if name in IGNORED_NAMES)
 
 
@@ -219,7 +244,7 @@ def _spec(
         job_class=ClassName(request.text("qos") or UNNAMED),
         pools=_pools(request, world),
         priority=asking.priority_of(request),
-        time_limit=request.limit() or None,
+        time_limit=_limit(request, world),
         begin_at=request.instant("begin"),
         deadline=request.instant("deadline"),
         reservation=request.text("reservation"),
@@ -252,10 +277,9 @@ def _pools(request: Request, world: World) -> tuple[PoolName, ...]:
     pools = tuple(PoolName(each) for each in (text or "").split(",") if each)
     for pool in pools:
         if pool not in world.partitions:
-            problem = f"{request.failure}: Invalid partition name specified"
             raise SlurmError(
                 f"{request.command}: error: invalid partition specified: {pool}",
-                f"{request.command}: error: {problem}",
+                *request.submission_failed("Invalid partition name specified").lines,
             )
     return pools
 
@@ -266,6 +290,14 @@ def _account(request: Request, world: World) -> QueuePath:
     if not name:
         return NO_QUEUE
     return queue_named(world.accounts, name) or QueuePath(name)
+
+
+def _limit(request: Request, world: World) -> Duration | None:
+    """Who asks for no limit must say so in a number, where others would be given one."""
+    limit = request.limit()
+    if not limit and request.has("time") and world.has_usual_limit:
+        return times.ENDLESS_LIMIT
+    return limit or None
 
 
 def _requeues(request: Request) -> bool:
@@ -312,12 +344,15 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
         "comment": request.text("comment"),
         "wckey": request.text("wckey"),
         "features": request.text("constraint"),
-        "tres-per-node": wish.text or f"gres:gpu:{wish.count}" if wish else None,
+        "tres-per-node": wish and _gres_text(wish),
+        "tres-per-task": amounts.per_task and _gres_text(amounts.per_task),
+        "tres-per-job": amounts.in_all and _gres_text(amounts.in_all),
         "ntasks": str(shape.tasks) if shape.tasks > 1 else None,
         "nodes": str(shape.nodes) if shape.nodes > 1 else None,
         "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
         "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
         "command": _command(request),
+        "hold": "1" if request.has("hold") else None,
         "line": directives.joined((request.command, *request.call.argv)),
     }
     return {LABEL + name: value for name, value in named.items() if value is not None}
@@ -336,6 +371,10 @@ def _of_components(
             if LABEL + name in own:
                 found[f"{LABEL}{name}-{place}"] = own[LABEL + name]
     return found
+
+
+def _gres_text(wish: Wish) -> str:
+    return wish.text or f"gres:gpu:{wish.count}"
 
 
 def _command(request: Request) -> str | None:

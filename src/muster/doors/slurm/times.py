@@ -9,6 +9,10 @@ from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 ENDLESS = frozenset({"unlimited", "infinite", "-1"})
 
 _MOST_DAYS = 36_500
+
+ENDLESS_LIMIT = Duration(_MOST_DAYS * DAY)
+"""Stands for no limit at all, where no limit would mean the usual one."""
+
 _CLOCK = re.compile(r"([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
 _DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,4})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
 _NOW = re.compile(r"now(?:\s*([+-])\s*([0-9]{1,12})\s*([a-z]*))?")

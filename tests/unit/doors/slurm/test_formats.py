@@ -31,22 +31,28 @@ def test_a_doubled_percent_is_one() -> None:
 
 
 def test_a_long_form_has_sizes_or_suffixes() -> None:
-    form = long_form("JobID:###x###,Name,State:.8,'Nodes: ,GresUsed:'")
+    form = long_form("JobID:###x###,Name,State:.8,GresUsed:'")
 
     assert form.columns == (
-        Column(field="jobid", suffix="###x###"),
-        Column(field="name", width=20),
-        Column(field="state", width=8, right=True),
-        Column(field="nodes", suffix=" "),
-        Column(field="gresused", suffix="'"),
+        Column(field="jobid", suffix="###x###", written="JobID"),
+        Column(field="name", width=20, written="Name"),
+        Column(field="state", width=8, right=True, written="State"),
+        Column(field="gresused", suffix="'", written="GresUsed"),
     )
 
 
-def test_unknown_columns_are_named_and_left_out() -> None:
-    form, lost = known(short_form("%i %? %j"), FIELDS)
+def test_unknown_letters_are_named_and_shown_as_they_were_written() -> None:
+    form, lost = known(short_form("%i %.5? %2"), FIELDS)
 
-    assert [column.field for column in form.columns] == ["i", "j"]
-    assert lost == ["?"]
+    assert [column.field + column.suffix for column in form.columns] == ["i ", "%.5? ", "%2"]
+    assert lost == ["?", ""]
+
+
+def test_unknown_names_are_named_and_leave_what_follows_them() -> None:
+    form, lost = known(long_form("JobID:4,What:|,Name"), BY_NAME)
+
+    assert [column.suffix for column in form.columns][1] == "|"
+    assert lost[0] == "What"
 
 
 def test_a_table_of_sacct_marks_what_it_cuts() -> None:

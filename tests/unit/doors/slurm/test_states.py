@@ -51,7 +51,7 @@ def job(state: JobState, why: EndReason | HeldBy | None = None) -> Job:
     [
         (Exited(code=0), State.COMPLETED, "0:0", "None"),
         (Exited(code=3), State.FAILED, "3:0", "NonZeroExitCode"),
-        (Signaled(signal=11), State.FAILED, "0:11", "RaisedSignal:11(Segmentation_fault)"),
+        (Signaled(signal=11), State.FAILED, "0:11", "JobLaunchFailure"),
         (TimedOut(limit=Duration(60_000)), State.TIMEOUT, "0:0", "TimeLimit"),
         (OutOfMemory(node=NodeId("n")), State.OUT_OF_MEMORY, "0:125", "OutOfMemory"),
         (NodeFailed(node=NodeId("n")), State.NODE_FAIL, "0:0", "NodeDown"),

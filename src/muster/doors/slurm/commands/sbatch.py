@@ -1,6 +1,6 @@
 """`sbatch`: hand in a script."""
 
-from muster.doors.slurm import times
+from muster.doors.slurm import clusters, times
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
 from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views, parts_of
 from muster.doors.slurm.helping import help_reply
@@ -9,9 +9,10 @@ from muster.doors.slurm.job_options import OPTIONS
 from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.refused import UNAVAILABLE, submission_words
+from muster.doors.slurm.request import Request
 from muster.doors.slurm.states import State, exit_code, state_of
 from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
-from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
 from muster.model.plan import NoEstimate
 from muster.model.value import Instant, JobId
@@ -29,20 +30,26 @@ def run(call: Call, door: Door) -> Reply:
         return version()
     if line.has("help") or line.has("usage"):
         return help_reply(NAME, OPTIONS, "[OPTIONS...] script [args...]")
+    if line.value("gres") == "help":
+        return Reply(out="Valid gres options are:\ngpu[[:type]:count]\n")
+    cluster = clusters.named(NAME, line, door.looking.snapshot().clusters)
     if call.script is None and not line.has("wrap"):
         return Reply(then=ReadScript(file=line.rest[0] if line.rest else None))
     script = script_of(line, call.script)
     requests = requests_of(call, line, script, door.now)
     want = wanted(requests, script, world_of(door))
-    is_test = requests[0].has("test-only")
     try:
-        if is_test:
-            return _rehearsed(want, call, door)
-        return _submitted(want, requests[0].given, door)
+        return _answered(want, requests[0], door, cluster)
     except SlurmError:
         raise
     except MusterError as error:
-        raise _refused(error, is_test=is_test) from error
+        raise requests[0].submission_failed(submission_words(error)) from error
+
+
+def _answered(want: Wanted, request: Request, door: Door, cluster: str | None) -> Reply:
+    if request.has("test-only"):
+        return _rehearsed(want, request.call, door)
+    return _submitted(want, request.given, door, cluster)
 
 
 def world_of(door: Door) -> World:
@@ -60,25 +67,27 @@ def world_of(door: Door) -> World:
         partitions=frozenset(snapshot.pools),
         default=door.looking.site().default_pool,
         accounts=frozenset(snapshot.queues),
+        has_usual_limit=_has_usual_limit(door),
     )
 
 
-def _refused(error: MusterError, *, is_test: bool) -> SlurmError:
-    words = submission_words(error)
-    if is_test:
-        return SlurmError(f"allocation failure: {words}")
-    return failed(NAME, f"Batch job submission failed: {words}")
+def _has_usual_limit(door: Door) -> bool:
+    if door.looking.site().policy.default_time is not None:
+        return True
+    return any(pool.default_time is not None for pool in door.looking.snapshot().pools.values())
 
 
-def _submitted(want: Wanted, given: Parsed, door: Door) -> Reply:
+def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> Reply:
     receipt = door.service.submit(
         door.caller, want.spec, indices=want.indices, at_once=want.at_once, held=want.held
     ).result()
     job = receipt.jobs[0]
-    said = f"{job}\n" if given.has("parsable") else f"Submitted batch job {job}\n"
+    said = f"Submitted batch job {job}" + (f" on cluster {cluster}" if cluster else "")
+    if given.has("parsable"):
+        said = f"{job};{cluster}" if cluster else str(job)
     quiet = given.has("quiet") and not given.has("parsable")
     then = Again(memo={"waits_for": str(job)}) if given.has("wait") else None
-    return Reply(out="" if quiet else said, err=want.warnings, then=then)
+    return Reply(out="" if quiet else f"{said}\n", err=want.warnings, then=then)
 
 
 def _waited(job: int, door: Door) -> Reply:

@@ -1,10 +1,21 @@
 """`sinfo`: partitions and nodes."""
 
-from muster.doors.slurm import times
-from muster.doors.slurm.call import Call, Door, Reply, lines, version, warning
-from muster.doors.slurm.formats import Field, Form, known, long_form, rendered, short_form
+from collections.abc import Callable
+
+from muster.doors.slurm import clusters, times
+from muster.doors.slurm.call import Again, Call, Door, Reply, lines, version
+from muster.doors.slurm.formats import (
+    Field,
+    Form,
+    keys_of,
+    known,
+    long_form,
+    rendered,
+    short_form,
+)
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.machines import Group, NodeRow, grouped, node_rows
 from muster.doors.slurm.node_json import nodes_json
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
@@ -19,7 +30,10 @@ OPTIONS = table("""
     i:iterate= json R:list-reasons local l:long n:nodes= noconvert h:noheader p:partition=
     T:reservation r:responding S:sort= t:states= s:summarize usage v:verbose V:version yaml
 """)
-IGNORED = ("iterate", "federation", "sort", "cluster", "clusters")
+USAGE = """\
+Usage: sinfo [-abdelNRrsTv] [-i seconds] [-t states] [-p partition] [-n nodes]
+             [-S fields] [-o format] [-O Format] [--federation] [--local]
+"""
 
 DEFAULT = "%9P %.5a %.10l %.6D %.6t %N"
 LONG = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
@@ -27,6 +41,13 @@ BY_NODE = "%N %.6D %.9P %6t"
 BY_NODE_LONG = "%N %.6D %.9P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E"
 SUMMARY = "%9P %.5a %.10l %.16F %N"
 REASONS = "%20E %9u %19H %N"
+REASONS_LONG = "%20E %12U %19H %6t %N"
+ALL = "|".join(f"%{letter}" for letter in "abcdefghlmnoprstuvwz") + "".join(
+    f"|%{letter} " for letter in "ABCDEFGHILMNOPRSTUVXYZ"
+)
+"""What `-O all` stands for: Slurm has blanks after the capital letters."""
+
+LEAST_NAME_WIDTH = 9
 
 VALID = (
     "unknown,down,idle,allocated,?,mixed,future,drain,drained,draining,no_respond,reserved,perfctrs,"
@@ -60,72 +81,117 @@ def run(call: Call, door: Door) -> Reply:
     line = parsed(OPTIONS, call.argv, Manner(command=NAME))
     if line.has("version"):
         return version()
-    if line.has("help") or line.has("usage"):
+    if line.has("usage"):
+        return Reply(out=USAGE)
+    if line.has("help"):
         return help_reply(NAME, OPTIONS)
-    scene = Scene(call, door)
-    rows = [row for row in node_rows(scene) if _is_meant(row, line)]
-    warned = "".join(warning(NAME, each) for each in IGNORED if line.has(each))
-    if line.has("json"):
-        return Reply(out=nodes_json(rows), err=warned)
     if line.has("yaml"):
         raise failed(NAME, "--yaml is not supported by Muster")
+    every_s = _iterated(line)
+    reply = _shown(line, call, door)
+    if every_s is None:
+        return reply
+    then = Again(memo=call.memo, after_ms=every_s * 1_000)
+    return Reply(out=f"{reply.out}\n", err=reply.err, then=then)
+
+
+def _iterated(line: Parsed) -> int | None:
+    text = line.value("iterate")
+    if text is None:
+        return None
+    if not text.isdigit() or not int(text):
+        raise failed(NAME, f"Error: invalid entry for --iterate={text}")
+    return int(text)
+
+
+def _shown(line: Parsed, call: Call, door: Door) -> Reply:
+    scene = Scene(call, door)
+    above = clusters.heading(
+        clusters.named(NAME, line, scene.clusters), header=not line.has("noheader")
+    )
+    rows = [row for row in node_rows(scene) if _is_meant(row, line)]
+    if line.has("json"):
+        return Reply(out=nodes_json(rows))
     if line.has("reservation"):
-        return Reply(out=reservations(scene, header=not line.has("noheader")), err=warned)
-    return _table(line, call, rows, warned)
+        return Reply(out=reservations(scene, header=not line.has("noheader")))
+    if (line.has("long") or line.has("iterate")) and not line.has("noheader"):
+        above.append(times.heading_text(scene.now, call.zone))
+    shown, warned = _table(line, call, rows, scene)
+    return Reply(out=lines([*above, *shown]), err=warned)
 
 
-def _table(line: Parsed, call: Call, rows: list[NodeRow], warned: str) -> Reply:
+def _table(line: Parsed, call: Call, rows: list[NodeRow], scene: Scene) -> tuple[list[str], str]:
+    """The lines, and what is wrong with the format."""
     by_name = line.value("Format")
-    form = long_form(by_name) if by_name else short_form(_format(line, call, rows))
-    fields: dict[str, Field[Group]] = NAMES if by_name else LETTERS
+    if by_name == "all":
+        by_name = None
+    form = short_form(_format(line, call, rows)) if by_name is None else long_form(by_name)
+    fields: dict[str, Field[Group]] = LETTERS if by_name is None else NAMES
     form, lost = known(form, fields)
-    warned += "".join(f"sinfo: error: Invalid node format specification: {each}\n" for each in lost)
-    groups = _groups(line, call, form, rows)
-    shown = list(rendered(form, fields, groups, header=not line.has("noheader")))
-    if line.has("long") and not line.has("noheader") and rows:
-        shown.insert(0, times.heading_text(rows[0].scene.now, call.zone))
-    return Reply(out=lines(shown), err=warned)
+    begin = "" if by_name is None else "sinfo: error: "
+    what = "node" if by_name is None else "job"
+    warned = "".join(f"{begin}Invalid {what} format specification: {each}\n" for each in lost)
+    groups = _groups(line, call, (form, fields), (rows, scene))
+    return list(rendered(form, fields, groups, header=not line.has("noheader"))), warned
 
 
-def _groups(line: Parsed, call: Call, form: Form, rows: list[NodeRow]) -> list[Group]:
-    if not rows:
-        return []
-    scene = rows[0].scene
+def _groups(
+    line: Parsed,
+    call: Call,
+    shown: tuple[Form, dict[str, Field[Group]]],
+    there: tuple[list[NodeRow], Scene],
+) -> list[Group]:
+    form, fields = shown
+    rows, scene = there
     apart = line.has("Node")
     single = OF_ONE_NODE | NAMES_OF_ONE_NODE
     used = [column.field for column in form.columns if column.field in single]
-    fields = NAMES if line.has("Format") else LETTERS
 
     def key(row: NodeRow) -> tuple[str, ...]:
         if apart:
             return (row.node.id,)
-        alone = (
-            Group(scene.pools[row.node.pool], (row,), scene)
-            if row.node.pool in scene.pools
-            else None
-        )
-        return () if alone is None else tuple(fields[each].get(alone) for each in used)
+        if row.node.pool not in scene.pools:
+            return ()
+        alone = Group(scene.pools[row.node.pool], (row,), scene)
+        return tuple(fields[each].get(alone) for each in used)
 
     groups = grouped(scene, rows, key)
     wanted = set(line.words("partition") or call.env.get("SINFO_PARTITION", "").split(","))
     groups = [group for group in groups if wanted == {""} or group.pool.name in wanted]
-    if apart:
+    if apart or line.has("list-reasons"):
         groups = [group for group in groups if group.rows]
     if line.has("list-reasons"):
-        groups = [group for group in groups if group.rows and not group.rows[0].takes_work]
+        groups = [group for group in groups if not group.rows[0].takes_work]
+    return _sorted(groups, line.value("sort") or call.env.get("SINFO_SORT") or "")
+
+
+def _sorted(groups: list[Group], order: str) -> list[Group]:
+    """By each key in turn, the least important first; what is no key is passed over."""
+    for letter, downwards in keys_of(order):
+        if letter in LETTERS:
+            groups.sort(key=_sort_key(letter), reverse=downwards)
     return groups
 
 
+def _sort_key(letter: str) -> Callable[[Group], tuple[str, int, str]]:
+    get = LETTERS[letter].get
+    return lambda group: by_number(get(group).rstrip("+*"))
+
+
 def _format(line: Parsed, call: Call, rows: list[NodeRow]) -> str:
-    given = line.value("format") or call.env.get("SINFO_FORMAT")
+    if line.value("Format") == "all":
+        return ALL
+    given = line.value("format")
+    if given is None:
+        given = call.env.get("SINFO_FORMAT")
     if given is not None:
         return given
     if line.has("list-reasons"):
-        return REASONS
+        return REASONS_LONG if line.has("long") else REASONS
     if line.has("summarize"):
         return SUMMARY
     if line.has("Node"):
-        width = max(10, *(len(row.node.id) for row in rows)) if rows else 10
+        width = max([LEAST_NAME_WIDTH, *(len(row.node.id) for row in rows)])
         return f"%{width}{(BY_NODE_LONG if line.has('long') else BY_NODE)[1:]}"
     return LONG if line.has("long") else DEFAULT
 
@@ -139,7 +205,9 @@ def _is_meant(row: NodeRow, line: Parsed) -> bool:
     if line.has("responding") and row.state == "down":
         return False
     states = line.words("states")
-    return not states or any(row.state in _meant(word) for word in states)
+    if not states:
+        return True
+    return any(all(row.state in _meant(each) for each in word.split("&")) for word in states)
 
 
 def _meant(word: str) -> set[str]:

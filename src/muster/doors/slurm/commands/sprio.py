@@ -150,7 +150,7 @@ def _format(line: Parsed, call: Call, weights: OrderWeights) -> str:
 
 def _sorted(rows: list[Prio], order: str) -> list[Prio]:
     """By each key in turn, the last first, because sorting keeps what was in order."""
-    for letter, downwards in reversed(keys_of(order)):
+    for letter, downwards in keys_of(order):
         if letter not in FIELDS:
             raise SlurmError(f"sprio: error: Invalid sort specification: {letter}")
         rows.sort(key=_key(letter), reverse=downwards)

@@ -1,9 +1,7 @@
 """`squeue`: the jobs that wait and run."""
 
-from collections.abc import Callable
-
-from muster.doors.slurm import jobs, times
-from muster.doors.slurm.call import Call, Door, Reply, lines, version, warning
+from muster.doors.slurm import clusters, jobs, squeue_sort, times
+from muster.doors.slurm.call import Again, Call, Door, Reply, lines, version
 from muster.doors.slurm.choosing import (
     KEPT_MS,
     Filter,
@@ -17,16 +15,16 @@ from muster.doors.slurm.choosing import (
     users_of,
 )
 from muster.doors.slurm.components import all_parts
-from muster.doors.slurm.formats import Form, keys_of, known, long_form, rendered, short_form
+from muster.doors.slurm.formats import known, long_form, rendered, short_form
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.job_json import jobs_json
 from muster.doors.slurm.jobs import JobRow, collapsed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.scene import Scene, is_user
 from muster.doors.slurm.squeue_fields import LETTERS, NAMES
 from muster.doors.slurm.squeue_steps import listed_steps
-from muster.doors.slurm.states import LIVE, ORDER, State
+from muster.doors.slurm.states import LIVE, State
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.value import Instant
 
@@ -35,17 +33,17 @@ MANNER = Manner(command=NAME)
 OPTIONS = table("""
     O:Format= A:accounts= a:all r:array array-unique M:cluster= clusters= federation o:format= help
     hide i:iterate= j:jobs? json L:licenses= local l:long me n:name= noconvert node= nodes=
-    w:nodelist= h:noheader only-job-state p:partitions= P:priority q:qos= R:reservation= sib S:sort=
-    start t:states= s:steps? usage u:user= U:users= v:verbose V:version yaml
+    w:nodelist= h:noheader only-job-state p:partitions= P:priority q:qos= R:reservation= sibling
+    S:sort= start s:steps? t:states= usage u:user= U:users= v:verbose V:version yaml
 """)
-IGNORED = (
-    "iterate",
-    "licenses",
-    "federation",
-    "sib",
-    "cluster",
-    "clusters",
-)
+USAGE = """\
+Usage: squeue [-A account] [--clusters names] [-i seconds] [--job jobid]
+              [-n name] [-o format] [-p partitions] [--qos qos]
+              [--reservation reservation] [--sort fields] [--start]
+              [--step step_id] [-t states] [-u user_name] [--usage]
+              [-L licenses] [-w nodes] [--federation] [--local] [--sibling]
+\t      [-ahjlrsv]
+"""
 
 DEFAULT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -55,52 +53,96 @@ UNKNOWN_JOB = "slurm_load_jobs error: Invalid job id specified"
 
 def run(call: Call, door: Door) -> Reply:
     """List jobs."""
-    line = _with_words(parsed(OPTIONS, call.argv, MANNER))
+    line = parsed(OPTIONS, call.argv, MANNER)
     if line.has("version"):
         return version()
-    if line.has("help") or line.has("usage"):
+    if line.has("usage"):
+        return Reply(out=USAGE)
+    if line.has("help"):
         return help_reply(NAME, OPTIONS)
-    scene = Scene(call, door)
-    scene.convert = not line.has("noconvert")
-    if line.has("steps") and not line.has("json"):
-        return listed_steps(line, call, door, scene)
-    rows = _sorted(_chosen(line, call, door, scene), line.value("sort") or "P,t,-p")
-    warned = "".join(warning(NAME, each) for each in IGNORED if line.has(each))
-    if line.has("json"):
-        return Reply(out=jobs_json(rows), err=warned)
+    line, strange = _with_words(line)
+    if strange is not None:
+        return Reply(out=USAGE, err=f"squeue: error: Unrecognized option: {strange}\n", code=1)
     if line.has("yaml"):
         raise failed(NAME, "--yaml is not supported by Muster")
-    return _table(line, call, rows, warned)
+    every_s = _iterated(line)
+    reply = _listed(line, call, door)
+    if every_s is None:
+        return reply
+    then = Again(memo=call.memo, after_ms=every_s * 1_000)
+    return Reply(out=f"{reply.out}\n", err=reply.err, then=then)
 
 
-def _with_words(line: Parsed) -> Parsed:
-    """`-j 12`: the value of an optional argument may stand apart."""
+def _with_words(line: Parsed) -> tuple[Parsed, str | None]:
+    """`-j 12`: the value of an optional argument may stand apart. And a word that is none."""
     if not line.rest:
-        return line
+        return line, None
     last = next((name for name, _ in reversed(line.given) if name in {"jobs", "steps"}), None)
     if last is None:
-        raise SlurmError(f"squeue: error: Unrecognized option: {line.rest[0]}")
-    return Parsed(given=(*line.given, *((last, word) for word in line.rest)))
+        return line, line.rest[0]
+    return Parsed(given=(*line.given, *((last, word) for word in line.rest))), None
 
 
-def _table(line: Parsed, call: Call, rows: list[JobRow], warned: str) -> Reply:
-    by_name = line.value("Format") or (
-        None if line.has("format") else call.env.get("SQUEUE_FORMAT2")
-    )
-    form = long_form(by_name) if by_name else short_form(_format(line, call))
-    fields = NAMES if by_name else LETTERS
-    form, lost = known(form, fields)
+def _iterated(line: Parsed) -> int | None:
+    text = line.value("iterate")
+    if text is None:
+        return None
+    if not text.isdigit() or not int(text):
+        raise SlurmError(f"squeue: error: --iterate={text}", "")
+    return int(text)
+
+
+def _listed(line: Parsed, call: Call, door: Door) -> Reply:
+    scene = Scene(call, door)
+    scene.convert = not line.has("noconvert")
+    named = clusters.named(NAME, line, scene.clusters)
+    if line.has("steps") and not line.has("json"):
+        return listed_steps(line, call, door, scene)
+    usual = squeue_sort.BY_START if line.has("start") else squeue_sort.USUAL
+    order = line.value("sort") or call.env.get("SQUEUE_SORT") or usual
+    rows = squeue_sort.ordered(_chosen(line, call, door, scene), order)
+    warned = _strangers(line, call, rows)
+    if line.has("licenses"):
+        # No job here has any.
+        rows = []
+    if line.has("json"):
+        return Reply(out=jobs_json(rows), err=warned)
+    with_date = line.has("long") or line.has("iterate")
+    above = clusters.heading(named, header=not line.has("noheader"))
+    if with_date and not line.has("noheader"):
+        above.append(times.heading_text(scene.now, call.zone))
+    shown, lost = _table(line, call, rows)
     warned += "".join(f"squeue: error: Invalid job format specification: {each}\n" for each in lost)
-    if not form.columns and not form.prefix:
-        form = Form(columns=())
-    shown = list(rendered(form, fields, rows, header=not line.has("noheader")))
-    if line.has("long") and not line.has("noheader"):
-        shown.insert(0, times.heading_text(rows[0].scene.now if rows else Instant(0), call.zone))
-    return Reply(out=lines(shown), err=warned)
+    return Reply(out=lines([*above, *shown]), err=warned)
+
+
+def _strangers(line: Parsed, call: Call, rows: list[JobRow]) -> str:
+    """Names of users that neither this machine nor any job here knows."""
+    found = {row.job.spec.user for row in rows}
+    words = _words(line, call, "user", "users", "SQUEUE_USERS") or ()
+    strange = [word for word in words if word not in found and not is_user(word)]
+    return "".join(f"squeue: error: Invalid user: {word}\n\n" for word in strange)
+
+
+def _table(line: Parsed, call: Call, rows: list[JobRow]) -> tuple[list[str], list[str]]:
+    """The lines, and the columns that there are not."""
+    given = [name for name, _ in line.given if name in {"format", "Format"}]
+    if len(set(given)) > 1:
+        one, other = ("-O (--Format)", "-o (--format)")[:: 1 if given[-1] == "Format" else -1]
+        raise failed(NAME, f"{one} is incompatible with {other}")
+    by_name = line.value("Format")
+    if by_name is None and not line.has("format"):
+        by_name = call.env.get("SQUEUE_FORMAT2")
+    form = short_form(_format(line, call)) if by_name is None else long_form(by_name)
+    fields = LETTERS if by_name is None else NAMES
+    form, lost = known(form, fields)
+    return list(rendered(form, fields, rows, header=not line.has("noheader"))), lost
 
 
 def _format(line: Parsed, call: Call) -> str:
-    given = line.value("format") or call.env.get("SQUEUE_FORMAT")
+    given = line.value("format")
+    if given is None:
+        given = call.env.get("SQUEUE_FORMAT")
     if given is not None:
         return given
     if line.has("start"):
@@ -110,13 +152,14 @@ def _format(line: Parsed, call: Call) -> str:
 
 def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
     wish = _filter(line, call, door)
+    if line.has("jobs") and not wish.names:
+        return []
     views = live_views(door, wish)
     if wish.states is not None and wish.states - LIVE:
         views += ended_views(door, wish, Instant(max(0, door.now - KEPT_MS)))
     if not views and wish.names:
         _demand_known(door, wish.names)
-    rows = rows_of(door, scene, views)
-    rows = _there(rows, line, call)
+    rows = _there(rows_of(door, scene, views), line, call, scene)
     if line.has("start"):
         rows = [row for row in rows if row.state is State.PENDING]
     apart = line.has("array") or line.has("array-unique") or "SQUEUE_ARRAY" in call.env
@@ -135,25 +178,27 @@ def _demand_known(door: Door, names: tuple[JobName, ...]) -> None:
 
 
 def _filter(line: Parsed, call: Call, door: Door) -> Filter:
-    users = users_of(_words(line, call, "user", "users", "SQUEUE_USERS"))
+    users = users_of(_words(line, call, "user", "users", "SQUEUE_USERS") or ())
     if line.has("me"):
         users = frozenset({door.caller.user})
     return Filter(
         names=_names(line),
         users=users,
-        accounts=frozenset(_words(line, call, "accounts", "accounts", "SQUEUE_ACCOUNT")),
-        qos=frozenset(_words(line, call, "qos", "qos", "SQUEUE_QOS")),
-        job_names=frozenset(_words(line, call, "name", "name", "SQUEUE_NAMES")),
+        accounts=frozenset(_words(line, call, "accounts", "SQUEUE_ACCOUNT") or ()),
+        qos=frozenset(_words(line, call, "qos", "SQUEUE_QOS") or ()),
+        job_names=frozenset(_words(line, call, "name", "SQUEUE_NAMES") or ()),
         reservations=frozenset(line.words("reservation")),
         states=_states(line, call),
     )
 
 
-def _words(line: Parsed, call: Call, *names: str) -> tuple[str, ...]:
-    """By an option or its other name, or by the variable that stands for it."""
+def _words(line: Parsed, call: Call, *names: str) -> tuple[str, ...] | None:
+    """By an option or its other name, or by the variable that stands for it; None if by neither."""
     *options, variable = names
-    given = line.words(*options)
-    return given or tuple(word for word in call.env.get(variable, "").split(",") if word)
+    if any(line.has(option) for option in options):
+        return line.words(*options)
+    given = tuple(word for word in call.env.get(variable, "").split(",") if word)
+    return given or None
 
 
 def _names(line: Parsed) -> tuple[JobName, ...]:
@@ -168,7 +213,7 @@ def _names(line: Parsed) -> tuple[JobName, ...]:
 
 def _states(line: Parsed, call: Call) -> frozenset[State] | None:
     words = _words(line, call, "states", "SQUEUE_STATES")
-    if not words:
+    if words is None:
         return None
     found = states_of(words)
     if isinstance(found, frozenset):
@@ -181,40 +226,16 @@ def _states(line: Parsed, call: Call) -> frozenset[State] | None:
     )
 
 
-def _there(rows: list[JobRow], line: Parsed, call: Call) -> list[JobRow]:
+def _there(rows: list[JobRow], line: Parsed, call: Call, scene: Scene) -> list[JobRow]:
     """Those in the partitions and on the nodes that are named."""
-    pools = set(_words(line, call, "partitions", "SQUEUE_PARTITION"))
+    pools = set(_words(line, call, "partitions", "SQUEUE_PARTITION") or ())
     if pools:
         rows = [row for row in rows if pools & set(jobs.partition(row).split(","))]
     hosts = line.value("nodelist", "nodes", "node")
-    if hosts is not None:
-        names = set(expanded(hosts))
-        rows = [row for row in rows if not names.isdisjoint(jobs.nodes(row))]
-    return rows
-
-
-def _sorted(rows: list[JobRow], order: str) -> list[JobRow]:
-    """By each key in turn, the last first, because sorting keeps what was in order."""
-    for letter, downwards in reversed(keys_of(order)):
-        key = _KEYS.get(letter)
-        if key is None and letter in LETTERS:
-            key = LETTERS[letter].get
-        if key is not None:
-            rows.sort(key=key, reverse=downwards)
-    return rows
-
-
-_KEYS: dict[str, Callable[[JobRow], int | str]] = {
-    "A": lambda row: row.job.id,
-    "i": lambda row: row.job.id,
-    "M": jobs.elapsed,
-    "D": jobs.node_count,
-    "C": jobs.cpus,
-    "l": lambda row: row.job.spec.time_limit or 2**62,
-    "p": jobs.priority,
-    "Q": jobs.priority,
-    "S": lambda row: jobs.expected_at(row) or 2**62,
-    "V": lambda row: row.job.submitted_at,
-    "t": lambda row: ORDER[row.state],
-    "T": lambda row: ORDER[row.state],
-}
+    if hosts is None:
+        return rows
+    names = set(expanded(hosts))
+    for name in sorted(names):
+        if name not in scene.nodes:
+            raise failed(NAME, f"Invalid node name {name}")
+    return [row for row in rows if not names.isdisjoint(jobs.nodes(row))]

@@ -255,7 +255,7 @@ def _typed(then: "dict[str, Any]") -> "dict[str, str]":
     if not line:
         show(1, "\n")
         return then["memo"]
-    if not os.isatty(0):
+    if then["echo"] and not os.isatty(0):
         # As readline does: a script's lines stand between the answers to them.
         show(1, line if line.endswith("\n") else line + "\n")
     return dict(then["memo"], typed=line.rstrip("\n"))

@@ -1,0 +1,104 @@
+"""Both systems for the whole run: each plays the sessions once, in order, and the tests compare."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.slurm.configuring import Look
+from bench.slurm.installing import NoSlurmError, missing
+from bench.slurm.lab import laboratory
+from differential import sessions
+from differential.scenario import prepare
+from differential.side import Side
+from doors.slurm.house import house
+
+RECORD = "RECORD_SLURM"
+"""With this variable set, what the real Slurm says becomes what is expected of Muster."""
+
+Answers = dict[str, str]
+"""By the id of the case."""
+
+LOOK = Look(
+    cluster="local",
+    partition="local",
+    node="pretend",
+    shape=(
+        "CPUs=64 Boards=1 SocketsPerBoard=1 CoresPerSocket=64 ThreadsPerCore=1 RealMemory=524288"
+        " Feature=gpu.model=A100-40GB,muster/pretend"
+    ),
+    settings={
+        "MinJobAge": 300,
+        # Muster refuses what can never run, and accounts and classes that do not exist.
+        "EnforcePartLimits": "ALL",
+        "AccountingStorageEnforce": "associations,limits,qos",
+        "SchedulerParameters": "batch_sched_delay=0,sched_interval=1,bf_interval=1",
+    },
+)
+"""Slurm is made to look like Muster with pretend nodes, so that what differs is a difference."""
+
+SITE = """\
+pools: {local: {cluster: local, default_time: 1h}}
+queues: {root: {}}
+classes: {normal: {}}
+default_queue: root
+"""
+
+
+@pytest.fixture(scope="session")
+def ours(request: pytest.FixtureRequest) -> Iterator[Answers]:
+    """What Muster answers."""
+    with house(nodes=4, gpus="8xA100-40GB", rules=SITE) as found:
+        yield _played(Side(name="muster", root=found.root, environ=found.environ), request)
+
+
+@pytest.fixture(scope="session")
+def theirs(request: pytest.FixtureRequest) -> Iterator[Answers]:
+    """What a real Slurm answers."""
+    with _real_slurm() as side:
+        answers = _played(side, request)
+        if os.environ.get(RECORD):
+            _record(answers)
+        yield answers
+
+
+@contextmanager
+def _real_slurm() -> Generator[Side]:
+    if lacking := missing():
+        pytest.skip(f"no real Slurm here ({', '.join(lacking)}): run tests/differential/install.sh")
+    if os.geteuid() != 0:
+        pytest.skip("a real Slurm is started by root alone")
+    root = Path(tempfile.mkdtemp(prefix="slurm-muster-"))
+    try:
+        (root / "work").mkdir()
+        with laboratory(nodes=4, gpus_per_node=8, look=LOOK, rest=False) as lab:
+            yield Side(name="slurm", root=root, environ=lab.environ)
+    except NoSlurmError as error:
+        pytest.skip(f"a real Slurm does not start here: {error}")
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _played(side: Side, request: pytest.FixtureRequest) -> Answers:
+    prepare(side)
+    cases = (case for name in _chosen(request) for case in sessions.read(name))
+    return {case.id: side.answered(case) for case in cases}
+
+
+def _chosen(request: pytest.FixtureRequest) -> list[str]:
+    """The sessions of which a test was asked for: one alone need not wait for all."""
+    calls = (getattr(item, "callspec", None) for item in request.session.items)
+    wanted = {call.params["case"].session for call in calls if call and "case" in call.params}
+    return [name for name in sessions.names() if name in wanted]
+
+
+def _record(answers: Answers) -> None:
+    for name in sessions.names():
+        cases = sessions.read(name)
+        if all(case.id in answers for case in cases):
+            sessions.write(name, [replace(case, answer=answers[case.id]) for case in cases])

@@ -1,0 +1,47 @@
+"""What may differ between two runs and two systems, and nothing else: each rule with its reason.
+
+A rule keeps the width of what it hides, so that columns stay where they are.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+Rule = tuple[re.Pattern[str], str]
+
+ALWAYS: tuple[Rule, ...] = (
+    # Instants, as ISO has them and as the line above long lists has them.
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"), "YYYY-MM-DDTHH:MM:SS"),
+    (re.compile(r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d \d{4}"), "Www Mmm DD HH:MM:SS YYYY"),
+    # Slurm gives a number to each task of an array when it starts, Muster when it is submitted.
+    (re.compile(r"(?<=Submitted batch job )\d+"), "JOB"),
+    (re.compile(r"(?<=sbatch: Job )\d+(?= to start)"), "JOB"),
+)
+
+NAMED: dict[str, tuple[Rule, ...]] = {
+    # How long something runs, below ten minutes; what has not begun still shows its 0:00.
+    "elapsed": (
+        (re.compile(r"(?<![\d:-])(?!0:00)\d:\d\d(?![\d:])"), "M:SS"),
+        (re.compile(r"\b00:(?!00:00)0\d:\d\d\b"), "00:MM:SS"),
+    ),
+    # How long something ran that was over at once.
+    "moment": ((re.compile(r"(?<![\d:-])0:0[0-3](?![\d:])"), "0:0S"),),
+    # What is left of a time limit of an hour.
+    "left": ((re.compile(r"\b5\d:\d\d\b"), "MM:SS"),),
+    # Numbers that the systems count for themselves: ids of new jobs, load, free memory.
+    # They may be of any width, so that the blanks behind them do not count.
+    "numbers": ((re.compile(r"\d+(\.\d+)? *"), "N "),),
+    # Seconds since 1970.
+    "epoch": ((re.compile(r"\b1[789]\d{8}\b"), "EPOCH"),),
+}
+
+
+def masked(text: str, names: Iterable[str], root: Path) -> str:
+    """Without what differs from run to run."""
+    text = text.replace(str(root), "ROOT")
+    text = re.sub(rf"\b{re.escape(os.uname().nodename)}\b", "HOST", text)
+    rules = [*ALWAYS, *(rule for name in names for rule in NAMED[name])]
+    for pattern, instead in rules:
+        text = pattern.sub(instead, text)
+    return text
