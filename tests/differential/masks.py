@@ -25,8 +25,8 @@ NAMED: dict[str, tuple[Rule, ...]] = {
         (re.compile(r"(?<![\d:-])(?!0:00)\d:\d\d(?![\d:])"), "M:SS"),
         (re.compile(r"\b00:(?!00:00)0\d:\d\d\b"), "00:MM:SS"),
     ),
-    # How long something ran that was over at once.
-    "moment": ((re.compile(r"(?<![\d:-])0:0[0-3](?![\d:])"), "0:0S"),),
+    # The same where some were over at once, so that a zero says nothing.
+    "lengths": ((re.compile(r"(?<![\d:-])\d:\d\d(?![\d:])"), "M:SS"),),
     # What is left of a time limit of an hour.
     "left": ((re.compile(r"\b5\d:\d\d\b"), "MM:SS"),),
     # Numbers that the systems count for themselves: ids of new jobs, load, free memory.
