@@ -15,7 +15,7 @@ from muster.doors.slurm.states import State
 from muster.doors.slurm.submit import LABEL
 from muster.model.gpu import GpuAsk, Mig
 from muster.model.history import Attempt
-from muster.model.job import Dependency, DependencyKind, Job, JobState, TaskGroup
+from muster.model.job import Job, JobState, TaskGroup
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.plan import NoEstimate
 from muster.model.resources import NOTHING, Resources
@@ -353,15 +353,6 @@ def within_bounds(points: int) -> int:
     return max(1, min(points, MOST_PRIORITY))
 
 
-def dependency_text(row: JobRow) -> str:
-    """`afterok:46(failed)`, as far as it is not fulfilled."""
-    if not row.job.spec.after:
-        return "(null)"
-    return ",".join(filter(None, (_dependency(each, row) for each in row.job.spec.after))) or (
-        "(null)"
-    )
-
-
 def output_file(row: JobRow, *, stderr: bool = False) -> str:
     """Where it writes: the whole path, or nothing for those who may not see it."""
     launch, job = row.launch, row.job
@@ -395,21 +386,3 @@ def _with_gpus(job: Job) -> list[tuple[int, GpuAsk]]:
     """How many tasks want which GPUs."""
     groups = job.spec.groups
     return [(group.count, group.each.gpus) for group in groups if group.each.gpus is not None]
-
-
-def _dependency(each: Dependency, row: JobRow) -> str:
-    """Nothing, if it is fulfilled."""
-    if each.job is None:
-        return f"{each.kind.value}(unfulfilled)"
-    ended = row.scene.snapshot.finished.get(each.job)
-    if ended is not None and _is_met(each.kind, ended.state):
-        return ""
-    delay = f"+{each.delay // 60_000}" if each.delay else ""
-    state = "unfulfilled" if ended is None else "failed"
-    return f"{each.kind.value}:{each.job}{delay}({state})"
-
-
-def _is_met(kind: DependencyKind, state: JobState) -> bool:
-    if kind is DependencyKind.AFTER_OK:
-        return state is JobState.COMPLETED
-    return kind is not DependencyKind.AFTER_NOT_OK or state is not JobState.COMPLETED

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from muster.doors.slurm import jobs, states, times
 from muster.doors.slurm.hostlist import compressed, ranges_text
+from muster.doors.slurm.job_dependencies import dependency_text
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.showing import block
@@ -139,7 +140,7 @@ def _who(row: JobRow, facts: Facts) -> list[str]:
         ),
         (
             f"JobState={row.state.name} Reason={jobs.reason(row).replace(' ', '_')} "
-            f"Dependency={jobs.dependency_text(row)}"
+            f"Dependency={dependency_text(row)}"
         ),
         (
             f"Requeue={int(spec.retry.requeue)} Restarts={max(0, job.attempt - 1)} BatchFlag=1 "

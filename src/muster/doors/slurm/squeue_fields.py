@@ -5,6 +5,7 @@ from collections.abc import Callable
 from muster.doors.slurm import jobs, states, times
 from muster.doors.slurm.formats import Field, by_name
 from muster.doors.slurm.hostlist import compressed
+from muster.doors.slurm.job_dependencies import dependency_text
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.sizes import memory_text
@@ -81,7 +82,7 @@ LETTERS: dict[str, Field[JobRow]] = {
     "d": Field(header="MIN_TMP_DISK", get=_constant("0")),
     "D": Field(header="NODES", get=lambda row: str(jobs.node_count(row))),
     "e": Field(header="END_TIME", get=lambda row: jobs.at_text(row, jobs.ends_at(row))),
-    "E": Field(header="DEPENDENCY", get=jobs.dependency_text),
+    "E": Field(header="DEPENDENCY", get=dependency_text),
     "f": Field(header="FEATURES", get=lambda row: row.label("features") or "(null)"),
     "F": Field(header="ARRAY_JOB_ID", get=jobs.array_id),
     "g": Field(header="GROUP", get=lambda row: group_of(row.job.spec.user)[0]),
