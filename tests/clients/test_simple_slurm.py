@@ -8,7 +8,7 @@ def test_simple_slurm_submits_from_stdin_watches_cancels_and_runs_steps(desk: De
     assert told["seen"] == "long"
     assert told["step"] == "of two"
     desk.slurm.waits_for(after, "COMPLETED")
-    assert desk.state(long) == "CANCELLED"
+    desk.slurm.waits_for(long, "CANCELLED")
     assert [desk.state(f"{array}_{part}") for part in range(3)] == ["COMPLETED"] * 3
     parts = "".join(f"part {part}\nwith 2 cores\n" for part in range(3))
     assert desk.text("after.out") == parts

@@ -8,9 +8,10 @@ def test_submitit_brings_back_results_and_errors_and_cancels(desk: Desk) -> None
     pair, _, ranks = told["pair"].partition(" ")
     assert (result, is_told) == ("5", "True")
     assert ranks == f"[(0, 2, '{pair}'), (1, 2, '{pair}')]"
-    assert desk.slurm.out(f"sacct -X -n -P -o jobid,jobname,state -j {good},{bad},{pair}") == (
-        f"{good}|submitit|COMPLETED\n{bad}|submitit|FAILED\n{pair}|pair|COMPLETED\n"
-    )
+    for job, state in {good: "COMPLETED", bad: "FAILED", pair: "COMPLETED"}.items():
+        desk.slurm.waits_for(job, state)
+    names = desk.slurm.out(f"sacct -X -n -P -o jobname -j {good},{bad},{pair}").split()
+    assert names == ["submitit", "submitit", "pair"]
     desk.slurm.waits_for(told["long"], "CANCELLED")
 
 

@@ -26,7 +26,7 @@ def main() -> None:
         Client(cluster) as client,
     ):
         cluster.scale(jobs=2)
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=240)
         found = client.gather(client.map(where, range(8)))
         print("squares", *(square for square, _ in found))
         print("jobs", *sorted(worker.job_id for worker in cluster.workers.values()))

@@ -48,10 +48,10 @@ def configured(launcher: str) -> Config:
 
 def main() -> None:
     with parsl.load(configured(sys.argv[1])):
-        found = [future.result(timeout=60) for future in map(square, range(4))]
+        found = [future.result(timeout=240) for future in map(square, range(4))]
         print("squares", *(number for number, _ in found))
         print("ran in", *sorted({job for _, job in found}))
-        print("failed with", fails().exception(timeout=60).exitcode)
+        print("failed with", fails().exception(timeout=240).exitcode)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 from psij import Job, JobAttributes, JobExecutor, JobSpec, JobState, ResourceSpecV1
 from psij.executors.batch.slurm import SlurmExecutorConfig
 
-PATIENCE = timedelta(seconds=60)
+PATIENCE = timedelta(seconds=240)
 EAGER = SlurmExecutorConfig(queue_polling_interval=1, initial_queue_polling_delay=1)
 
 

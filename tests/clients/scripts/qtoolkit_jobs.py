@@ -8,7 +8,7 @@ from qtoolkit.host.local import LocalHost
 from qtoolkit.io.slurm import SlurmIO
 from qtoolkit.manager import QueueManager
 
-PATIENCE_S = 60
+PATIENCE_S = 240
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import time
 
 import radical.saga as rs
 
-PATIENCE_S = 60
+PATIENCE_S = 240
 
 
 def main() -> None:
