@@ -1,14 +1,32 @@
 """What the Slurm door writes, it reads back as it was."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.doors.slurm.formats import Column, long_form, rendered, short_form
+from muster.doors.slurm.formats import (
+    Column,
+    cut_table,
+    long_form,
+    picked_form,
+    rendered,
+    short_form,
+)
 from muster.doors.slurm.formats import Field as Shown
 from muster.doors.slurm.hostlist import compressed, expanded, ranges_text
 from muster.doors.slurm.options import Manner, Option, Takes, parsed
 from muster.doors.slurm.sizes import memory_mib, memory_text
-from muster.doors.slurm.times import instant, instant_text, limit, long_text, short_text
+from muster.doors.slurm.times import (
+    instant,
+    instant_text,
+    limit,
+    long_text,
+    past_instant,
+    short_text,
+)
 from muster.model.value import MINUTE, Duration, Instant, replace
 
 PREFIXES = st.from_regex(r"\A[a-z][a-z0-9-]{0,6}[a-z-]\Z")
@@ -16,7 +34,43 @@ NUMBERS = st.tuples(st.integers(0, 2_000), st.integers(1, 5)).map(
     lambda pair: str(pair[0]).zfill(pair[1])
 )
 NAMES = st.one_of(PREFIXES, st.builds(str.__add__, PREFIXES, NUMBERS))
+FORMS = ("%Y-%m-%dT%H:%M:%S", "%m%d%yT%H:%M:%S", "%m/%d/%yT%H:%M:%S", "%m.%d.%y %H:%M:%S")
 LIMITS = st.integers(0, 400 * 24 * 60).map(lambda minutes: Duration(minutes * MINUTE))
+
+
+PAST = st.integers(1_000_000_000, 1_900_000_000)
+
+
+@given(PAST, st.sampled_from(FORMS))
+def test_days_and_times_of_the_past_are_read_in_every_form(seconds: int, form: str) -> None:
+    there = datetime.fromtimestamp(seconds, UTC)
+    zone = ZoneInfo("UTC")
+
+    read = past_instant(there.strftime(form), Instant(1_900_000_000_000), zone)
+
+    assert instant_text(read, zone=zone) == there.strftime("%Y-%m-%dT%H:%M:%S")
+
+
+@given(st.lists(st.tuples(st.integers(-30, 30), st.text("abc|+ ", max_size=40)), min_size=1))
+def test_a_cell_of_sacct_is_as_wide_as_asked_and_marks_what_it_cuts(
+    cells: list[tuple[int, str]],
+) -> None:
+    fields = {f"f{at}": Shown(header="h", get=_reader(at)) for at in range(len(cells))}
+    form, unknown = picked_form([f"f{at}%{w}" for at, (w, _) in enumerate(cells)], fields)
+
+    (line,) = cut_table(form, fields, [[text for _, text in cells]], header=False)
+
+    assert unknown == []
+    assert len(line) == sum(abs(width) + 1 for width, _ in cells)
+    for width, text in cells:
+        cell, line = line[: abs(width)], line[abs(width) + 1 :]
+        assert (cell.endswith("+") and cell[:-1] == text[: abs(width) - 1]) or (
+            cell.strip() == text.strip() or not width
+        )
+
+
+def _reader(at: int) -> Callable[[list[str]], str]:
+    return lambda row: row[at]
 
 
 @given(st.lists(NAMES, max_size=40))

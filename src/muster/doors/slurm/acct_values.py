@@ -1,5 +1,6 @@
 """What can be told of a row of accounting, as text."""
 
+from collections.abc import Callable, Hashable
 from math import ceil
 
 from muster.doors.slurm import jobs, times
@@ -117,7 +118,9 @@ def allocated(acct: AcctRow) -> str:
     """AllocTRES: nothing for what never started."""
     if acct.kind is Kind.JOB and not jobs.nodes(acct.row):
         return ""
-    return tres_text(allocated_parts(acct))
+    count = gpu_count(acct)
+    kind = gpu_type(acct.row) if count else None
+    return _known(acct, (acct.kind, amount(acct), node_count(acct), count, kind), allocated_parts)
 
 
 def allocated_parts(acct: AcctRow) -> dict[str, str]:
@@ -138,7 +141,8 @@ def allocated_parts(acct: AcctRow) -> dict[str, str]:
 
 def requested(acct: AcctRow) -> str:
     """ReqTRES of the job."""
-    return tres_text(requested_parts(acct))
+    asked = jobs.asked_amount(acct.row.job)
+    return _known(acct, (asked, node_count(acct), jobs.gpu_count(acct.row)), requested_parts)
 
 
 def requested_parts(acct: AcctRow) -> dict[str, str]:
@@ -334,9 +338,20 @@ def _share(whole: Resources, count: int) -> Resources:
 
 
 def _type_there(scene: Scene, names: tuple[str, ...]) -> str | None:
-    nodes = [scene.nodes[node] for each in names if (node := NodeId(each)) in scene.nodes]
-    models = {device.model for node in nodes for device in node.devices}
-    return scene.gpu_type(models.pop()) if len(models) == 1 else None
+    if names not in scene.types_there:
+        nodes = [scene.nodes[node] for each in names if (node := NodeId(each)) in scene.nodes]
+        models = {device.model for node in nodes for device in node.devices}
+        scene.types_there[names] = scene.gpu_type(models.pop()) if len(models) == 1 else None
+    return scene.types_there[names]
+
+
+def _known(acct: AcctRow, key: Hashable, parts: Callable[[AcctRow], dict[str, str]]) -> str:
+    """Jobs are alike: what was written for one is written for the next."""
+    known = acct.row.scene.tres_known
+    found = known.get(key)
+    if found is None:
+        found = known[key] = tres_text(parts(acct))
+    return found
 
 
 def _megabytes(kib: int) -> str:

@@ -156,7 +156,8 @@ def nodes(row: JobRow) -> tuple[str, ...]:
             return (held.placements[0].node,)
         return tuple(sorted({placed.node for placed in held.placements}, key=by_number))
     if row.attempt is not None and row.state is not State.PENDING:
-        return tuple(sorted(set(row.attempt.nodes), key=by_number))
+        there = row.attempt.nodes
+        return there if len(there) == 1 else tuple(sorted(set(there), key=by_number))
     return ()
 
 

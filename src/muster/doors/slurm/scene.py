@@ -2,7 +2,7 @@
 
 import grp
 import pwd
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import tzinfo
 from functools import cached_property, lru_cache
 
@@ -32,6 +32,8 @@ class Scene:
         self.clusters = tuple(sorted(snapshot.clusters))
         self.convert = True
         self.scale = Scale()
+        self.types_there: dict[tuple[str, ...], str | None] = {}
+        self.tres_known: dict[Hashable, str] = {}
         # Slurm always has a default partition: where the site names none, the first stands for it.
         self.default_pool = self.site.default_pool or min(self.pools, default=PoolName("local"))
         self.snapshot = snapshot

@@ -2,7 +2,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from muster.doors.slurm.times import BadTimeError, cpu_text, instant, instant_text, limit
+from muster.doors.slurm.times import (
+    BadTimeError,
+    cpu_text,
+    instant,
+    instant_text,
+    limit,
+    past_instant,
+)
 from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 
 UTC = ZoneInfo("UTC")
@@ -60,6 +67,28 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
 )
 def test_instants_are_read_in_all_of_slurms_forms(text: str, at: str) -> None:
     assert instant_text(instant(text, NOON, UTC), zone=UTC) == at
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("now-1day", "2026-11-14T12:00:00"),
+        ("08:00", "2026-11-15T08:00:00"),
+        ("18:00", "2026-11-15T18:00:00"),
+        ("00:00:00AM", "2026-11-15T00:00:00"),
+        ("06:30pm", "2026-11-15T18:30:00"),
+        ("midnight", "2026-11-15T00:00:00"),
+        ("today", "2026-11-15T00:00:00"),
+        ("1224", "2025-12-24T00:00:00"),
+        ("12/24", "2025-12-24T00:00:00"),
+        ("11.15", "2026-11-15T00:00:00"),
+        ("111426", "2026-11-14T00:00:00"),
+        ("11/14/26T09:15", "2026-11-14T09:15:00"),
+        ("2026-11-14T09:15:05", "2026-11-14T09:15:05"),
+    ],
+)
+def test_the_past_is_read_in_all_forms_of_sacct(text: str, at: str) -> None:
+    assert instant_text(past_instant(text, NOON, UTC), zone=UTC) == at
 
 
 @pytest.mark.parametrize(("text", "place"), [("foo", 0), ("now+5lightyears", 5), ("25:00", 0)])
