@@ -11,7 +11,7 @@ Why = dict[str, Any]
 """An EndReason in its JSON form."""
 
 
-class Step(Enum):
+class Deed(Enum):
     """What is to be done to the attempt's processes."""
 
     ASK_CHECKPOINT = "ask for a checkpoint"
@@ -40,12 +40,12 @@ class Told:
 
 @dataclass(kw_only=True)
 class Course:
-    """The steps ahead. `why` is set with the first signal that is sent to end the attempt."""
+    """The deeds ahead. `why` is set with the first signal that is sent to end the attempt."""
 
     manners: Manners
     began_ms: int
     why: Why | None = None
-    _ahead: list[tuple[int, Step]] = field(default_factory=list[tuple[int, Step]])
+    _ahead: list[tuple[int, Deed]] = field(default_factory=list[tuple[int, Deed]])
     _ends_ms: int | None = None
     _stands_since_ms: int | None = None
     _stood_ms: int = 0
@@ -76,23 +76,23 @@ class Course:
         """End it; a second order can only make it end sooner."""
         last = now_ms + told.grace_ms
         if self._is_ending:
-            self._ahead = [(min(at, last), step) for at, step in self._ahead]
+            self._ahead = [(min(at, last), deed) for at, deed in self._ahead]
             return
         self._is_ending = True
         self.why = told.why
         asks = told.checkpoint and self.manners.asks_checkpoint
         self._awaits_checkpoint = asks
-        steps = [(now_ms, Step.ASK_CHECKPOINT)] if asks else []
+        deeds = [(now_ms, Deed.ASK_CHECKPOINT)] if asks else []
         if self._warns_of(told) and not self._is_warned:
-            steps.append((now_ms, Step.WARN))
-        self._ahead = [*steps, (now_ms + self._pause(told, asks=asks), Step.END), (last, Step.KILL)]
+            deeds.append((now_ms, Deed.WARN))
+        self._ahead = [*deeds, (now_ms + self._pause(told, asks=asks), Deed.END), (last, Deed.KILL)]
 
     def break_off(self, now_ms: int, grace_ms: int) -> None:
         """One task failed: the others end too, and the failure stays the reason."""
         if self._is_ending:
             return
         self._is_ending = True
-        self._ahead = [(now_ms, Step.END), (now_ms + grace_ms, Step.KILL)]
+        self._ahead = [(now_ms, Deed.END), (now_ms + grace_ms, Deed.KILL)]
 
     def stand(self, now_ms: int) -> None:
         """The processes stand still, and so does the time limit."""
@@ -105,7 +105,7 @@ class Course:
         stood = now_ms - self._stands_since_ms
         self._stands_since_ms = None
         self._stood_ms += stood
-        self._ahead = [(at + stood, step) for at, step in self._ahead]
+        self._ahead = [(at + stood, deed) for at, deed in self._ahead]
         if self._ends_ms is not None:
             self._ends_ms += stood
 
@@ -114,19 +114,19 @@ class Course:
         if not self._awaits_checkpoint:
             return
         self._awaits_checkpoint = False
-        self._ahead = [(now_ms if step is Step.END else at, step) for at, step in self._ahead]
+        self._ahead = [(now_ms if deed is Deed.END else at, deed) for at, deed in self._ahead]
 
-    def due(self, now_ms: int) -> list[Step]:
-        """The steps whose time has come, each told once; none while the attempt stands still."""
+    def due(self, now_ms: int) -> list[Deed]:
+        """The deeds whose time has come, each told once; none while the attempt stands still."""
         if self.stands:
             return []
-        steps = [step for at, step in self._ahead if at <= now_ms]
-        self._ahead = [(at, step) for at, step in self._ahead if at > now_ms]
-        if Step.END in steps:
+        deeds = [deed for at, deed in self._ahead if at <= now_ms]
+        self._ahead = [(at, deed) for at, deed in self._ahead if at > now_ms]
+        if Deed.END in deeds:
             self._awaits_checkpoint = False
             self._time_is_up()
-        self._is_warned = self._is_warned or Step.WARN in steps
-        return steps
+        self._is_warned = self._is_warned or Deed.WARN in deeds
+        return deeds
 
     def next_ms(self) -> int | None:
         """When something is due next."""
@@ -134,11 +134,11 @@ class Course:
             return None
         return min((at for at, _ in self._ahead), default=None)
 
-    def _to_the_limit(self, ends_ms: int) -> list[tuple[int, Step]]:
+    def _to_the_limit(self, ends_ms: int) -> list[tuple[int, Deed]]:
         lead = self.manners.warn_lead_ms
-        warning = [] if lead is None or self._is_warned else [(ends_ms - lead, Step.WARN)]
+        warning = [] if lead is None or self._is_warned else [(ends_ms - lead, Deed.WARN)]
         grace = self.manners.grace_ms
-        return [*warning, (ends_ms, Step.END), (ends_ms + grace, Step.KILL)]
+        return [*warning, (ends_ms, Deed.END), (ends_ms + grace, Deed.KILL)]
 
     def _warns_of(self, told: Told) -> bool:
         """A warning says that the job should see to its return.

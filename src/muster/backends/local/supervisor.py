@@ -17,7 +17,7 @@ from typing import Any
 from muster.backends.local import kernel, outset, spool, tree
 from muster.backends.local.cgroup import Grounds
 from muster.backends.local.checkpoints import Lookout
-from muster.backends.local.course import Course, Step, Told, Why
+from muster.backends.local.course import Course, Deed, Told, Why
 from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
 from muster.backends.local.steps import Steps
@@ -267,15 +267,15 @@ class Supervisor:
         self._course.checkpointed(_clock_ms())
 
     def _advance(self, running: Outset) -> None:
-        for step in self._course.due(_clock_ms()):
-            match step:
-                case Step.ASK_CHECKPOINT:
+        for deed in self._course.due(_clock_ms()):
+            match deed:
+                case Deed.ASK_CHECKPOINT:
                     self._ask_for_checkpoint(running)
-                case Step.WARN:
+                case Deed.WARN:
                     self._warn(running)
-                case Step.END:
+                case Deed.END:
                     self._end(running)
-                case Step.KILL:
+                case Deed.KILL:
                     self._killed_at_ms = _now_ms()
         if self._killed_at_ms is not None:
             running.kill()

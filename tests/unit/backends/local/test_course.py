@@ -1,4 +1,4 @@
-from muster.backends.local.course import Course, Manners, Step, Told
+from muster.backends.local.course import Course, Deed, Manners, Told
 
 CANCELLED = {"type": "cancelled", "by": "ann"}
 REQUEUED = {"type": "requeued", "by": "ann"}
@@ -10,11 +10,11 @@ def course(*, grace_ms: int = 30_000, lead_ms: int | None = None, asks: bool = F
     return Course(manners=manners, began_ms=0)
 
 
-def steps(course: Course, until_ms: int) -> list[tuple[int, Step]]:
+def deeds(course: Course, until_ms: int) -> list[tuple[int, Deed]]:
     """Everything that is done up to then, and when."""
-    done: list[tuple[int, Step]] = []
+    done: list[tuple[int, Deed]] = []
     while (at := course.next_ms()) is not None and at <= until_ms:
-        done.extend((at, step) for step in course.due(at))
+        done.extend((at, deed) for deed in course.due(at))
     return done
 
 
@@ -27,10 +27,10 @@ def test_the_limit_comes_with_a_warning_and_a_grace() -> None:
 
     attempt.limit(10_000)
 
-    assert steps(attempt, 100_000) == [
-        (8_000, Step.WARN),
-        (10_000, Step.END),
-        (40_000, Step.KILL),
+    assert deeds(attempt, 100_000) == [
+        (8_000, Deed.WARN),
+        (10_000, Deed.END),
+        (40_000, Deed.KILL),
     ]
     assert attempt.why == {"type": "timed_out", "limit": 10_000}
 
@@ -42,7 +42,7 @@ def test_a_moved_limit_does_not_warn_twice() -> None:
 
     attempt.limit(20_000)
 
-    assert steps(attempt, 30_000) == [(20_000, Step.END)]
+    assert deeds(attempt, 30_000) == [(20_000, Deed.END)]
 
 
 def test_time_standing_still_moves_the_limit() -> None:
@@ -54,7 +54,7 @@ def test_time_standing_still_moves_the_limit() -> None:
     assert attempt.due(50_000) == []
     attempt.go_on(104_000)
 
-    assert steps(attempt, 115_000) == [(110_000, Step.END)]
+    assert deeds(attempt, 115_000) == [(110_000, Deed.END)]
     assert attempt.why == {"type": "timed_out", "limit": 10_000}
 
 
@@ -63,7 +63,7 @@ def test_a_stop_asks_then_kills() -> None:
 
     attempt.stop(Told(why=CANCELLED, grace_ms=5_000), 1_000)
 
-    assert steps(attempt, 100_000) == [(1_000, Step.END), (6_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(1_000, Deed.END), (6_000, Deed.KILL)]
     assert attempt.why == CANCELLED
 
 
@@ -72,7 +72,7 @@ def test_who_makes_room_is_warned_for_as_long_as_half_the_grace() -> None:
 
     attempt.stop(Told(why=PREEMPTED, grace_ms=10_000), 0)
 
-    assert steps(attempt, 100_000) == [(0, Step.WARN), (5_000, Step.END), (10_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(0, Deed.WARN), (5_000, Deed.END), (10_000, Deed.KILL)]
 
 
 def test_only_time_and_others_are_warned_of_not_what_a_person_wants() -> None:
@@ -80,7 +80,7 @@ def test_only_time_and_others_are_warned_of_not_what_a_person_wants() -> None:
 
     attempt.stop(Told(why=CANCELLED, grace_ms=10_000), 0)
 
-    assert steps(attempt, 100_000) == [(0, Step.END), (10_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(0, Deed.END), (10_000, Deed.KILL)]
 
 
 def test_a_job_that_requeues_itself_hears_that_it_could_before_it_ends() -> None:
@@ -88,7 +88,7 @@ def test_a_job_that_requeues_itself_hears_that_it_could_before_it_ends() -> None
 
     attempt.stop(Told(why=REQUEUED, grace_ms=10_000), 0)
 
-    assert steps(attempt, 100_000) == [(1_000, Step.END), (10_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(1_000, Deed.END), (10_000, Deed.KILL)]
 
 
 def test_who_was_warned_of_the_limit_is_not_warned_again() -> None:
@@ -98,18 +98,18 @@ def test_who_was_warned_of_the_limit_is_not_warned_again() -> None:
 
     attempt.stop(Told(why=PREEMPTED, grace_ms=20_000), 7_000)
 
-    assert steps(attempt, 100_000) == [(12_000, Step.END), (27_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(12_000, Deed.END), (27_000, Deed.KILL)]
 
 
 def test_a_checkpoint_that_was_asked_for_is_waited_for() -> None:
     attempt = course(asks=True)
     attempt.stop(Told(why=PREEMPTED, grace_ms=8_000, checkpoint=True), 0)
-    assert attempt.due(0) == [Step.ASK_CHECKPOINT]
+    assert attempt.due(0) == [Deed.ASK_CHECKPOINT]
     assert attempt.awaits_checkpoint
 
     attempt.checkpointed(3_000)
 
-    assert steps(attempt, 100_000) == [(3_000, Step.END), (8_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(3_000, Deed.END), (8_000, Deed.KILL)]
 
 
 def test_a_checkpoint_that_never_comes_leaves_a_part_of_the_grace() -> None:
@@ -117,7 +117,7 @@ def test_a_checkpoint_that_never_comes_leaves_a_part_of_the_grace() -> None:
 
     attempt.stop(Told(why=PREEMPTED, grace_ms=8_000, checkpoint=True), 0)
 
-    assert steps(attempt, 100_000)[1:] == [(6_000, Step.END), (8_000, Step.KILL)]
+    assert deeds(attempt, 100_000)[1:] == [(6_000, Deed.END), (8_000, Deed.KILL)]
 
 
 def test_a_second_stop_keeps_the_first_reason_and_the_sooner_end() -> None:
@@ -127,7 +127,7 @@ def test_a_second_stop_keeps_the_first_reason_and_the_sooner_end() -> None:
 
     attempt.stop(Told(why=CANCELLED, grace_ms=1_000), 2_000)
 
-    assert steps(attempt, 100_000) == [(3_000, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(3_000, Deed.KILL)]
     assert attempt.why == PREEMPTED
 
 
@@ -136,5 +136,5 @@ def test_a_task_that_fails_ends_the_others_and_stays_the_reason() -> None:
 
     attempt.break_off(500, 5_000)
 
-    assert steps(attempt, 100_000) == [(500, Step.END), (5_500, Step.KILL)]
+    assert deeds(attempt, 100_000) == [(500, Deed.END), (5_500, Deed.KILL)]
     assert attempt.why is None
