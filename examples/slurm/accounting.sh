@@ -2,7 +2,7 @@
 # R13 R14 R29 R35: who used what, by job, by user and by account.
 set -euo pipefail
 
-job=$(sbatch --parsable -A product --gres=gpu:a100:1 -c 2 --mem=1G --wrap 'echo done')
+job=$(sbatch --parsable -A product -p TeamB_Part --gres=gpu:a100:1 -c 2 --mem=1G --wrap 'echo done')
 while squeue -h -j "$job" | grep -q .; do :; done
 
 sacct

@@ -70,6 +70,8 @@ def sites(draw: st.DrawFn) -> Site:
         max_time=draw(st.none() | spans),
         queues=(QueuePath("c"),) if draw(st.booleans()) else (),
         classes=(HIGH,) if draw(st.booleans()) else (),
+        accepts=draw(st.booleans()),
+        starts=draw(st.booleans()),
     )
     return Site(
         queues=queues,
@@ -84,6 +86,7 @@ def sites(draw: st.DrawFn) -> Site:
             UserName("root"): User(name=UserName("root"), grants=(Grant(role=Role.ADMIN),)),
         },
         default_queue=QueuePath("a"),
+        default_pool=draw(st.none() | st.just(pool.name)),
         policy=Policy(
             order=OrderWeights(
                 job_class=draw(weights),

@@ -72,6 +72,7 @@ def test_partitions_with_nodes_of_their_own_are_pools_with_their_guests() -> Non
 
     research, old = pools[PoolName("gpu-research")], pools[PoolName("old")]
     assert set(pools) == {"gpu-research", "old"}
+    assert read().site.default_pool == "gpu-research"
     assert (research.users, research.max_time) == (("alice", "bob"), 2 * DAY)
     assert (old.queues, old.users) == ((QueuePath("eng"),), (UserName("carol"),))
     assert (old.max_time, old.default_time) == (None, HOUR)

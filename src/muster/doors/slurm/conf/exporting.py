@@ -25,6 +25,14 @@ MODES = {
 }
 
 
+_STATES = {
+    (True, True): "UP",
+    (True, False): "DOWN",
+    (False, True): "DRAIN",
+    (False, False): "INACTIVE",
+}
+
+
 class Exported(Value):
     """Files by name, and what Slurm cannot be told."""
 
@@ -132,7 +140,9 @@ def _partition(pool: Pool, nodes: list[Node], site: Site, notes: list[Note]) -> 
     if pool.spot or pool.gpu_hour_micros:
         text = "price and spot are not known to Slurm"
         notes.append(Note(about=f"pool {pool.name}", text=text))
-    return " ".join([*parts, "State=UP"])
+    if pool.name == site.default_pool:
+        parts.append("Default=YES")
+    return " ".join([*parts, f"State={_STATES[pool.accepts, pool.starts]}"])
 
 
 def _gres(nodes: list[Node]) -> Iterator[str]:

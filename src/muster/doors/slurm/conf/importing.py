@@ -9,6 +9,7 @@ from muster.doors.slurm.conf.pools_of import (
     Sorted,
     class_from,
     default_mode,
+    default_of,
     partitions_of,
     pool_from,
     sorted_out,
@@ -48,6 +49,7 @@ def imported(files: Files, members: Members) -> Imported:
         classes=classes,
         pools={pool.name: pool for pool in pools},
         users=accounts.users,
+        default_pool=default_of(sorted_partitions.own),
         default_queue=DEFAULT if DEFAULT in queues else min(queues),
         policy=policy_of(options, _spelled(files), notes),
     )

@@ -103,11 +103,20 @@ def pool_from(partition: Partition, guests: Guests, levels: tuple[str, ...], not
         cluster=CLUSTER,
         levels=levels,
         default_time=span(fields, "defaulttime", ENDLESS) or None,
+        accepts=_state(fields) not in {"DRAIN", "INACTIVE"},
+        starts=_state(fields) not in {"DOWN", "INACTIVE"},
         max_time=_limit(longest),
         users=_users(fields, guests, lambda text: notes(about, text)),
         queues=_queues(fields, guests, lambda text: notes(about, text)),
         classes=_classes(fields, guests, lambda text: notes(about, text)),
     )
+
+
+def default_of(partitions: Iterable[Partition]) -> PoolName | None:
+    """The pool of jobs that name no partition."""
+    chosen = (each for each in partitions if each.fields.get("default", "no").lower() == "yes")
+    found = next(chosen, None)
+    return None if found is None else PoolName(found.name)
 
 
 def class_from(partition: Partition, usual: JobClass, notes: Notes) -> JobClass:
@@ -149,6 +158,10 @@ def tiers_preempt(classes: Iterable[JobClass]) -> tuple[JobClass, ...]:
 def default_mode(options: Mapping[str, str]) -> PreemptMode | None:
     """PreemptMode of the whole cluster; None: OFF."""
     return mode_of(options.get("preemptmode", "OFF"))
+
+
+def _state(fields: Mapping[str, str]) -> str:
+    return fields.get("state", "UP").upper()
 
 
 def _tier(fields: Mapping[str, str]) -> int:
@@ -214,10 +227,6 @@ def _note_the_rest(partition: Partition, notes: Notes) -> None:
     fields = partition.fields
     if _tier(fields) != 1:
         notes(about, "PriorityTier: a pool has no priority; give a class one")
-    if fields.get("default", "no").lower() == "yes":
-        notes(about, "Default=YES: jobs that name no pool may use every pool that lets them in")
-    if fields.get("state", "up").lower() != "up":
-        notes(about, f"State={fields['state']}: pools are always open; drain its nodes instead")
     for name in sorted(fields.keys() - KNOWN):
         if fields[name].lower() not in NEUTRAL:
             notes(about, f"{name}={fields[name]} has no counterpart")
