@@ -22,22 +22,22 @@ AROUND = Surroundings(
 @given(sites())
 def test_a_dump_that_is_loaded_elsewhere_is_dumped_the_same(site: Site) -> None:
     assume(is_sayable(site))
-    text = dumped(site, AROUND)
+    text = dumped(site, AROUND.cluster, AROUND.nodes)
     empty = Site(classes=site.classes, default_queue=site.default_queue, everyone=site.everyone)
 
     loaded = loading(HEAD + "\n".join(text), AROUND, clean=False)(empty).site
 
-    assert dumped(loaded, AROUND) == text
+    assert dumped(loaded, AROUND.cluster, AROUND.nodes) == text
 
 
 @given(sites())
 def test_a_dump_that_is_loaded_again_takes_nothing_away(site: Site) -> None:
     assume(is_sayable(site))
-    text = dumped(site, AROUND)
+    text = dumped(site, AROUND.cluster, AROUND.nodes)
 
     again = loading("\n".join(text), AROUND, clean=True)(site).site
 
-    assert dumped(again, AROUND) == text
+    assert dumped(again, AROUND.cluster, AROUND.nodes) == text
     assert again.queues.keys() == site.queues.keys()
     assert set(known_users(again)) == set(known_users(site))
     assert replace(again, queues={}, users={}) == replace(site, queues={}, users={})

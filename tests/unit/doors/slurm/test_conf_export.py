@@ -58,7 +58,7 @@ def sites(draw: st.DrawFn) -> Site:
             weight=draw(st.integers(1, 99)),
             quotas=(Quota(limit=draw(st.integers(1, 99)) * 1_000),) if draw(st.booleans()) else (),
             max_jobs=draw(st.none() | st.integers(1, 99)),
-            may_submit=(ADA,) if path == "a/b" else (),
+            may_submit=(ADA,) if path != "c" else (),
         )
         for path in paths
     }

@@ -284,7 +284,9 @@ def test_a_dump_of_a_real_slurm_is_loaded_and_what_it_cannot_mean_here_is_said()
 
 
 def test_a_clean_load_removes_what_the_file_has_not() -> None:
-    text = "\n".join(dumped(SITE, AROUND)).replace("Account - 'vision'", "# Account - 'vision'")
+    text = "\n".join(dumped(SITE, AROUND.cluster, AROUND.nodes)).replace(
+        "Account - 'vision'", "# Account - 'vision'"
+    )
     done = loading(text, AROUND, clean=True)(SITE)
 
     assert QueuePath("science/vision") not in done.site.queues

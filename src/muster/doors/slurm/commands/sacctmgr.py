@@ -216,7 +216,8 @@ def _dump(words: Sequence[str], line: Parsed, call: Call, door: Door) -> Reply:
         raise SlurmError(f" Cluster {cluster} doesn't exist.")
     file = named.get("File", f"./{cluster}.cfg")
     out = "" if "File" in named else f" No filename given, using {file}.\n"
-    found = dumped(scene.site, _around(call, door))
+    around = _around(call, door)
+    found = dumped(scene.site, around.cluster, around.nodes)
     told = "" if line.has("quiet") else "".join(f"sacctmgr: {text}\n" for text in found)
     text = HEAD + "".join(f"{each}\n" for each in found)
     return Reply(out=out, err=told, then=WriteFile(file=file, text=text, memo={"written": file}))

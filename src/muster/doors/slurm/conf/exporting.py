@@ -7,11 +7,12 @@ from muster.doors.slurm.conf.found import Note
 from muster.doors.slurm.gres import type_of
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.jobs import by_number
+from muster.doors.slurm.managing.flatfile import account_name, dumped
 from muster.model.cluster import Node, Pool
 from muster.model.policy import Packing, Policy
-from muster.model.queue import Amount, Ceiling, JobClass, Meter, Percent, PreemptMode, Queue, Quota
-from muster.model.site import Role, Site, User
-from muster.model.value import SECOND, Duration, GpuModel, QueuePath, UserName, Value
+from muster.model.queue import Ceiling, JobClass, PreemptMode, Queue
+from muster.model.site import Site
+from muster.model.value import SECOND, Duration, GpuModel, QueuePath, Value
 
 HEAD = "# Written by muster export slurm.\n"
 OWN_LABELS = ("muster/", "gpu.")
@@ -44,13 +45,15 @@ def exported(site: Site, nodes: Iterable[Node], cluster: str) -> Exported:
     """Everything that Slurm has a word for."""
     notes: list[Note] = []
     known = sorted(nodes, key=lambda node: by_number(node.id))
+    by_name = {each.id: each for each in known}
     files = {
         "slurm.conf": HEAD + "\n".join(_conf(site, known, cluster, notes)) + "\n",
         "gres.conf": HEAD + "\n".join(_gres(known)) + "\n",
-        "associations.cfg": "\n".join(_associations(site, cluster, notes)) + "\n",
+        "associations.cfg": "\n".join([*dumped(site, cluster, by_name), ""]),
         "qos.txt": "\n".join(_qos(site)) + "\n",
         "accounting.sh": _script(site, cluster),
     }
+    notes += _unsayable(queue for _, queue in sorted(site.queues.items()))
     if any(node.where for node in known):
         files["topology.conf"] = HEAD + "\n".join(_switches(known)) + "\n"
     return Exported(files=files, notes=tuple(notes))
@@ -180,88 +183,21 @@ def _switch(way: Sequence[str]) -> str:
     return "-".join(way)
 
 
-def _associations(site: Site, cluster: str, notes: list[Note]) -> Iterator[str]:
-    yield f"Cluster - '{cluster}':Fairshare=1:QOS='{_qos_names(site)}'"
-    yield "Parent - 'root'"
-    yield "User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1"
-    for _, queue in sorted(site.queues.items()):
-        above, _, name = queue.path.rpartition("/")
-        yield f"Parent - '{_account(QueuePath(above), site)}'"
-        yield f"Account - '{_account(queue.path, site)}':{_account_options(queue, name, notes)}"
-    for _, queue in sorted(site.queues.items()):
-        members = _members(queue, site)
-        if members:
-            yield f"Parent - '{_account(queue.path, site)}'"
-            for user in members:
-                yield f"User - '{user}':{_user_options(site.users.get(user), queue, site)}"
-
-
-def _account_options(queue: Queue, name: str, notes: list[Note]) -> str:
-    parts = [f"Description='{name}'", "Organization='muster'", f"Fairshare={queue.weight}"]
-    tres = [text for line in queue.quotas if (text := _grp_tres(line, queue, notes))]
-    if tres:
-        parts.append(f"GrpTRES='{','.join(tres)}'")
-    if queue.max_jobs is not None:
-        parts.append(f"GrpJobs={queue.max_jobs}")
-    if queue.max_submitted is not None:
-        parts.append(f"GrpSubmitJobs={queue.max_submitted}")
-    if queue.default_class is not None:
-        parts.append(f"DefaultQOS='{queue.default_class}'")
-    return ":".join(parts)
-
-
-def _grp_tres(line: Quota, queue: Queue, notes: list[Note]) -> str | None:
-    about = f"queue {queue.path}"
-    if line.guaranteed:
-        notes.append(Note(about=about, text="guarantees and lending are not known to Slurm"))
-    limit: Amount | None = line.limit
-    scope = line.scope
-    if limit is None:
-        return None
-    if isinstance(limit, Percent) or scope.pool or scope.model or scope.meter is Meter.MIG:
-        notes.append(Note(about=about, text="a limit in percent, or of one pool, is left out"))
-        return None
-    match scope.meter:
-        case Meter.CPU:
-            return f"cpu={limit // 1_000}"
-        case Meter.MEMORY:
-            return f"mem={sizes.memory_text(limit)}"
-        case Meter.GPU:
-            return f"gres/gpu={limit // 1_000}"
-
-
-def _user_options(user: User | None, queue: Queue, site: Site) -> str:
-    home = queue.path if user is None or user.default_queue is None else user.default_queue
-    parts = [f"DefaultAccount='{_account(home, site)}'"]
-    grants = () if user is None else user.grants
-    if any(grant.role is Role.ADMIN and grant.queue is None for grant in grants):
-        parts.append("AdminLevel='Administrator'")
-    led = [_account(each.queue, site) for each in grants if each.queue is not None]
-    if led:
-        parts.append(f"Coordinator='{','.join(led)}'")
-    return ":".join([*parts, "Fairshare=1", f"QOS='{_qos_names(site)}'"])
-
-
-def _members(queue: Queue, site: Site) -> list[UserName]:
-    found = list(queue.may_submit)
-    found += [name for name, user in site.users.items() if user.default_queue == queue.path]
-    return sorted(set(found))
-
-
-def _account(path: QueuePath, site: Site) -> str:
-    """The last word of its path, unless another queue has it too."""
-    if not path:
-        return "root"
-    name = path.rpartition("/")[2]
-    alike = [each for each in site.queues if each.rpartition("/")[2] == name]
-    return name if len(alike) == 1 else path.replace("/", "_")
+def _unsayable(queues: Iterable[Queue]) -> Iterator[Note]:
+    """What accounts have no words for."""
+    for queue in queues:
+        about = f"queue {queue.path}"
+        if any(line.guaranteed for line in queue.quotas):
+            yield Note(about=about, text="guarantees and lending are not known to Slurm")
+        if any(line.limit is not None and line.scope.pool for line in queue.quotas):
+            yield Note(about=about, text="a limit in one pool is left out")
 
 
 def _accounts_in(paths: Iterable[QueuePath], site: Site) -> list[str]:
     """Slurm's lists name every account; ours stand for those below too."""
     wanted = tuple(paths)
     return [
-        _account(each, site)
+        account_name(site, each)
         for each in sorted(site.queues)
         if any(each == path or each.startswith(f"{path}/") for path in wanted)
     ]
@@ -317,10 +253,6 @@ def _script(site: Site, cluster: str) -> str:
         made.append(f"sacctmgr -i modify qos {each.name} set {told}")
     made.append('sacctmgr -i load "$(dirname "$0")/associations.cfg"')
     return "\n".join(made) + "\n"
-
-
-def _qos_names(site: Site) -> str:
-    return ",".join(sorted(site.classes))
 
 
 def _span(span: Duration) -> str:

@@ -15,7 +15,7 @@ ROOT = "root"
 NORMAL = ClassName("normal")
 MILLI = 1_000
 
-_ROLES = {"administrator": Role.ADMIN, "operator": Role.ADMIN, "admin": Role.ADMIN}
+_ROLES = {"administrator": Role.ADMIN, "operator": Role.QUEUE_ADMIN, "admin": Role.ADMIN}
 _OF_ACCOUNTS = frozenset(
     "fairshare grptres grpjobs grpsubmitjobs grpsubmit description organization qos defaultqos "
     "defaultaccount adminlevel coordinator priority".split()

@@ -1,6 +1,6 @@
 """Slurm's flat file of accounts and users, written; `conf.association_file` reads it. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from muster.doors.slurm.associations import (
@@ -10,11 +10,11 @@ from muster.doors.slurm.associations import (
     known_users,
     named_accounts,
 )
-from muster.doors.slurm.managing.edit import Surroundings
 from muster.doors.slurm.managing.limits import limits_text
+from muster.model.cluster import Node
 from muster.model.queue import Queue
 from muster.model.site import Site
-from muster.model.value import QueuePath, UserName
+from muster.model.value import NodeId, QueuePath, UserName
 
 HEAD = """\
 # A line for the cluster comes first:
@@ -29,9 +29,16 @@ HEAD = """\
 """
 
 
-def dumped(site: Site, around: Surroundings) -> list[str]:
+def dumped(site: Site, cluster: str, nodes: Mapping[NodeId, Node]) -> list[str]:
     """The lines of the file, without its head."""
-    return list(_Writing(site, around).lines())
+    return list(_Writing(site, cluster, nodes).lines())
+
+
+def account_name(site: Site, path: QueuePath) -> str:
+    """The last part of a queue's path, where that is enough to know it by."""
+    last = path.rpartition("/")[2]
+    alike = [each for each in site.queues if each.rpartition("/")[2] == last]
+    return last if len(alike) == 1 and last != ROOT else path
 
 
 NOWHERE = QueuePath("")
@@ -43,8 +50,9 @@ class _Place(NamedTuple):
 
 
 class _Writing:
-    def __init__(self, site: Site, around: Surroundings) -> None:
-        self._around = around
+    def __init__(self, site: Site, cluster: str, nodes: Mapping[NodeId, Node]) -> None:
+        self._cluster = cluster
+        self._nodes = nodes
         self._site = site
         self._members: dict[QueuePath, list[UserName]] = {}
         for user in known_users(self._site):
@@ -54,7 +62,7 @@ class _Writing:
 
     def lines(self) -> Iterator[str]:
         classes = ",".join(sorted(self._site.classes))
-        yield f"Cluster - '{self._around.cluster}':Fairshare=1:QOS='{classes}'"
+        yield f"Cluster - '{self._cluster}':Fairshare=1:QOS='{classes}'"
         yield from self._below(_Place(None, ROOT))
 
     def _below(self, place: _Place) -> Iterator[str]:
@@ -72,15 +80,12 @@ class _Writing:
             yield from self._below(_Place(queue.path, self._name(queue.path)))
 
     def _name(self, path: QueuePath) -> str:
-        """Its last part, where that is enough to know it by."""
-        last = path.rpartition("/")[2]
-        alike = [each for each in self._site.queues if each.rpartition("/")[2] == last]
-        return last if len(alike) == 1 and last != ROOT else path
+        return account_name(self._site, path)
 
     def _account(self, queue: Queue) -> str:
         above = QueuePath(queue.path.rpartition("/")[0])
         name = self._name(queue.path)
-        limits = limits_text(queue.quotas, self._around.nodes, convert=False)
+        limits = limits_text(queue.quotas, self._nodes, convert=False)
         settings = (
             ("Description", f"'{name}'"),
             ("Organization", f"'{self._name(above) if above else name}'"),
