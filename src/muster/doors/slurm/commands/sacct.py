@@ -14,6 +14,7 @@ from muster.doors.slurm.accounting import (
 from muster.doors.slurm.acct_values import id_text
 from muster.doors.slurm.call import Call, Door, Reply, lines, unsupported, version
 from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views
+from muster.doors.slurm.collecting import uncollected
 from muster.doors.slurm.formats import Form, cut_table, parsable, picked_form
 from muster.doors.slurm.helping import columns_of, help_reply
 from muster.doors.slurm.jobs import collapsed
@@ -69,6 +70,11 @@ def run(call: Call, door: Door) -> Reply:
     if line.has("helpformat"):
         return Reply(out=columns_of(LISTED))
     _check(line)
+    with uncollected():
+        return _answered(line, call, door)
+
+
+def _answered(line: Parsed, call: Call, door: Door) -> Reply:
     form = _form(line, call)
     wish = asked(line, call, door)
     scene = Scene(call, door)
