@@ -42,8 +42,9 @@ NOTE = """\
 Ours is policy.order.service and policy.preempt.by_service as they come, with min_run of an hour,
 which was settled on slices of ITP's clusters after 10 minutes had been seen to miss here; the slack
 of a level was found on these traces with an earlier rule. Variants of either move the average by a
-few per cent, so smaller distances say little. It pays the start time at every start, the published runs at every event. Themis, whom it has to beat on most of them,
-reads in its code how many iterations are left, and AntMan shares GPUs.
+few per cent, so smaller distances say little. It pays the start time at every start, the published
+runs at every event. Themis, whom it has to beat on most of them, reads in its code how many
+iterations are left, and AntMan shares GPUs.
 Sharing: a job asks for two thirds of a GPU or of the CPU beside it, whichever of the two its
 iterations need longer, and for one third of the other; so the planner puts two jobs on a GPU that
 complement each other, and not two alike. How fast two are together is the authors' model of a pair.
