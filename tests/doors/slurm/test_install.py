@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from muster.doors.slurm.answering import NAMES
-from muster.doors.slurm.install import MARK, WouldShadowError, install, is_ours
+from muster.doors.slurm.install import MARK, WouldShadowError, install, is_ours, quickest_python
 
 
 @pytest.fixture
@@ -63,3 +63,13 @@ def test_the_thin_command_imports_nothing_that_takes_time(tmp_path: Path) -> Non
 
     slow = {"json", "re", "socket", "typing", "subprocess", "muster", "enum", "msgspec", "time_"}
     assert not slow & set(imported)
+
+
+def test_the_commands_run_with_a_python_that_has_the_same_compiled_modules() -> None:
+    tag = "import sys; print(sys.implementation.cache_tag)"
+
+    chosen = subprocess.run(  # noqa: S603  one of two
+        [quickest_python(), "-IS", "-c", tag], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert chosen.strip() == sys.implementation.cache_tag
