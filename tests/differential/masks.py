@@ -17,6 +17,8 @@ ALWAYS: tuple[Rule, ...] = (
     # Slurm gives a number to each task of an array when it starts, Muster when it is submitted.
     (re.compile(r"(?<=Submitted batch job )\d+"), "JOB"),
     (re.compile(r"(?<=sbatch: Job )\d+(?= to start)"), "JOB"),
+    # Without its multifactor plugin Slurm counts down from 2^32; ours is what the planner sorts by.
+    (re.compile(r"(?<=Priority=)[1-9]\d*"), "PRIORITY"),
 )
 
 NAMED: dict[str, tuple[Rule, ...]] = {

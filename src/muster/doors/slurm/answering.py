@@ -88,6 +88,8 @@ def answered(name: str, call: Call, door: Door) -> Reply:
     try:
         return command.run(call, door)
     except SlurmError as error:
+        if error.on_stdout:
+            return Reply(out=error.text, code=error.code)
         return Reply(err=error.text, code=error.code)
     except ForbiddenError as error:
         log.info("refused", extra={"command": name, "why": str(error)})

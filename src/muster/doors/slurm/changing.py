@@ -33,6 +33,10 @@ ALSO_SUSPENDS = frozenset({"hold", "uhold", "release"})
 """After their own words, these say once more what went wrong."""
 
 
+STANDING = frozenset({"suspend", "resume"})
+"""Of jobs that never were, these say something else."""
+
+
 def moves(verb: str) -> Act:
     """A keyword that names jobs: `hold 12 13_4`, `release job=12`, `hold name=train`."""
 
@@ -61,9 +65,9 @@ def top(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply
     return Reply()
 
 
-def absent(name: JobName, door: Door) -> str:
+def absent(name: JobName, door: Door, never: str = UNKNOWN) -> str:
     """What Slurm says of a job that is not there: it is over, or never was."""
-    return FINISHED if ended_views(door, _wish(name), Instant(0)) else UNEXPECTED
+    return FINISHED if ended_views(door, _wish(name), Instant(0)) else never
 
 
 def _wish(name: JobName) -> Filter:
@@ -90,7 +94,7 @@ def _put_first(chosen: list[JobView], door: Door) -> None:
 
 def _moved(verb: str, word: str, door: Door) -> list[str]:
     key, equals, value = word.partition("=")
-    if equals and key.lower() == "name":
+    if equals and key.lower() in {"name", "jobname"}:
         return _moved_by_name(verb, value, door)
     text = value if equals and key.lower() in {"job", "jobid"} else word
     name = job_name(text)
@@ -98,7 +102,7 @@ def _moved(verb: str, word: str, door: Door) -> list[str]:
         return [f"{UNKNOWN} for job {text}", *_once_more(verb, UNKNOWN)]
     views = live_views(door, _wish(name))
     if not views:
-        why = absent(name, door)
+        why = absent(name, door, UNEXPECTED if verb in STANDING else UNKNOWN)
         return [f"{why} for job {name.text}", *_once_more(verb, why)]
     if name.component is not None and verb in {"suspend", "resume", "requeue", "requeuehold"}:
         return [f"{NOT_WHOLE} for job {name.text}"]

@@ -72,8 +72,13 @@ class Request(Value):
     @property
     def failure(self) -> str:
         """What the command says of a job that it was not given."""
-        is_batch = self.command == "sbatch"
-        return "Batch job submission failed" if is_batch else "Unable to allocate resources"
+        return _FAILURES.get(self.command, "Unable to allocate resources")
+
+
+_FAILURES = {
+    "sbatch": "Batch job submission failed",
+    "salloc": "Job submit/allocate failed",
+}
 
 
 def merged(*layers: Parsed, aliases: Mapping[str, str]) -> Parsed:

@@ -98,7 +98,7 @@ def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     known: dict[str, machines.NodeRow] = {row.node.id: row for row in rows}
     for name in wanted:
         if name not in known:
-            raise SlurmError(f"Node {name} not found")
+            raise SlurmError(f"Node {name} not found", on_stdout=True)
     chosen = [known[name] for name in wanted if name in known] if wanted else rows
     lines = (showing.node_lines(row, details=line.has("details")) for row in chosen)
     return _blocks(lines, line) or "No nodes in the system\n"
@@ -110,7 +110,7 @@ def _partitions(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> s
     known = {group.pool.name for group in groups}
     for name in ids:
         if name not in known:
-            raise SlurmError(f"Partition {name} not found")
+            raise SlurmError(f"Partition {name} not found", on_stdout=True)
     chosen = [group for group in groups if not ids or group.pool.name in ids]
     return _blocks(map(showing.partition_lines, chosen), line, end="")
 
@@ -146,7 +146,7 @@ def _reservations(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) ->
     live = [each for each in scene.site.reservations if each.ends_at > now]
     chosen = [each for each in live if not ids or each.name in ids]
     if ids and not chosen:
-        raise SlurmError(f"Reservation {ids[0]} not found")
+        raise SlurmError(f"Reservation {ids[0]} not found", on_stdout=True)
     if not chosen:
         return "No reservations in the system\n"
     return _blocks((reservation_lines(each, scene) for each in chosen), line, end="")

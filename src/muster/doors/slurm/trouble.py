@@ -4,16 +4,20 @@ from muster.model.errors import MusterError
 
 
 class SlurmError(MusterError):
-    """The user: `lines` go to stderr as they are, and the command ends with `code`."""
+    """The user: `lines` go to stderr as they are, and the command ends with `code`.
 
-    def __init__(self, *lines: str, code: int = 1) -> None:
+    on_stdout: Slurm gives some of them as answers.
+    """
+
+    def __init__(self, *lines: str, code: int = 1, on_stdout: bool = False) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
         self.code = code
+        self.on_stdout = on_stdout
 
     @property
     def text(self) -> str:
-        """What stderr shows."""
+        """What is shown."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
