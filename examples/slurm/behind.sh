@@ -9,7 +9,7 @@ muster events --job "$job" | grep -i "submitted\|placed\|start"
 
 # Nobody is who they say they are: the system tells, and another user's job is left alone.
 if test "$(id -u)" = 0 && runuser -u nobody -- "$(command -v scancel)" --version > version.txt; then
-  if runuser -u nobody -- "$(command -v scancel)" "$job" 2> denied.txt; then exit 1; fi
+  runuser -u nobody -- "$(command -v scancel)" "$job" 2> denied.txt || true
   grep "Access/permission denied" denied.txt
 fi
 

@@ -10,6 +10,11 @@ from pathlib import Path
 
 Rule = tuple[re.Pattern[str], str]
 
+WAITING = (
+    r"^(?:srun|salloc): (?:Pending job allocation JOB"
+    r"|job JOB (?:queued and waiting for|has been allocated) resources)\n"
+)
+
 ALWAYS: tuple[Rule, ...] = (
     # Instants, as ISO has them and as the line above long lists has them.
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"), "YYYY-MM-DDTHH:MM:SS"),
@@ -17,6 +22,13 @@ ALWAYS: tuple[Rule, ...] = (
     # Slurm gives a number to each task of an array when it starts, Muster when it is submitted.
     (re.compile(r"(?<=Submitted batch job )\d+"), "JOB"),
     (re.compile(r"(?<=sbatch: Job )\d+(?= to start)"), "JOB"),
+    (re.compile(r"(?<=(?:srun|lloc): job )\d+|(?<=allocation )\d+"), "JOB"),
+    # Whether there is room at once hangs on how busy the scheduler is at that moment.
+    (re.compile(WAITING, re.MULTILINE), ""),
+    # Where a job was submitted from: the session of a shell has another number each time.
+    (re.compile(r"(?<=AllocNode:Sid=)\S+"), "HOST:SID"),
+    # How long a job has run; what has not begun still shows its zeros.
+    (re.compile(r"(?<=RunTime=)(?!00:00:00)\d\d:\d\d:\d\d"), "HH:MM:SS"),
     # Without its multifactor plugin Slurm counts down from 2^32; ours is what the planner sorts by.
     (re.compile(r"(?<=Priority=)[1-9]\d*"), "PRIORITY"),
 )
