@@ -12,7 +12,8 @@ Rule = tuple[re.Pattern[str], str]
 
 WAITING = (
     r"^(?:srun|salloc): (?:Pending job allocation JOB"
-    r"|job JOB (?:queued and waiting for|has been allocated) resources)\n"
+    r"|job JOB (?:queued and waiting for|has been allocated) resources"
+    r"|Job allocation JOB has been revoked\.)\n"
 )
 
 ALWAYS: tuple[Rule, ...] = (
@@ -23,7 +24,8 @@ ALWAYS: tuple[Rule, ...] = (
     (re.compile(r"(?<=Submitted batch job )\d+"), "JOB"),
     (re.compile(r"(?<=sbatch: Job )\d+(?= to start)"), "JOB"),
     (re.compile(r"(?<=(?:srun|lloc): job )\d+|(?<=allocation )\d+"), "JOB"),
-    # Whether there is room at once hangs on how busy the scheduler is at that moment.
+    # Whether there is room at once, and whether salloc hears of the end of its job before it ends
+    # itself, hangs on how busy the scheduler is at that moment.
     (re.compile(WAITING, re.MULTILINE), ""),
     # Where a job was submitted from: the session of a shell has another number each time.
     (re.compile(r"(?<=AllocNode:Sid=)\S+"), "HOST:SID"),
