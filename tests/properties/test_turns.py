@@ -5,10 +5,12 @@ from hypothesis import strategies as st
 
 from muster.model.job import JobState
 from muster.model.policy import OrderWeights, Policy
-from muster.model.value import replace
+from muster.model.queue import Queue, lineage
+from muster.model.value import JobId, QueuePath, UserName, replace
 from muster.schedule.follow import Memory
 from muster.schedule.merit import aged
 from muster.schedule.turns import Turns
+from properties.samples import QUEUES
 from properties.strategies import guaranteed_worlds, worlds
 from stories.world import World
 
@@ -47,10 +49,10 @@ def test_everybody_has_the_share_that_the_planner_gives_them(world: World) -> No
 
     assert {
         path: (branch.part, branch.share, branch.used, branch.held_milli)
-        for path, branch in (*shares.users.items(), *shares.queues.items())
+        for path, branch in (*shares.users.items(), *shares.queues().items())
     } == {
         path: (branch.part, branch.share, branch.used, branch.held_milli)
-        for path, branch in (*planned.users.items(), *planned.queues.items())
+        for path, branch in (*planned.users.items(), *planned.queues().items())
     }
 
 
@@ -67,6 +69,45 @@ def test_a_newcomer_has_the_seat_that_he_would_have(world: World) -> None:
     after = Turns(snapshot, world.policy).shares.seat(spec.queue, spec.user)
 
     assert (before.part, before.share) == (after.part, after.share)
+
+
+@given(worlds(), st.sampled_from(["idle", "{}/idle", "{}/idle/below"]), st.integers(1, 1_000))
+def test_an_idle_queue_changes_the_turn_of_nobody(world: World, place: str, weight: int) -> None:
+    snapshot = world.scene.snapshot()
+    before = Turns(snapshot, world.policy)
+    for above in sorted(snapshot.queues):
+        path = QueuePath(place.format(above))
+        queues = {**snapshot.queues, path: Queue(path=path, weight=weight)}
+
+        after = Turns(replace(snapshot, queues=queues), world.policy)
+
+        assert after.shares.users.keys() == before.shares.users.keys()
+        for key, leaf in before.shares.users.items():
+            same = after.shares.users[key]
+            assert (same.part, same.share) == (leaf.part, leaf.share)
+            assert after.shares.factor(same) == before.shares.factor(leaf)
+
+
+@given(worlds(), st.sampled_from([*QUEUES, "idle", "idle/below"]))
+def test_who_comes_to_an_idle_queue_has_the_seat_that_he_would_have(
+    world: World, path: str
+) -> None:
+    snapshot = world.scene.snapshot()
+    queues = dict(snapshot.queues)
+    for each in lineage(QueuePath(path)):
+        queues.setdefault(each, Queue(path=each, weight=7))
+    alone = replace(snapshot, queues=queues)
+    first = next(iter(snapshot.jobs.values()))
+    spec = replace(first.spec, queue=QueuePath(path), user=UserName("newcomer"))
+    comer = replace(first, id=JobId(99_999), spec=spec, state=JobState.PENDING)
+    there = replace(alone, jobs={**snapshot.jobs, comer.id: comer})
+
+    before, after = Turns(alone, world.policy).shares, Turns(there, world.policy).shares
+    seat, leaf = before.seat(spec.queue, spec.user), after.seat(spec.queue, spec.user)
+
+    assert (seat.part, seat.share) == (leaf.part, leaf.share)
+    assert before.factor(seat) == after.factor(leaf)
+    assert before.queues()[spec.queue].share == after.queues()[spec.queue].share
 
 
 def remembering(world: World, policy: Policy) -> Memory:

@@ -90,6 +90,21 @@ def test_use_is_measured_against_the_weight_of_the_queue() -> None:
     assert world.plans().started() == ["in_large"]
 
 
+def test_an_idle_queue_below_takes_nothing_from_the_jobs_of_its_parent() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=100)
+    world.has_queue("product", weight=60)
+    world.has_queue("research", weight=40)
+    world.has_queue("research/nlp")
+    world.has_queue("idle", weight=1_000)
+    world.submits_many("p", 100, queue="product", user="pat")
+    world.submits_many("r", 100, queue="research", user="ron")
+
+    outcome = world.plans()
+
+    assert (len(outcome.started("p")), len(outcome.started("r"))) == (60, 40)
+
+
 def test_one_plan_gives_users_their_turns_one_after_the_other() -> None:
     world = World()
     world.has_nodes("n1", gpus=4)

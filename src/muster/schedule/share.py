@@ -72,27 +72,34 @@ class Branch:
 
 
 class Shares:
-    """The tree of shares. Parts follow the weights of the branches that are there."""
+    """The tree of shares. Parts follow the weights of the branches that are there.
+
+    A user is there who has jobs, or had some lately; a queue, while somebody is below it. So a
+    queue without work takes nothing from those beside it, nor from its parent's own users.
+    """
 
     def __init__(self, queues: Mapping[QueuePath, Queue], policy: SharePolicy) -> None:
         self._policy = policy
         self._root = Branch("", 1, None)
         self._queues: dict[QueuePath, Branch] = {}
         self._users: dict[tuple[QueuePath, UserName], Branch] = {}
+        # Every branch, with those below it that are there.
         self._below: dict[Branch, list[Branch]] = {self._root: []}
         self._uneven: set[Branch] = set()
         self._whole = 1
         for path in sorted(queues):
-            self._queues[path] = self._grow(path, queues[path].weight, self._parent(path))
-        self._divide(self._root)
+            branch = Branch(path, max(1, queues[path].weight), self._parent(path))
+            self._queues[path] = branch
+            self._below[branch] = []
 
     def leaf(self, queue: QueuePath, user: UserName) -> Branch:
         """The branch of one user in one queue. New branches count from the next `recount` on."""
         known = self._users.get((queue, user))
         if known is None:
-            above = self._queues.get(queue, self._root)
-            known = self._users[queue, user] = self._grow(f"{queue}:{user}", 1, above)
-            self._uneven.add(above)
+            known = Branch(f"{queue}:{user}", 1, self._queues.get(queue, self._root))
+            self._users[queue, user] = known
+            self._below[known] = []
+            self._join(known)
         return known
 
     def seat(self, queue: QueuePath, user: UserName) -> Branch:
@@ -100,20 +107,16 @@ class Shares:
         known = self._users.get((queue, user))
         if known is not None:
             return known
-        above = self._queues.get(queue, self._root)
-        seat = Branch(f"{queue}:{user}", 1, above)
-        total = 1 + sum(each.weight for each in self._below[above])
-        seat.part, seat.share = ONE // total, max(1, above.share // total)
-        return seat
+        return self._as_newcomer(f"{queue}:{user}", 1, self._place(queue))
 
     @property
     def root(self) -> Branch:
         """Everybody together."""
         return self._root
 
-    @property
-    def queues(self) -> Mapping[QueuePath, Branch]:
-        return self._queues
+    def queues(self) -> dict[QueuePath, Branch]:
+        """All of them; those without work as they would be if somebody came to them now."""
+        return {path: self._place(path) for path in self._queues}
 
     @property
     def users(self) -> Mapping[tuple[QueuePath, UserName], Branch]:
@@ -145,10 +148,8 @@ class Shares:
         gone = [key for key, leaf in self._users.items() if not leaf.jobs and not leaf.used]
         for key in gone:
             leaf = self._users.pop(key)
-            above = leaf.above or self._root
-            self._below[above].remove(leaf)
             del self._below[leaf]
-            self._uneven.add(above)
+            self._leave(leaf)
 
     def hold(self, leaf: Branch, milli: int) -> None:
         """Somebody takes (or, below zero, gives back) so much."""
@@ -183,10 +184,38 @@ class Shares:
         above = list(lineage(path))[1:]
         return next((self._queues[each] for each in above if each in self._queues), self._root)
 
-    def _grow(self, name: str, weight: int, above: Branch) -> Branch:
-        branch = Branch(name, max(1, weight), above)
-        self._below[branch] = []
+    def _join(self, branch: Branch) -> None:
+        """The branch is there from now on, and with it those above."""
+        above = branch.above
+        if above is None:
+            return
+        self._uneven.add(above)
+        is_first = not self._below[above]
         self._below[above].append(branch)
+        if is_first:
+            self._join(above)
+
+    def _leave(self, branch: Branch) -> None:
+        """The branch is no longer there, nor those above that had only this one."""
+        above = branch.above
+        if above is None:
+            return
+        self._uneven.add(above)
+        self._below[above].remove(branch)
+        if not self._below[above]:
+            self._leave(above)
+
+    def _place(self, queue: QueuePath) -> Branch:
+        branch = self._queues.get(queue, self._root)
+        if branch.above is None or self._below[branch]:
+            return branch
+        return self._as_newcomer(queue, branch.weight, self._place(QueuePath(branch.above.name)))
+
+    def _as_newcomer(self, name: str, weight: int, above: Branch) -> Branch:
+        # A branch that is not there itself has nobody below.
+        total = weight + sum(each.weight for each in self._below.get(above, ()))
+        branch = Branch(name, weight, above)
+        branch.part, branch.share = ONE * weight // total, max(1, above.share * weight // total)
         return branch
 
     def _divide(self, branch: Branch) -> None:

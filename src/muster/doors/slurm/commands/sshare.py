@@ -109,9 +109,10 @@ def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
     whole = Row(ROOT, "", shares.root, scene)
     yield whole
     members = _members(scene, shares, caller)
-    for path in _in_tree_order(shares.queues):
-        account = Row(path, "", shares.queues[path], scene)
-        account.depth = sum(each in shares.queues for each in lineage(path))
+    queues = shares.queues()
+    for path in _in_tree_order(queues):
+        account = Row(path, "", queues[path], scene)
+        account.depth = sum(each in queues for each in lineage(path))
         yield account
         for user in sorted(members.get(path, ())):
             row = Row(path, user, shares.seat(path, user), scene)
