@@ -147,7 +147,7 @@ def _tasks_per_node(run: Run) -> list[int]:
     placements = run.allocation.placements
     nodes = _nodes(placements)
     asked = run.launch.env.get(NTASKS, "")
-    if not asked.isdigit() or int(asked) < len(nodes):
+    if not asked.isdigit() or int(asked) < len(nodes) or int(asked) == len(placements):
         count = Counter[str](each.node for each in placements)
         return [count[node] for node in nodes]
     each, more = divmod(int(asked), len(nodes))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from muster.backends.local import spool
 from muster.backends.local.step_room import Part, StepWish
+from muster.model.gpu_bind import bound
 from muster.model.hostlist import compressed, runs_text
 
 _OF_THE_JOB = ("SLURM_", "SLURMD_", "MUSTER_", "MASTER_")
@@ -33,11 +34,10 @@ def of_task(around: Around, part: Part, rank: int) -> dict[str, str]:
 
 def gpus_of(around: Around, part: Part, rank: int) -> tuple[int, ...]:
     """The GPUs of one task, by their numbers in the attempt's room on the node."""
-    each = around.wish.gpus_per_task
-    if not each:
+    if not around.wish.gpu_bind:
         return part.gpus
-    first = part.ranks.index(rank) * each
-    return part.gpus[first : first + each]
+    # Slurm too lets a task for which nothing is left use the first.
+    return bound(around.wish.gpu_bind, part.gpus, part.ranks.index(rank)) or part.gpus[:1]
 
 
 def _inherited(around: Around) -> dict[str, str]:
@@ -127,8 +127,8 @@ def _of_gpus(around: Around, part: Part, rank: int) -> dict[str, str]:
         "ROCR_VISIBLE_DEVICES": indices,
         "ZE_AFFINITY_MASK": indices,
     }
-    if around.wish.gpus_per_task:
-        found["SLURMD_TRES_BIND"] = f"gpu:per_task:{around.wish.gpus_per_task}"
+    if around.wish.gpu_bind and len(part.ranks) > 1:
+        found["SLURMD_TRES_BIND"] = f"gpu:{around.wish.gpu_bind}"
     return found
 
 

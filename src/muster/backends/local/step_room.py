@@ -11,6 +11,7 @@ TOO_MANY_CPUS = "More processors requested than permitted"
 TOO_MUCH_MEMORY = "Memory required by task is not available"
 NO_SUCH_NODES = "Requested node configuration is not available"
 BAD_GRES = "Invalid generic resource (gres) specification"
+TOO_FEW_GPUS = "Insufficient GRES available in allocation"
 
 
 class NeverError(Exception):
@@ -41,6 +42,7 @@ class StepWish:
     """What a step asks for. `nodes` of None: as many as there are, and no more than tasks.
 
     gpus, gpus_per_node, gpus_per_task: None of them means all that the nodes have.
+    gpu_bind: which of them each task sees, as `--gpu-bind` spells it; all of them if it is empty.
     on, off: nodes that must be used, or must not. relative: the first node by its number.
     """
 
@@ -52,6 +54,7 @@ class StepWish:
     gpus: int | None = None
     gpus_per_node: int | None = None
     gpus_per_task: int | None = None
+    gpu_bind: str = ""
     exact: bool = False
     overlap: bool = False
     overcommit: bool = False
@@ -93,7 +96,7 @@ class StepRooms:
         """The parts of a step on its nodes; None: not now. NeverError: not even alone."""
         found = self._placed(wish, [self._free(at, ()) for at in range(len(self.nodes))])
         if found is None:
-            raise NeverError(TOO_MANY_CPUS)
+            raise NeverError(TOO_FEW_GPUS if self._lacks_gpus(wish) else TOO_MANY_CPUS)
         if not wish.overlap:
             held = [part for parts in self._held.values() for part in parts]
             now = [self._free(at, held) for at in range(len(self.nodes))]
@@ -104,6 +107,11 @@ class StepRooms:
 
     def give_back(self, number: int) -> None:
         self._held.pop(number, None)
+
+    def _lacks_gpus(self, wish: StepWish) -> bool:
+        """Would all GPUs together not do for one task after the other?"""
+        each = wish.gpus_per_task or 0
+        return bool(each) and sum(node.gpus // each for node in self.nodes) < wish.tasks
 
     def _free(self, at: int, held: Iterable[Part]) -> _Free:
         node = self.nodes[at]
@@ -171,6 +179,8 @@ class StepRooms:
         """How many on each of the nodes."""
         have = [self.nodes[at].gpus for at in chosen]
         if wish.gpus_per_task is not None:
+            if self._lacks_gpus(wish):
+                raise NeverError(TOO_FEW_GPUS)
             wanted = [wish.gpus_per_task * count for count in counts]
         elif wish.gpus_per_node is not None:
             wanted = [wish.gpus_per_node] * len(chosen)
@@ -193,7 +203,10 @@ def _most_tasks(wish: StepWish, node: NodeRoom, free: _Free) -> int:
     if wish.overcommit:
         return wish.tasks if free.cpus > 0 else 0
     # What is shared is counted as if nobody else were there.
-    return (node.cpus if wish.overlap else free.cpus) // wish.cpus_per_task
+    by_cpus = (node.cpus if wish.overlap else free.cpus) // wish.cpus_per_task
+    if not wish.gpus_per_task:
+        return by_cpus
+    return min(by_cpus, len(free.gpus) // wish.gpus_per_task)
 
 
 def _counts(wish: StepWish, most: Sequence[int]) -> list[int] | None:

@@ -20,6 +20,7 @@ from muster.backends.local.person import LaunchError, person
 from muster.backends.local.step_room import NeverError, NodeRoom, StepRooms, StepWish
 from muster.backends.local.step_run import Created, StepRun, Tell
 from muster.backends.local.step_wire import HungUpError, Line, Message
+from muster.model.gpu_bind import FORM
 
 _HOLDER_PATIENCE_MS = 60_000
 _KILL_WAIT_MS = 5_000
@@ -311,6 +312,8 @@ def _wish(asked: dict[str, Any]) -> StepWish:
         raise ValueError("less than nothing")
     if not 1 <= wish.tasks <= _MOST_TASKS or wish.cpus_per_task < 1:
         raise ValueError("no task, or too many")
+    if wish.gpu_bind and FORM.fullmatch(wish.gpu_bind) is None:
+        raise ValueError("no way to bind GPUs")
     return wish
 
 

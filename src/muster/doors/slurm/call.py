@@ -135,7 +135,7 @@ class RunStep(Value, tag="step"):
 
     job: int
     folder: str
-    wish: Mapping[str, int | bool | tuple[str, ...] | None]
+    wish: Mapping[str, int | bool | str | tuple[str, ...] | None]
     name: str
     argvs: tuple[tuple[str, ...], ...]
     names: Mapping[str, str]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from muster.doors.slurm import sizes, times
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.trouble import SlurmError, failed
+from muster.model.gpu_bind import FORM
 
 NUMBERS = (
     "core-spec",
@@ -20,10 +21,6 @@ NUMBERS = (
 HINTS = frozenset("compute_bound memory_bound multithread nomultithread help none".split())
 LIMITS = frozenset(
     "ALL NONE AS CORE CPU DATA FSIZE MEMLOCK NOFILE NPROC RSS STACK".split(),
-)
-BINDS = re.compile(
-    r"(?:(?:quiet|q|verbose|v),)*"
-    r"(?:closest|none|single:\d+|per_task:\d+|(?:map|mask)_gpu:.+|per_tres:.+|\d+)"
 )
 FREQUENCIES = re.compile(
     r"(?:(?:memory=)?(?:low|medium|high|highm1|\d+)|verbose)"
@@ -102,7 +99,7 @@ def _mem_bind(request: Request, text: str) -> None:
 
 
 def _gpu_bind(request: Request, text: str) -> None:
-    if not BINDS.fullmatch(text.lower()):
+    if not FORM.fullmatch(text.lower()):
         raise failed(request.command, f"Invalid --gpu-bind argument: gpu:{text}", code=255)
 
 

@@ -13,6 +13,7 @@ OF_A_JOB = frozenset(
     SLURMD_NODENAME SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_COUNT SLURM_ARRAY_TASK_ID
     SLURM_ARRAY_TASK_MAX SLURM_ARRAY_TASK_MIN SLURM_ARRAY_TASK_STEP SLURM_CPUS_ON_NODE
     SLURM_CPUS_PER_TASK SLURM_GPUS SLURM_GPUS_ON_NODE SLURM_GPUS_PER_NODE SLURM_GPUS_PER_TASK
+    SLURM_GPU_BIND SLURM_NTASKS_PER_GPU
     SLURM_GTIDS SLURM_HET_SIZE SLURM_JOBID SLURM_JOB_ACCOUNT SLURM_JOB_CPUS_PER_NODE SLURM_JOB_GID
     SLURM_JOB_GPUS
     SLURM_JOB_ID SLURM_JOB_NAME SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_JOB_PARTITION
@@ -80,7 +81,7 @@ def described(
     found = {"SLURM_SUBMIT_DIR": call.cwd, "SLURM_SUBMIT_HOST": call.host}
     if request.has("cpus-per-task"):
         found["SLURM_CPUS_PER_TASK"] = str(amounts.cpus_per_task)
-    if request.has("ntasks") or request.has("ntasks-per-node"):
+    if amounts.tasks is not None or request.has("ntasks-per-node"):
         found |= {"SLURM_NTASKS": str(shape.tasks), "SLURM_NPROCS": str(shape.tasks)}
     if amounts.tasks_per_node is not None:
         found["SLURM_NTASKS_PER_NODE"] = str(amounts.tasks_per_node)
@@ -142,5 +143,7 @@ def _gpus(request: Request) -> dict[str, str]:
         "SLURM_GPUS": request.text("gpus"),
         "SLURM_GPUS_PER_NODE": request.text("gpus-per-node"),
         "SLURM_GPUS_PER_TASK": request.text("gpus-per-task"),
+        "SLURM_GPU_BIND": request.text("gpu-bind"),
+        "SLURM_NTASKS_PER_GPU": request.text("ntasks-per-gpu"),
     }
     return {name: value for name, value in named.items() if value is not None}

@@ -14,7 +14,7 @@ from muster.doors.slurm.hostlist import BadHostlistError, expanded
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.job import Ask, LabelRule, Operator, TaskGroup, Where
-from muster.model.value import GpuModel, NodeId, Value
+from muster.model.value import GpuModel, NodeId, Value, replace
 
 UNAVAILABLE = "Requested node configuration is not available"
 BAD_GRES = "Invalid generic resource (gres) specification"
@@ -37,6 +37,12 @@ class Amounts(Value):
     in_all: Wish | None
 
     @property
+    def is_uneven(self) -> bool:
+        """Do the GPUs in all not go into those of each task?"""
+        whole, each = self.in_all, self.per_task
+        return bool(whole and each and each.count and whole.count % each.count)
+
+    @property
     def gpus(self) -> Wish | None:
         """The wish that says which GPUs, whatever its number counts."""
         return self.per_node or self.per_task or self.in_all
@@ -51,7 +57,19 @@ class Shape(Value):
 
 
 def amounts_of(request: Request, machines: Machines) -> Amounts:
-    """Read all options that say how much."""
+    """Read all options that say how much; GPUs and tasks follow from each other."""
+    amounts = _named_amounts(request, machines)
+    per_gpu = request.number("ntasks-per-gpu")
+    if per_gpu is not None:
+        return _with_tasks_per_gpu(amounts, per_gpu)
+    in_all, each = amounts.in_all, amounts.per_task
+    if in_all is None or each is None or not each.count or amounts.is_uneven:
+        return amounts
+    # Each task has its own: so the tasks say it all.
+    return replace(amounts, tasks=amounts.tasks or in_all.count // each.count, in_all=None)
+
+
+def _named_amounts(request: Request, machines: Machines) -> Amounts:
     return Amounts(
         nodes=node_count(request),
         tasks=request.number("ntasks"),
@@ -68,19 +86,43 @@ def amounts_of(request: Request, machines: Machines) -> Amounts:
     )
 
 
+def _with_tasks_per_gpu(amounts: Amounts, per_gpu: int) -> Amounts:
+    """As many tasks as the GPUs are for, or as many GPUs as the tasks need."""
+    wish = amounts.gpus
+    if wish is None:
+        count = ceil((amounts.tasks or 1) / per_gpu)
+        return replace(amounts, in_all=Wish(count=count, text=f"gres:gpu:{count}"))
+    gpus = wish.count * ((amounts.nodes or 1) if amounts.per_node is not None else 1)
+    return replace(amounts, tasks=amounts.tasks or gpus * per_gpu)
+
+
 def demand_possible(request: Request, machines: Machines) -> None:
     """SlurmError for options that contradict each other, and for more nodes than there are."""
+    _demand_sane_gpus(request, amounts_of(request, machines))
     if sum(map(request.has, ("mem", "mem-per-cpu", "mem-per-gpu"))) > 1:
         problem = "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."
         raise SlurmError(f"{request.command}: fatal: {problem}")
-    if request.has("gpus-per-task") and not (request.has("gpus") or request.has("ntasks")):
-        raise SlurmError(
-            f"{request.command}: error: Failed to validate job spec. --gpus-per-task used without "
-            "either --gpus or -n/--ntasks is not allowed.",
-            f"{request.command}: error: {BAD_GRES}",
-        )
     if (node_count(request) or 0) > len(machines.nodes):
         raise request.submission_failed("Node count specification invalid")
+
+
+def _demand_sane_gpus(request: Request, amounts: Amounts) -> None:
+    if not request.has("gpus-per-task"):
+        return
+    if request.has("ntasks-per-gpu"):
+        both = "mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
+        raise SlurmError(f"{request.command}: fatal: --gpus-per-task is {both}")
+    problem = ""
+    if amounts.is_uneven:
+        problem = ", --gpus not multiple of --gpus-per-task"
+    elif amounts.tasks is None:
+        either = "either --gpus or -n/--ntasks"
+        problem = f". --gpus-per-task used without {either} is not allowed."
+    if problem:
+        text = f"Failed to validate job spec{problem}"
+        raise SlurmError(
+            f"{request.command}: error: {text}", f"{request.command}: error: {BAD_GRES}"
+        )
 
 
 def demand_room(request: Request, group: TaskGroup, machines: Machines) -> None:
@@ -113,18 +155,12 @@ def _counts(amounts: Amounts, machines: Machines, named: int) -> tuple[int, int 
     nodes = max(amounts.nodes or 0, named) or None
     if nodes is not None:
         return amounts.tasks or nodes * (per_node or 1), nodes
-    tasks = amounts.tasks or _tasks_by_gpus(amounts) or per_node or 1
+    tasks = amounts.tasks or per_node or 1
     if per_node is not None:
         return tasks, ceil(tasks / per_node)
     if tasks > 1 and not (amounts.per_node or amounts.in_all or amounts.memory):
         return tasks, None
     return tasks, max(1, min(_fewest_nodes(amounts, tasks, machines), max(tasks, 1_000)))
-
-
-def _tasks_by_gpus(amounts: Amounts) -> int | None:
-    if amounts.in_all is not None and amounts.per_task is not None and amounts.per_task.count:
-        return amounts.in_all.count // amounts.per_task.count
-    return None
 
 
 def _fewest_nodes(amounts: Amounts, tasks: int, machines: Machines) -> int:

@@ -10,16 +10,16 @@ from muster.model.value import Value
 
 _OF_BOTH = """
     A:account= b:begin= comment= C:constraint= c:cpus-per-task= cpus-per-gpu= deadline=
-    D:chdir= d:dependency= x:exclude= exclusive? G:gpus= gpus-per-node= gpus-per-task= gres=
-    h:help H:hold I:immediate? J:job-name= mem= mem-per-cpu= mem-per-gpu= mincpus= nice?
-    w:nodelist= N:nodes= n:ntasks= ntasks-per-node= tasks-per-node= p:partition= priority= q:qos=
-    Q:quiet signal= t:time= uid= usage v:verbose V:version wckey=
+    D:chdir= d:dependency= x:exclude= exclusive? G:gpus= gpu-bind= gpus-per-node= gpus-per-task=
+    gres= h:help H:hold I:immediate? J:job-name= mem= mem-per-cpu= mem-per-gpu= mincpus= nice?
+    w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node= tasks-per-node= p:partition=
+    priority= q:qos= Q:quiet signal= t:time= uid= usage v:verbose V:version wckey=
 """
 _IGNORED_BY_BOTH = """
     acctg-freq= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous S:core-spec=
-    cores-per-socket= cpu-freq= delay-boot= B:extra-node-info= gid= gpu-bind= gpu-freq= gres-flags=
+    cores-per-socket= cpu-freq= delay-boot= B:extra-node-info= gid= gpu-freq= gres-flags=
     hint= L:licenses= mail-type= mail-user= mcs-label= mem-bind= network= k:no-kill?
-    ntasks-per-core= ntasks-per-gpu= ntasks-per-tres= ntasks-per-socket= power= prefer= profile=
+    ntasks-per-core= ntasks-per-tres= ntasks-per-socket= power= prefer= profile=
     reboot s:oversubscribe sockets-per-node= spread-job switches= thread-spec= threads-per-core=
     time-min= tmp= use-min-nodes
 """
@@ -90,12 +90,14 @@ _OF_SRUN: Mapping[str, str] = {
     "SLURM_GPUS": "gpus",
     "SLURM_GPUS_PER_NODE": "gpus-per-node",
     "SLURM_GPUS_PER_TASK": "gpus-per-task",
+    "SLURM_GPU_BIND": "gpu-bind",
     "SLURM_IMMEDIATE": "immediate",
     "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit",
     "SLURM_LABELIO": "label",
     "SLURM_MPI_TYPE": "mpi",
     "SLURM_NPROCS": "ntasks",
     "SLURM_NTASKS": "ntasks",
+    "SLURM_NTASKS_PER_GPU": "ntasks-per-gpu",
     "SLURM_NTASKS_PER_NODE": "ntasks-per-node",
     "SLURM_OPEN_MODE": "open-mode",
     "SLURM_OVERCOMMIT": "overcommit",
@@ -128,6 +130,7 @@ _OF_SALLOC: Mapping[str, str] = {
     "SALLOC_GPUS": "gpus",
     "SALLOC_GPUS_PER_NODE": "gpus-per-node",
     "SALLOC_GPUS_PER_TASK": "gpus-per-task",
+    "SALLOC_GPU_BIND": "gpu-bind",
     "SALLOC_GRES": "gres",
     "SALLOC_IMMEDIATE": "immediate",
     "SALLOC_KILL_CMD": "kill-command",
@@ -146,17 +149,27 @@ _OF_SALLOC: Mapping[str, str] = {
 _SWITCHES = frozenset({"label", "overcommit", "overlap", "exact", "unbuffered", "disable-status"})
 """Options that a variable turns on unless it says 0."""
 
-_OF_A_REQUEST = frozenset({"gpus", "gpus-per-node", "gpus-per-task", "cpus-per-gpu", "exclusive"})
+_OF_A_REQUEST = frozenset({"gpus", "gpus-per-node", "cpus-per-gpu", "exclusive"})
 """Inside of a job their variables say what the job has, not what a step asks for."""
 
+_OF_TASKS = frozenset({"gpus-per-task", "ntasks-per-gpu", "gpu-bind"})
+"""How the job's tasks share its GPUs: the steps' tasks do too, unless GPUs are asked for anew."""
 
-def from_environment(command: str, env: Mapping[str, str], *, is_inside: bool) -> Parsed:
-    """The options that variables stand for."""
+_ANEW = ("gpus", "gpus-per-node", "gpus-per-task", "gres", "ntasks-per-gpu")
+
+
+def from_environment(command: str, env: Mapping[str, str], line: Parsed) -> Parsed:
+    """The options that variables stand for, beside those of the command line."""
     names = _OF_SRUN if command == "srun" else _OF_SALLOC
+    passed: frozenset[str] = frozenset()
+    if "SLURM_JOB_ID" in env or line.has("jobid"):
+        passed |= _OF_A_REQUEST
+    if any(map(line.has, _ANEW)):
+        passed |= _OF_TASKS
     given = [
         (option, env[name])
         for name, option in names.items()
-        if name in env and not (is_inside and option in _OF_A_REQUEST)
+        if name in env and option not in passed
     ]
     return Parsed(given=tuple(each for each in given if not _is_off(*each)))
 

@@ -10,7 +10,7 @@ from muster.doors.slurm.fleet import Machines
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.programs import programs
 from muster.doors.slurm.request import Request
-from muster.doors.slurm.shape import amounts_of, node_count
+from muster.doors.slurm.shape import Amounts, amounts_of, node_count
 from muster.doors.slurm.trouble import failed
 from muster.model.job import Job
 from muster.model.value import NodeId, Value
@@ -36,7 +36,8 @@ class Place(Value):
 
 def step_of(request: Request, place: Place, machines: Machines) -> tuple[RunStep, str]:
     """The step, and what its user should know."""
-    tasks, warnings = _tasks(request, place)
+    amounts = amounts_of(request, machines)
+    tasks, warnings = _tasks(request, place, amounts.tasks)
     rest = request.given.rest
     name = request.text("job-name") or os.path.basename(rest[0])
     script = request.call.script if request.has("multi-prog") else None
@@ -44,7 +45,7 @@ def step_of(request: Request, place: Place, machines: Machines) -> tuple[RunStep
     step = RunStep(
         job=place.job.id,
         folder=place.folder,
-        wish=_wish(request, place, machines, tasks),
+        wish=_wish(request, place, amounts, tasks),
         name=name,
         argvs=(rest,) if script is None else programs(script.text, rest, tasks),
         names=_names(place.job),
@@ -71,11 +72,10 @@ def check_mpi(request: Request) -> None:
     )
 
 
-def _tasks(request: Request, place: Place) -> tuple[int, str]:
+def _tasks(request: Request, place: Place, tasks: int | None) -> tuple[int, str]:
     """As asked for, or one for each node; more nodes than tasks are not used."""
     per_node = request.number("ntasks-per-node")
     nodes = _nodes(request, place) or len(place.nodes)
-    tasks = request.number("ntasks")
     if tasks is None:
         return nodes * (per_node or 1), ""
     if place.owns:
@@ -105,9 +105,8 @@ def _nodes(request: Request, place: Place) -> int | None:
 
 
 def _wish(
-    request: Request, place: Place, machines: Machines, tasks: int
-) -> dict[str, int | bool | tuple[str, ...] | None]:
-    amounts = amounts_of(request, machines)
+    request: Request, place: Place, amounts: Amounts, tasks: int
+) -> dict[str, int | bool | str | tuple[str, ...] | None]:
     nodes = _nodes(request, place)
     relative = request.number("relative", least=0) or 0
     if relative + (nodes or 1) > len(place.nodes):
@@ -123,8 +122,9 @@ def _wish(
         "gpus": None if place.owns or in_all is None else in_all.count,
         "gpus_per_node": None if place.owns and not is_bare else per_node,
         "gpus_per_task": per_task and per_task.count,
+        "gpu_bind": _gpu_bind(request, per_task and per_task.count),
     }
-    named: dict[str, int | bool | tuple[str, ...] | None] = {
+    named: dict[str, int | bool | str | tuple[str, ...] | None] = {
         "tasks": tasks,
         "nodes": nodes,
         "tasks_per_node": amounts.tasks_per_node,
@@ -139,6 +139,16 @@ def _wish(
         "relative": relative,
     }
     return named | gpus
+
+
+def _gpu_bind(request: Request, per_task: int | None) -> str:
+    """As it was asked for, or as it follows from how GPUs and tasks go together."""
+    text, per_gpu = request.text("gpu-bind"), request.number("ntasks-per-gpu")
+    if text is not None:
+        return text.lower()
+    if per_gpu is not None:
+        return f"single:{per_gpu}"
+    return f"per_task:{per_task}" if per_task else ""
 
 
 def _is_exact(request: Request) -> bool:

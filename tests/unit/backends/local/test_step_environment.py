@@ -57,7 +57,11 @@ def around(env: dict[str, str], *, per_task: int | None = None) -> Around:
     return Around(
         launch=launch_file(run, site),
         number=3,
-        wish=StepWish(tasks=3, gpus_per_task=per_task),
+        wish=StepWish(
+            tasks=3,
+            gpus_per_task=per_task,
+            gpu_bind=f"per_task:{per_task}" if per_task else "",
+        ),
         parts=(
             Part(node=0, ranks=(0, 1), cpus=4, memory_mib=0, gpus=(0, 1)),
             Part(node=1, ranks=(2,), cpus=4, memory_mib=0, gpus=(0,)),
@@ -89,7 +93,8 @@ def test_tasks_see_the_gpus_of_the_step_or_their_own() -> None:
     assert of_task(shared, shared.parts[0], 1)["CUDA_VISIBLE_DEVICES"] == "n1-a,n1-b"
     assert of_task(own, own.parts[0], 1)["CUDA_VISIBLE_DEVICES"] == "n1-b"
     assert of_task(own, own.parts[0], 1)["SLURM_STEP_GPUS"] == "1"
-    assert of_task(own, own.parts[1], 2)["SLURMD_TRES_BIND"] == "gpu:per_task:1"
+    assert of_task(own, own.parts[0], 1)["SLURMD_TRES_BIND"] == "gpu:per_task:1"
+    assert of_task(own, own.parts[1], 2)["CUDA_VISIBLE_DEVICES"] == "n2-a"
 
 
 def test_from_outside_of_the_job_its_facts_are_added_and_its_secrets_are_not() -> None:

@@ -48,9 +48,10 @@ OF_PYXIS = {"container-image=", "container-mounts="}
 
 def request(line: str, env: dict[str, str] | None = None, script: str | None = None) -> Request:
     found = Script(text=script) if script is not None else None
-    call = Call(argv=tuple(line.split()), cwd="/work", env=env or {}, script=found)
+    inside = {"SLURM_JOB_ID": "7"} | (env or {})
+    call = Call(argv=tuple(line.split()), cwd="/work", env=inside, script=found)
     read = parsed(SRUN.all, call.argv, SRUN.manner)
-    outer = from_environment("srun", call.env, is_inside=True)
+    outer = from_environment("srun", call.env, read)
     given = merged(outer, read, aliases=ALIASES)
     return Request(command="srun", given=given, call=call, now=Instant(0))
 

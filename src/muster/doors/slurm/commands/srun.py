@@ -11,6 +11,7 @@ from muster.doors.slurm.call import (
     version,
     warning,
 )
+from muster.doors.slurm.checking import demand_sane
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.options import Parsed, parsed
 from muster.doors.slurm.request import Request, merged
@@ -43,8 +44,7 @@ def run(call: Call, door: Door) -> Reply:
 def request_of(call: Call, line: Parsed, door: Door, options: Options) -> Request:
     """The environment and the command line together; SlurmError for what cannot be done here."""
     name = options.manner.command
-    is_inside = "SLURM_JOB_ID" in call.env or line.has("jobid")
-    surrounding = from_environment(name, call.env, is_inside=is_inside)
+    surrounding = from_environment(name, call.env, line)
     for option, _ in line.given:
         if option in options.refused:
             raise unsupported(name, option)
@@ -136,6 +136,7 @@ def _place_of(view: JobView, door: Door) -> Place:
 
 
 def _step(request: Request, door: Door, place: Place) -> Reply:
+    demand_sane(request)
     machines = door.memory.machines(door.looking.snapshot().nodes)
     step, warnings = step_of(request, place, machines)
     return Reply(err=warnings_of(request, SRUN) + warnings, then=step)
