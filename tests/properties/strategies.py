@@ -136,7 +136,10 @@ def _tie_to_others(draw: DrawFn, world: World, asked: JobAsked) -> None:
     if tie == "array":
         asked["array"] = ArrayPart(array=JobId(1_000), index=len(world.names), at_once=2)
     elif tie and world.names:
-        asked["after"] = f"{tie}:{draw(st.sampled_from(sorted(world.names)))}"
+        named = f"{tie}:{draw(st.sampled_from(sorted(world.names)))}"
+        between = draw(st.sampled_from(("", "", ",", "?")))
+        other = draw(st.sampled_from(sorted(world.names))) if between else ""
+        asked["after"] = f"{named}{between}afterok:{other}" if between else named
 
 
 def _add_machines(draw: DrawFn, world: World, mix: Mix) -> None:

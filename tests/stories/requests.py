@@ -21,6 +21,7 @@ from muster.model.value import (
     PoolName,
     QueuePath,
     UserName,
+    replace,
 )
 from stories.words import GroupAsked, group_of, minutes
 
@@ -67,7 +68,7 @@ def spec_of(name: str, asked: JobAsked, *, now: Instant, names: Mapping[str, Job
         begin_at=_instant(now, asked.get("begins")),
         deadline=_instant(now, asked.get("deadline")),
         reservation=asked.get("reservation"),
-        after=tuple(dependency(part, names) for part in asked.get("after", "").split(",") if part),
+        after=dependencies(asked.get("after", ""), names),
         array=asked.get("array"),
         preemptible=asked.get("preemptible", True),
         preempt_mode=PreemptMode(asked["mode"]) if "mode" in asked else None,
@@ -75,6 +76,12 @@ def spec_of(name: str, asked: JobAsked, *, now: Instant, names: Mapping[str, Job
         max_attempts=1_000,
         labels=asked.get("labels", {}),
     )
+
+
+def dependencies(text: str, names: Mapping[str, JobId]) -> tuple[Dependency, ...]:
+    """`"afterok:prep,after:other"`: all of them; of ways with `?` between them one is enough."""
+    found = ((way, part) for way, parts in enumerate(text.split("?")) for part in parts.split(","))
+    return tuple(replace(dependency(part, names), way=way) for way, part in found if part)
 
 
 def dependency(text: str, names: Mapping[str, JobId]) -> Dependency:

@@ -146,6 +146,67 @@ def test_all_dependencies_must_be_met() -> None:
     assert world.plans().started() == ["join"]
 
 
+def test_of_several_ways_one_is_enough() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.runs("left", on="n1")
+    world.runs("right", on="n1")
+    world.submits("join", after="afterok:left?afterok:right")
+
+    neither = world.plans()
+    world.finishes("left", state=FAILED)
+    one_failed = world.plans()
+    world.finishes("right")
+
+    assert neither.why("join") == DependsOn(job=JobId(1), kind=DependencyKind.AFTER_OK, ways=2)
+    assert one_failed.why("join") == DependsOn(job=JobId(2), kind=DependencyKind.AFTER_OK, ways=2)
+    assert world.plans().started() == ["join"]
+
+
+def test_only_when_no_way_is_left_it_says_never() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.runs("left", on="n1")
+    world.runs("right", on="n1")
+    world.submits("join", after="afterok:left?afterok:right")
+    world.finishes("left", state=FAILED)
+    world.finishes("right", state=FAILED)
+
+    outcome = world.plans()
+
+    assert outcome.why("join") == DependsOn(
+        job=JobId(1), kind=DependencyKind.AFTER_OK, never=True, ways=2
+    )
+    assert outcome.expected("join") is NoEstimate.NEVER
+
+
+def test_all_conditions_of_a_way_must_be_met() -> None:
+    world = World()
+    world.has_nodes("n1")
+    for name in ("left", "right", "other"):
+        world.runs(name, on="n1")
+    world.submits("join", after="afterok:left,afterok:right?afterok:other")
+    world.finishes("left")
+
+    half = world.plans()
+    world.finishes("right")
+
+    assert half.started() == []
+    assert world.plans().started() == ["join"]
+
+
+def test_of_several_conditions_the_hopeless_one_is_told() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.runs("left", on="n1")
+    world.runs("right", on="n1")
+    world.submits("join", after="afterok:left,afterok:right")
+    world.finishes("right", state=FAILED)
+
+    never = DependsOn(job=JobId(2), kind=DependencyKind.AFTER_OK, never=True)
+    assert world.plans().why("join") == never
+
+
 def test_a_singleton_waits_for_its_namesake() -> None:
     world = World()
     world.has_nodes("n1")

@@ -38,7 +38,8 @@ class SubmitDocument(Value):
     """A request to run something. `command` or `script`; the rest has sensible defaults.
 
     time: seconds, or text (`90m`, `2h`, `1-12:00:00`). begin, deadline: RFC 3339, or `now+2h`.
-    after: `afterok:17`, `afterany:17`, `after:17+5m`, `afternotok:17`, `singleton`.
+    after: `afterok:17`, `afterany:17`, `after:17+5m`, `afternotok:17`, `singleton`: all of them;
+    or one text, `afterok:17?afterany:18`, where each is enough.
     array: `0-9`, `1,3,5-9:2`, with `%4` for at most four at once.
     warn: `USR1@60`: that signal so many seconds before the time limit.
     """

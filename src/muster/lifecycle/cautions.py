@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from muster.lifecycle.refusal import Caution, EscapesQuota, NeverReady, NoNodeMatches
 from muster.lifecycle.submission import Submission, options
 from muster.model.cluster import Node, Taint
-from muster.model.job import DependencyKind, JobState, Toleration, Where
+from muster.model.job import Dependency, DependencyKind, JobState, Toleration, Where
 from muster.model.queue import Meter
 
 CANNOT_FOLLOW = {
@@ -43,17 +43,25 @@ def no_node_matches(asked: Submission) -> Iterator[Caution]:
 
 
 def dependency_is_hopeless(asked: Submission) -> Iterator[Caution]:
-    for dependency in asked.spec.after:
-        kind, job = dependency.kind, dependency.job
-        if job is None or job not in asked.snapshot.finished:
-            continue
-        state = asked.snapshot.finished[job].state
-        if state in CANNOT_FOLLOW.get(kind, frozenset()):
-            yield Caution(
-                reason=NeverReady(kind=kind, job=job),
-                advice=f"Job {job} ended as {state}, so {kind} cannot come true. "
-                "The job waits for ever unless its dependency is changed.",
-            )
+    """Where there are several ways, all of them must be."""
+    after = asked.spec.after
+    found = [(each, caution) for each in after if (caution := _hopeless(each, asked)) is not None]
+    if {each.way for each in after} == {each.way for each, _ in found}:
+        yield from (caution for _, caution in found)
+
+
+def _hopeless(dependency: Dependency, asked: Submission) -> Caution | None:
+    kind, job = dependency.kind, dependency.job
+    if job is None or job not in asked.snapshot.finished:
+        return None
+    state = asked.snapshot.finished[job].state
+    if state not in CANNOT_FOLLOW.get(kind, frozenset()):
+        return None
+    return Caution(
+        reason=NeverReady(kind=kind, job=job),
+        advice=f"Job {job} ended as {state}, so {kind} cannot come true. "
+        "The job waits for ever unless its dependency is changed.",
+    )
 
 
 def _is_allowed(node: Node, where: Where) -> bool:

@@ -158,11 +158,25 @@ class DependencyKind(StrEnum):
 
 
 class Dependency(Value, gc=False):
-    """A condition on another job; a singleton waits for the user's earlier jobs of its name."""
+    """A condition on another job; a singleton waits for the user's earlier jobs of its name.
+
+    All conditions of one way must be met; where there are several ways, one of them is enough.
+    """
 
     kind: DependencyKind
     job: JobId | None = None
     delay: Duration = Duration(0)
+    way: int = 0
+
+
+def ways(after: tuple[Dependency, ...]) -> tuple[tuple[Dependency, ...], ...]:
+    """The conditions of each way, in the order in which they were written."""
+    if len(after) < 2:
+        return (after,) if after else ()
+    found: dict[int, list[Dependency]] = {}
+    for each in after:
+        found.setdefault(each.way, []).append(each)
+    return tuple(map(tuple, found.values()))
 
 
 class ArrayPart(Value, gc=False):

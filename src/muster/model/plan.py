@@ -109,11 +109,15 @@ class Reserved(Value, tag="reserved", gc=False):
 
 
 class DependsOn(Value, tag="depends_on", gc=False):
-    """Another job must come to something first; `never` when that can no longer happen."""
+    """Another job must come to something first; `never` when that can no longer happen.
+
+    It is one of so many ways, of which each would be enough; `never` is said of all of them.
+    """
 
     job: JobId | None
     kind: DependencyKind
     never: bool = False
+    ways: int = 1
 
 
 class NotBefore(Value, tag="not_before", gc=False):

@@ -1,12 +1,13 @@
 """What keeps a job beside room and quota: other jobs, the clock, its array."""
 
 from collections.abc import Mapping
+from itertools import filterfalse
 
-from muster.model.job import Dependency, DependencyKind, Job, JobState
+from muster.model.job import Dependency, DependencyKind, Job, JobState, ways
 from muster.model.placement import Allocation
 from muster.model.plan import ArrayFull, DependsOn, NotBefore, WaitReason
 from muster.model.snapshot import Finished, Snapshot
-from muster.model.value import Instant, JobId, UserName
+from muster.model.value import Instant, JobId, UserName, replace
 
 
 class Singletons:
@@ -35,22 +36,41 @@ def gate(job: Job, snapshot: Snapshot, in_array: int, singletons: Singletons) ->
     spec = job.spec
     if job.begin_at is not None and job.begin_at > snapshot.now:
         return NotBefore(at=job.begin_at)
-    for dependency in spec.after:
-        if dependency.kind is DependencyKind.SINGLETON:
-            before = singletons.before(job)
-            if before is not None:
-                return DependsOn(job=before, kind=dependency.kind)
-            continue
-        why = _unmet(dependency, snapshot)
-        if why is not None:
-            return why
+    why = _others(job, snapshot, singletons) if spec.after else None
+    if why is not None:
+        return why
     part = spec.array
     if part is not None and part.at_once is not None and in_array >= part.at_once:
         return ArrayFull(array=part.array, at_once=part.at_once)
     return None
 
 
-def _unmet(dependency: Dependency, snapshot: Snapshot) -> DependsOn | NotBefore | None:
+def _others(job: Job, snapshot: Snapshot, singletons: Singletons) -> DependsOn | NotBefore | None:
+    """What the first way that can still come true waits for; None where one has come true."""
+    found: list[DependsOn | NotBefore] = []
+    for way in ways(job.spec.after):
+        whys = [why for each in way if (why := _unmet(each, job, snapshot, singletons)) is not None]
+        if not whys:
+            return None
+        found.append(next(filter(_is_hopeless, whys), whys[0]))
+    why = next(filterfalse(_is_hopeless, found), found[0])
+    return replace(why, ways=len(found)) if isinstance(why, DependsOn) else why
+
+
+def _is_hopeless(why: DependsOn | NotBefore) -> bool:
+    return isinstance(why, DependsOn) and why.never
+
+
+def _unmet(
+    dependency: Dependency, job: Job, snapshot: Snapshot, singletons: Singletons
+) -> DependsOn | NotBefore | None:
+    if dependency.kind is not DependencyKind.SINGLETON:
+        return _not_come(dependency, snapshot)
+    before = singletons.before(job)
+    return None if before is None else DependsOn(job=before, kind=dependency.kind)
+
+
+def _not_come(dependency: Dependency, snapshot: Snapshot) -> DependsOn | NotBefore | None:
     other = dependency.job
     waits = DependsOn(job=other, kind=dependency.kind)
     never = DependsOn(job=other, kind=dependency.kind, never=True)

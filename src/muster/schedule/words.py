@@ -258,8 +258,9 @@ def _about_dependency(why: DependsOn) -> str:
             event = "has ended"
         case DependencyKind.SINGLETON:
             event = "of the same name has ended"
+    else_ = f" or another of its {why.ways} conditions is met" if why.ways > 1 else ""
     never = ", which can no longer happen" if why.never else ""
-    return f"Waits until {other} {event}{never}."
+    return f"Waits until {other} {event}{else_}{never}."
 
 
 def _changed(change: Change, spec: JobSpec) -> str:

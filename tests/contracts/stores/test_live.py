@@ -25,7 +25,7 @@ from contracts.stores.given import (
 )
 from contracts.stores.places import Place
 from muster.model.errors import StaleSnapshotError
-from muster.model.job import JobState
+from muster.model.job import Dependency, DependencyKind, JobState
 from muster.model.value import Instant, JobId, NodeId
 from muster.stores.base import Batch, EventQuery, HistoryQuery, State
 from muster.stores.opening import WholeStore
@@ -167,6 +167,16 @@ def test_what_many_jobs_run_is_read_at_once(store: WholeStore) -> None:
 
     assert found == {JobId(n): launch_of(n, f"echo {n}").launch for n in range(2, 1_202)}
     assert store.launches(()) == {}
+
+
+def test_what_a_job_waits_for_comes_back(store: WholeStore) -> None:
+    ok, ended = DependencyKind.AFTER_OK, DependencyKind.AFTER_ANY
+    either = (Dependency(kind=ok, job=JobId(1)), Dependency(kind=ended, job=JobId(2), way=1))
+    waiting = job(3, after=either)
+
+    write(store, jobs=(waiting,))
+
+    assert store.load().jobs == (waiting,)
 
 
 def test_text_of_every_kind_survives(store: WholeStore) -> None:

@@ -73,6 +73,25 @@ def test_a_job_waits_for_another_and_for_a_whole_array(slurm: House) -> None:
     slurm.waits_for(second, "COMPLETED")
 
 
+def test_a_job_waits_for_one_of_several(slurm: House) -> None:
+    bad = slurm.submits("-o /dev/null --wrap false")
+    slurm.waits_for(bad, "FAILED")
+    array = slurm.submits("-H --array=0-1 -o /dev/null --wrap true")
+    held = slurm.submits("-H -o /dev/null --wrap true")
+    job = slurm.submits(
+        f"-d 'afterok:{bad}?afterok:{array}?afterok:{held}' -o /dev/null --wrap true"
+    )
+
+    slurm.waits_until(lambda: "Dependency" in slurm.out(f"squeue -h -j {job} -o %r"))
+    unmet = f"afterok:{bad}(failed)?afterok:{array}_*(unfulfilled)?afterok:{held}(unfulfilled)"
+    assert slurm.out(f"squeue -h -j {job} -o '%r %E'") == f"Dependency {unmet}\n"
+    assert f"Reason=Dependency Dependency={unmet}\n" in slurm.out(f"scontrol show job {job}")
+
+    slurm.out(f"scontrol update JobId={job} Dependency='afterok:{bad}?afternotok:{held}'")
+    slurm.out(f"scancel {array} {held}")
+    slurm.waits_for(job, "COMPLETED")
+
+
 def test_hold_release_update_suspend_resume_requeue(slurm: House) -> None:
     job = slurm.submits("--hold -J first -t 30 -o /dev/null --wrap 'sleep 600'")
     slurm.out(f"scontrol update JobId={job} TimeLimit=45 JobName=second Comment=hello")

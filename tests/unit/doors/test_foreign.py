@@ -96,7 +96,10 @@ def test_an_lsf_script_that_spreads_its_slots_has_one_process_for_each_host() ->
 def test_what_lsf_jobs_wait_for_is_said_in_our_words() -> None:
     found = options('#BSUB -w "done(12) && ended(13)" -b 2026:12:1:8:30 -H -rn -x -env "all,A=1"')
 
+    either = options('#BSUB -w "done(12) || ended(13)"')
+
     assert found["after"] == ("afterok:12", "afterany:13")
+    assert either["after"] == ("afterok:12?afterany:13",)
     assert found["begin"] == "2026-12-01T08:30:00"
     assert (found["held"], found["no_requeue"], found["exclusive"]) == (True, True, True)
     assert found["env"] == ("A=1",)
@@ -114,7 +117,7 @@ def test_what_lsf_jobs_wait_for_is_said_in_our_words() -> None:
         ("#PBS -l walltime=soon", "-l walltime=soon is no time"),
         ("#PBS -N 'x", "No closing quotation"),
         ("#BSUB -n many", "-n many is no number of slots"),
-        ('#BSUB -w "done(1) || done(2)"', "and not one of"),
+        ('#BSUB -w "done(1) || done(2) && done(3)"', "|| between all"),
         ('#BSUB -w "done(name)"', "write done(12)"),
         ("#BSUB -Is", "muster run"),
         ('#BSUB -R "mem>100"', "is not supported; span[...] and rusage[...] are"),

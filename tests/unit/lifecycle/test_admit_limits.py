@@ -345,6 +345,19 @@ def test_a_dependency_that_can_no_longer_come_true_is_cautioned_about(
     assert reasons == ([NeverReady(kind=kind, job=JobId(3))] if is_warned else [])
 
 
+@pytest.mark.parametrize("other", [JobState.FAILED, JobState.COMPLETED])
+def test_of_several_ways_all_must_be_hopeless_for_a_warning(other: JobState) -> None:
+    first = Finished(state=JobState.FAILED, started_at=NOW, ended_at=NOW)
+    ended = {JobId(3): first, JobId(4): replace(first, state=other)}
+    ok = DependencyKind.AFTER_OK
+    either = (Dependency(kind=ok, job=JobId(3)), Dependency(kind=ok, job=JobId(4), way=1))
+
+    reasons = [each.reason for each in accepted(spec(after=either), world(finished=ended)).cautions]
+
+    never = [NeverReady(kind=ok, job=JobId(3)), NeverReady(kind=ok, job=JobId(4))]
+    assert reasons == (never if other is JobState.FAILED else [])
+
+
 def test_a_singleton_depends_on_no_job_in_particular() -> None:
     alone = Dependency(kind=DependencyKind.SINGLETON)
 

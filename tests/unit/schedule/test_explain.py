@@ -212,6 +212,13 @@ REASONS: dict[WaitReason, str] = {
     DependsOn(job=JobId(7), kind=DependencyKind.SINGLETON): (
         "Waits until job 7 of the same name has ended."
     ),
+    DependsOn(job=JobId(7), kind=DependencyKind.AFTER_OK, ways=3): (
+        "Waits until job 7 has completed or another of its 3 conditions is met."
+    ),
+    DependsOn(job=JobId(7), kind=DependencyKind.AFTER_OK, ways=2, never=True): (
+        "Waits until job 7 has completed or another of its 2 conditions is met, "
+        "which can no longer happen."
+    ),
     HeldBy(user=UserName("admin")): "Held by admin until it is released.",
     NotBefore(at=SOON): "May not begin before its time, in 1h 30m.",
     MissesDeadline(deadline=Instant(NOW - MINUTE)): (

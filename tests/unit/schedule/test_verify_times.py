@@ -53,6 +53,21 @@ def test_a_job_waits_for_the_end_it_needs(state: JobState, met: set[DependencyKi
         assert yard.judge(start(2, at("n1"))) == ([] if kind in met else ["dependency"])
 
 
+def test_of_several_ways_a_job_needs_one() -> None:
+    yard = Yard()
+    ok, bad = Finished(state=JobState.COMPLETED, started_at=None, ended_at=NOW), JobState.FAILED
+    yard.finished[JobId(1)] = ok
+    yard.finished[JobId(2)] = replace(ok, state=bad)
+    met, failed = (Dependency(kind=OK, job=JobId(each)) for each in (1, 2))
+    yard.waits(3, after=(failed, replace(met, way=1)))
+    yard.waits(4, after=(met, failed))
+    yard.waits(5, after=(failed, replace(met, way=1), replace(failed, way=1)))
+
+    assert yard.judge(start(3, at("n1"))) == []
+    assert yard.judge(start(4, at("n1"))) == ["dependency"]
+    assert yard.judge(start(5, at("n1"))) == ["dependency"]
+
+
 def test_a_running_job_has_begun_and_not_ended() -> None:
     yard = Yard()
     yard.runs(1, at("n1"))

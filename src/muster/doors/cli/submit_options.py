@@ -58,7 +58,10 @@ PLACE: tuple[Any, ...] = (
 
 WHEN: tuple[Any, ...] = (
     click.option("--array", help="Many jobs: 0-9, 1,3,5-9:2; with %4 at most four at once."),
-    _many("--after", help="Wait for a job: afterok:17, afterany:17, after:17+5m, singleton."),
+    _many(
+        "--after",
+        help="Wait for a job: afterok:17, afterany:17, after:17+5m, singleton; or any: a?b.",
+    ),
     click.option("--begin", help="Not before: 2026-12-01T08:00, now+2h."),
     click.option("--deadline", help="Of no use after this instant."),
     click.option("--hold", "held", is_flag=True, help="Wait until it is released."),

@@ -170,20 +170,20 @@ def _usage(meaning: Meaning, text: str) -> None:
 
 
 def _depends(meaning: Meaning, value: str) -> None:
-    if "||" in value or "!" in value:
-        raise ForeignError(
-            f"-w {value!r}: jobs can be waited for together, with &&, and not one of"
-        )
-    for part in value.strip("\"'").split("&&"):
-        found = _WAITS.fullmatch(
-            part.strip().strip("()") if part.strip()[0] == "(" else part.strip()
-        )
-        if found is None:
-            raise ForeignError(
-                f"-w {part.strip()}: write done(12), ended(12), exit(12), started(12)"
-            )
-        kind, number = _KINDS[found[1] or "done"], found[2] or found[3]
-        meaning.add("after", f"{kind}:{number}")
+    if ("||" in value and "&&" in value) or "!" in value:
+        raise ForeignError(f"-w {value!r}: write && between all, or || between all, and no !")
+    text = value.strip("\"'")
+    if "||" in text:
+        meaning.add("after", "?".join(_waits(part.strip()) for part in text.split("||")))
+        return
+    meaning.add("after", *(_waits(part.strip()) for part in text.split("&&")))
+
+
+def _waits(part: str) -> str:
+    found = _WAITS.fullmatch(part.strip("()") if part.startswith("(") else part)
+    if found is None:
+        raise ForeignError(f"-w {part}: write done(12), ended(12), exit(12), started(12)")
+    return f"{_KINDS[found[1] or 'done']}:{found[2] or found[3]}"
 
 
 def _begin(meaning: Meaning, value: str) -> None:

@@ -38,6 +38,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
     Value,
+    replace,
 )
 
 E = TypeVar("E", bound=StrEnum)
@@ -48,6 +49,7 @@ MOST_PRIORITY = 1_000_000_000
 MOST_ATTEMPTS = 1_000_000
 MOST_GROUPS = 100
 MOST_DEPENDENCIES = 1_000
+ANY = "?"
 LONGEST_NAME = 1_000
 
 
@@ -223,10 +225,25 @@ def _preempt_mode(text: str | None) -> PreemptMode | None:
 
 
 def _dependencies(texts: tuple[str, ...]) -> tuple[Dependency, ...]:
-    found = tuple(each for text in texts for each in _dependency(text))
+    found = _any_of(texts[0]) if len(texts) == 1 and ANY in texts[0] else _all_of(texts)
     if len(found) > MOST_DEPENDENCIES:
         raise BadRequestError("after", f"a job may wait for {MOST_DEPENDENCIES} others, not more")
     return found
+
+
+def _all_of(texts: tuple[str, ...]) -> tuple[Dependency, ...]:
+    if any(ANY in text for text in texts):
+        raise BadRequestError(
+            "after",
+            f"a job waits for all or for any: join all with `{ANY}` in one, or leave it out",
+        )
+    return tuple(each for text in texts for each in _dependency(text))
+
+
+def _any_of(text: str) -> tuple[Dependency, ...]:
+    """`afterok:17?afterany:18`: each of them is enough."""
+    found = (each for part in text.split(ANY) for each in _dependency(part))
+    return tuple(replace(each, way=way) for way, each in enumerate(found))
 
 
 def _dependency(text: str) -> tuple[Dependency, ...]:

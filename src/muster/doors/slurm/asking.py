@@ -1,14 +1,14 @@
 """The other options of a job: arrays, dependencies, signals, names of files. Pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.scene import is_group, is_user, user_of
 from muster.doors.units import BadTextError, signal_number
 from muster.model.job import Dependency, DependencyKind
 from muster.model.launch import Warn
-from muster.model.value import MINUTE, Duration, JobId, UserName
+from muster.model.value import MINUTE, Duration, JobId, UserName, replace
 
 MOST_PARTS = 100_000
 MOST_INDEX = 100_000
@@ -44,15 +44,18 @@ Meant = Callable[[int, int | None], tuple[JobId, ...]]
 
 
 def dependencies_of(request: Request, meant: Meant) -> tuple[Dependency, ...]:
-    """`afterok:12:13,afterany:14`; `a?b` (any of them) cannot be said in our terms."""
+    """`afterok:12:13,afterany:14`, or `afterok:12:13?afterany:14`, where each job is enough.
+
+    One `?` makes every `,` another, as in Slurm.
+    """
     text = request.text("dependency")
     if not text:
         return ()
-    if "?" in text:
-        raise request.submission_failed("Job dependency problem")
-    return tuple(
-        each for word in text.split(",") if word for each in _dependency(word, request, meant)
-    )
+    if "?" not in text:
+        words = filter(None, text.split(","))
+        return tuple(each for word in words for way in _ways(word, request, meant) for each in way)
+    found = [way for word in re.split("[,?]", text) for way in _ways(word, request, meant)]
+    return tuple(replace(each, way=number) for number, way in enumerate(found) for each in way)
 
 
 def warn_of(request: Request) -> Warn | None:
@@ -114,14 +117,16 @@ def appends(request: Request) -> bool:
     return mode is not None and mode[0].lower() == "a"
 
 
-def _dependency(word: str, request: Request, meant: Meant) -> tuple[Dependency, ...]:
-    name, *others = word.split(":")
+def _ways(word: str, request: Request, meant: Meant) -> Iterator[tuple[Dependency, ...]]:
+    """One for each job that is written: a whole array is one, with a condition on each part."""
+    # A job alone is how Slurm once wrote `afterany`.
+    name, *others = ("afterany", word) if word[:1].isdigit() else word.split(":")
     kind = _KINDS.get(name.strip().lower())
     if kind is DependencyKind.SINGLETON and not others:
-        return (Dependency(kind=kind),)
+        yield (Dependency(kind=kind),)
+        return
     if kind is None or kind is DependencyKind.SINGLETON or not others:
         raise request.submission_failed("Job dependency problem")
-    found: list[Dependency] = []
     for other in others:
         match = _JOB.fullmatch(other)
         if match is None:
@@ -129,8 +134,7 @@ def _dependency(word: str, request: Request, meant: Meant) -> tuple[Dependency, 
         index = int(match[2]) if match[2] and match[2] != "*" else None
         delay = Duration(int(match[3] or 0) * MINUTE)
         jobs = meant(int(match[1]), index)
-        found.extend(Dependency(kind=kind, job=job, delay=delay) for job in jobs)
-    return tuple(found)
+        yield tuple(Dependency(kind=kind, job=job, delay=delay) for job in jobs)
 
 
 def _bad_array(request: Request) -> Exception:

@@ -8,7 +8,7 @@ import msgspec
 
 from muster.doors.slurm import jobs
 from muster.doors.slurm.hostlist import compressed, ranges_text
-from muster.doors.slurm.job_dependencies import dependency_text
+from muster.doors.slurm.job_dependencies import unmet_text
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.model.job import Exited
@@ -199,7 +199,7 @@ def _what(row: JobRow) -> dict[str, Any]:
     return {
         "command": row.label("command") or "",
         "current_working_directory": row.launch.workdir or "",
-        "dependency": "" if not row.job.spec.after else dependency_text(row),
+        "dependency": unmet_text(row),
         "exit_code": why.code if isinstance(why, Exited) else 0,
         "standard_error": jobs.output_file(row, stderr=True),
         "standard_input": row.launch.stdin or "/dev/null",

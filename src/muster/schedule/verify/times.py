@@ -38,19 +38,22 @@ def begins_late_enough(case: Case) -> Iterator[Violation]:
 
 
 def dependencies_are_met(case: Case) -> Iterator[Violation]:
-    """No Start or Clear with unmet dependencies."""
+    """No Start or Clear with unmet dependencies: all of them, or all of one way."""
     dependent = [each.job for each in case.glance.dependent if each.kind in FRESH]
     first = _first_unfinished(case, dependent)
     for job in dependent:
-        for dependency in job.spec.after:
-            if dependency.kind is DependencyKind.SINGLETON:
-                is_met = first[job.spec.user, job.spec.name] >= job.id
-            else:
-                is_met = _is_met(case, dependency)
-            if not is_met:
-                other = "an earlier one" if dependency.job is None else f"job {dependency.job}"
-                text = f"It depends on {other} ({dependency.kind}), which is not met."
-                yield Violation(rule="dependency", subject=f"job {job.id}", text=text)
+        is_first = first.get((job.spec.user, job.spec.name), job.id) >= job.id
+        unmet = [
+            each
+            for each in job.spec.after
+            if not (is_first if each.kind is DependencyKind.SINGLETON else _is_met(case, each))
+        ]
+        if {each.way for each in job.spec.after} - {each.way for each in unmet}:
+            continue
+        for each in unmet:
+            other = "an earlier one" if each.job is None else f"job {each.job}"
+            text = f"It depends on {other} ({each.kind}), which is not met."
+            yield Violation(rule="dependency", subject=f"job {job.id}", text=text)
 
 
 def deadlines_can_be_met(case: Case) -> Iterator[Violation]:

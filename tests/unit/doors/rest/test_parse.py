@@ -187,6 +187,16 @@ def test_every_field_finds_its_place() -> None:
     )
 
 
+def test_of_conditions_in_one_text_each_is_enough() -> None:
+    want = wanted(SubmitDocument(command=("x",), after=("afterok:3:4?after:5+10",)), ANNA)
+
+    assert want.spec.after == (
+        Dependency(kind=DependencyKind.AFTER_OK, job=JobId(3)),
+        Dependency(kind=DependencyKind.AFTER_OK, job=JobId(4), way=1),
+        Dependency(kind=DependencyKind.AFTER, job=JobId(5), delay=Duration(10 * MINUTE), way=2),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -231,6 +241,8 @@ BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"after": ["afterok:x"]}, "after"),
     ({"after": ["after:1+soon"]}, "after"),
     ({"after": ["singleton:1"]}, "after"),
+    ({"after": ["afterok:1?"]}, "after"),
+    ({"after": ["afterok:1?afterok:2", "afterok:3"]}, "after"),
     ({"warn": "LOUD@1"}, "warn"),
     ({"warn": "USR1@soon"}, "warn"),
     ({"checkpoint_signal": "USR1"}, "checkpoint_signal"),

@@ -163,6 +163,26 @@ def test_when_and_after_what_a_job_may_run() -> None:
     )
 
 
+def test_one_question_mark_makes_each_job_enough_and_a_whole_array_is_one() -> None:
+    spec = asked("-d", "afterok:7:8?afterany:50,singleton?9").spec
+
+    ok, ended = DependencyKind.AFTER_OK, DependencyKind.AFTER_ANY
+    assert spec.after == (
+        Dependency(kind=ok, job=JobId(7)),
+        Dependency(kind=ok, job=JobId(8), way=1),
+        Dependency(kind=ended, job=JobId(50), way=2),
+        Dependency(kind=ended, job=JobId(51), way=2),
+        Dependency(kind=DependencyKind.SINGLETON, way=3),
+        Dependency(kind=ended, job=JobId(9), way=4),
+    )
+
+
+@pytest.mark.parametrize("text", ["afterok:7?", "?afterok:7", "afterok:7??afterok:8", "x?7"])
+def test_something_stands_on_both_sides_of_a_question_mark(text: str) -> None:
+    with pytest.raises(SlurmError, match="Job dependency problem"):
+        asked("-d", text)
+
+
 def test_an_array_has_indices_and_a_limit() -> None:
     want = asked("--array=1-7:2,10%2")
 
