@@ -146,10 +146,12 @@ class Desk:
     def will_go(self, job: JobId, fate: Fate) -> None:
         self._fates[job] = fate
 
-    def asks(self, user: str, move: Move, *jobs: JobId, signal: int = 0) -> Outcome:
+    def asks(
+        self, user: str, move: Move, *jobs: JobId, signal: int = 0, for_owner: bool = False
+    ) -> Outcome:
         """Somebody wants something done to jobs."""
         who = Caller(user=UserName(user), door="test", root=user == "root")
-        wish = Wish(caller=who, move=move, signal=signal)
+        wish = Wish(caller=who, move=move, signal=signal, for_owner=for_owner)
         return self.simulation.journal.write(lambda stage: moved(wish, jobs, stage)).result()
 
     def thinks(self) -> tuple[Thought, Snapshot]:

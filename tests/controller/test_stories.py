@@ -172,6 +172,18 @@ def test_what_an_administrator_holds_its_owner_cannot_release() -> None:
     assert outcome.failed == {job: f"job {job} is held by an administrator, who can release it"}
 
 
+def test_what_is_held_for_its_owner_the_owner_can_release() -> None:
+    desk = Desk(gpus=1)
+    desk.submits(lasts=600)
+    job = desk.submits(lasts=60)
+    desk.asks("root", Move.HOLD, job, for_owner=True)
+    assert desk.state(job) == "held"
+
+    outcome = desk.asks("ada", Move.RELEASE, job)
+
+    assert outcome.done == (job,)
+
+
 def test_a_stranger_cannot_cancel() -> None:
     desk = Desk()
     job = desk.submits("ada", lasts=600)

@@ -33,6 +33,8 @@ ALWAYS: tuple[Rule, ...] = (
     (re.compile(r"(?<=RunTime=)(?!00:00:00)\d\d:\d\d:\d\d"), "HH:MM:SS"),
     # Without its multifactor plugin Slurm counts down from 2^32; ours is what the planner sorts by.
     (re.compile(r"(?<=Priority=)[1-9]\d*"), "PRIORITY"),
+    # Which of its two schedulers looked at a job last hangs on when they come to it.
+    (re.compile(r"(?<= Scheduler=)\w+(?::\*)?"), "SCHEDULER"),
 )
 
 NAMED: dict[str, tuple[Rule, ...]] = {
@@ -42,12 +44,26 @@ NAMED: dict[str, tuple[Rule, ...]] = {
         (re.compile(r"\b00:(?!00:00)0\d:\d\d\b"), "00:MM:SS"),
     ),
     # The same where some were over at once, so that a zero says nothing.
-    "lengths": ((re.compile(r"(?<![\d:-])\d:\d\d(?![\d:])"), "M:SS"),),
+    "lengths": (
+        (re.compile(r"(?<![\d:-])\d:\d\d(?![\d:])"), "M:SS"),
+        (re.compile(r"(?<=RunTime=)00:00:00"), "HH:MM:SS"),
+    ),
     # What is left of a time limit of an hour.
     "left": ((re.compile(r"\b5\d:\d\d\b"), "MM:SS"),),
     # Numbers that the systems count for themselves: ids of new jobs, load, free memory.
     # They may be of any width, so that the blanks behind them do not count.
     "numbers": ((re.compile(r"\d+(\.\d+)? *"), "N "),),
+    # The id of a job that was submitted in this session, which others may have gone before.
+    "job": ((re.compile(r"(?<=for job )\d+"), "JOB"),),
+    # This Slurm counts no memory: what runs holds none, what waits seems to want all of its nodes.
+    "memory": (
+        (re.compile(r"\bmem=[^,\s]+,"), ""),
+        (re.compile(r"\bMem=\d+"), "Mem=N"),
+    ),
+    # Which cores: Muster counts them, and gives none of them a name.
+    "cores": ((re.compile(r"(?<=CPU_IDs=)[\d,-]+"), "CORES"),),
+    # When its backfill comes to a job that waits, Slurm names nodes for it; a plan names none.
+    "planned": ((re.compile(r" SchedNodeList=\S+"), ""),),
     # Seconds since 1970.
     "epoch": ((re.compile(r"\b1[789]\d{8}\b"), "EPOCH"),),
 }

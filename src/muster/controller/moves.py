@@ -36,12 +36,16 @@ class Move(StrEnum):
 
 
 class Wish(Value):
-    """Who wants what done; for `Move.SIGNAL` the signal, and the step if it is for one."""
+    """Who wants what done; for `Move.SIGNAL` the signal, and the step if it is for one.
+
+    for_owner: hold as if the job's own user did, who may then release it.
+    """
 
     caller: Caller
     move: Move
     signal: int = 0
     step: int | None = None
+    for_owner: bool = False
 
 
 RUNS = frozenset({JobState.RUNNING, JobState.STARTING})
@@ -112,7 +116,9 @@ def _events(wish: Wish, job: Job, stage: Stage) -> Iterator[Event]:
         case Move.CANCEL:
             yield CancelAsked(at=at, job=job.id, by=by)
         case Move.HOLD:
-            yield JobHeld(at=at, job=job.id, by=by)
+            holder = job.spec.user if wish.for_owner else by
+            as_admin = wish.caller.root and not wish.for_owner
+            yield JobHeld(at=at, job=job.id, by=holder, as_admin=as_admin)
         case Move.RELEASE | Move.RESUME:
             yield JobReleased(at=at, job=job.id, by=by)
         case Move.REQUEUE:

@@ -58,8 +58,11 @@ class Service:
     def cancel(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
         return self._move(Wish(caller=caller, move=Move.CANCEL), jobs)
 
-    def hold(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
-        return self._move(Wish(caller=caller, move=Move.HOLD), jobs)
+    def hold(
+        self, caller: Caller, jobs: tuple[JobId, ...], *, for_owner: bool = False
+    ) -> "Future[Outcome]":
+        """Keep jobs from starting. for_owner: so that their users may release them."""
+        return self._move(Wish(caller=caller, move=Move.HOLD, for_owner=for_owner), jobs)
 
     def release(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
         return self._move(Wish(caller=caller, move=Move.RELEASE), jobs)

@@ -131,11 +131,8 @@ def _never_starts(job: Job, event: JobEnded) -> bool:
 
 def _asked(job: Job, event: Asked) -> Job:
     match event, job.state:
-        case JobHeld(by=by), JobState.PENDING:
-            # Room must not be kept for a job that may not start.
-            return replace(job, state=JobState.HELD, why=HeldBy(user=by), claim=None)
-        case JobHeld(by=by), JobState.SUSPENDED if not isinstance(job.why, HeldBy):
-            return replace(job, why=HeldBy(user=by))
+        case JobHeld(by=by, as_admin=as_admin), _:
+            return _held(job, HeldBy(user=by, as_admin=as_admin))
         case JobReleased(), JobState.HELD:
             return replace(job, state=JobState.PENDING, why=None)
         case JobReleased(), JobState.SUSPENDED if isinstance(job.why, HeldBy):
@@ -148,6 +145,16 @@ def _asked(job: Job, event: Asked) -> Job:
             return replace(job, spec=spec)
         case _:
             return job
+
+
+def _held(job: Job, why: HeldBy) -> Job:
+    """Who holds a job already goes on doing so, unless an administrator takes it over."""
+    if job.state is JobState.PENDING:
+        # Room must not be kept for a job that may not start.
+        return replace(job, state=JobState.HELD, why=why, claim=None)
+    if job.state not in {JobState.HELD, JobState.SUSPENDED}:
+        return job
+    return replace(job, why=why) if why.as_admin or not isinstance(job.why, HeldBy) else job
 
 
 def _cancelled(job: Job, why: Cancelled) -> Job:

@@ -30,11 +30,12 @@ class JobSubmitted(Value, tag="job_submitted"):
 
 
 class JobHeld(Value, tag="job_held"):
-    """Somebody keeps a waiting job from starting."""
+    """Somebody keeps a waiting job from starting. as_admin: with an administrator's power."""
 
     at: Instant
     job: JobId
     by: UserName
+    as_admin: bool = False
 
 
 class JobReleased(Value, tag="job_released"):

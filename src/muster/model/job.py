@@ -339,9 +339,13 @@ EndReason = (
 
 
 class HeldBy(Value, tag="held_by", gc=False):
-    """Somebody, or a rule, holds the job back until it is released."""
+    """Somebody, or a rule, holds the job back until it is released.
+
+    as_admin: they did so with the power of an administrator, be it their own job.
+    """
 
     user: UserName
+    as_admin: bool = False
 
 
 class Job(Value):

@@ -97,8 +97,8 @@ def placement(index: int = 0, node: str = "n1") -> Placement:
 CLAIM = Claim(cluster=HERE, placements=(placement(),), victims=(OTHER,), until=Instant(2_000_000))
 
 
-def held(by: UserName = ANN) -> JobHeld:
-    return JobHeld(at=NOW, job=JOB, by=by)
+def held(by: UserName = ANN, *, as_admin: bool = False) -> JobHeld:
+    return JobHeld(at=NOW, job=JOB, by=by, as_admin=as_admin)
 
 
 def released() -> JobReleased:

@@ -269,6 +269,14 @@ def test_a_hold_names_its_holder_and_gives_up_the_room_that_was_cleared() -> Non
     assert (after.why, after.claim) == (HeldBy(user=BOB), None)
 
 
+def test_an_administrator_takes_a_hold_over_and_nobody_takes_it_back() -> None:
+    taken = job(after=(held(ANN), held(BOB, as_admin=True)))
+
+    assert taken.why == HeldBy(user=BOB, as_admin=True)
+    assert step(taken, held(ANN)).why == taken.why
+    assert step(taken, released()).state is JobState.PENDING
+
+
 def test_a_suspended_job_can_be_held_where_it_is() -> None:
     asleep = job(after=(*RUNNING, suspended(), held(BOB), held(ANN)))
 

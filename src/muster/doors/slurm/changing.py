@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 
 from muster.controller.asked import JobView, Outcome
 from muster.doors.slurm.call import Call, Door, Reply
@@ -138,7 +139,7 @@ def _service(door: Door, verb: str) -> "Callable[..., Future[Outcome]]":
     service = door.service
     return {
         "hold": service.hold,
-        "uhold": service.hold,
+        "uhold": partial(service.hold, for_owner=True),
         "release": service.release,
         "requeue": service.requeue,
         "requeuehold": service.requeue,

@@ -6,8 +6,8 @@ import os
 from muster.doors.slurm import asking, times
 from muster.doors.slurm.call import VERSION, Call, Door
 from muster.doors.slurm.choosing import KEPT_MS
+from muster.doors.slurm.preempting import preempt_mode, preempts
 from muster.doors.slurm.scene import Scene
-from muster.model.queue import PreemptMode
 from muster.model.value import SECOND
 
 WIDTH = 23
@@ -53,18 +53,14 @@ def _of_site(call: Call, door: Door) -> dict[str, str]:
 
 def _of_policy(door: Door) -> dict[str, str]:
     site = door.looking.site()
-    policy, classes = site.policy, site.classes.values()
+    policy = site.policy
     order = policy.order
-    preempts = policy.preempt.by_class and any(each.preempts for each in classes)
-    modes = [each.preempt_mode for each in classes if each.preemptible]
-    mode = (modes or [PreemptMode.REQUEUE])[0]
-    slurms = {PreemptMode.CHECKPOINT: "REQUEUE", PreemptMode.SUSPEND: "SUSPEND,GANG"}
     return {
         "exempt": times.long_text(policy.preempt.min_run),
         "half_life": times.long_text(policy.share.half_life),
         "max_age": times.long_text(order.age_full),
-        "preempt_mode": slurms.get(mode, mode.upper()) if preempts else "OFF",
-        "preempt_type": "preempt/qos" if preempts else "preempt/none",
+        "preempt_mode": preempt_mode(site),
+        "preempt_type": "preempt/qos" if preempts(site) else "preempt/none",
         "small": "Yes" if order.size < 0 else "No",
         "w_age": str(order.age),
         "w_class": str(order.job_class),

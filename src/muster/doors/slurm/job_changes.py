@@ -293,7 +293,8 @@ def _node_count(field: Field) -> Change:
         group = _only(spec, field)
         where = replace(group.where, max_per_node=1 if count > 1 else None)
         groups = (replace(group, count=count, where=where),)
-        return replace(spec, groups=groups, labels={**spec.labels, LABEL + "nodes": str(count)})
+        labels = {LABEL + "nodes": str(count), LABEL + "max-nodes": str(count)}
+        return replace(spec, groups=groups, labels={**spec.labels, **labels})
 
     return change
 

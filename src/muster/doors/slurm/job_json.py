@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from muster.doors.slurm import jobs
+from muster.doors.slurm import eligible, jobs
 from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.job_dependencies import unmet_text
 from muster.doors.slurm.jobs import JobRow
@@ -90,11 +90,10 @@ def _who(row: JobRow) -> dict[str, Any]:
 
 def _when(row: JobRow) -> dict[str, Any]:
     limit = jobs.time_limit(row)
-    eligible = _seconds(row.job.begin_at or row.job.submitted_at)
     return {
-        "accrue_time": eligible,
+        "accrue_time": _seconds(eligible.accrues_since(row)),
         "submit_time": _seconds(row.job.submitted_at),
-        "eligible_time": eligible,
+        "eligible_time": _seconds(eligible.eligible_at(row)),
         "last_sched_evaluation": _seconds(row.scene.now),
         "start_time": _seconds(jobs.expected_at(row)),
         "end_time": _seconds(jobs.ends_at(row)),
@@ -111,7 +110,7 @@ def _where(row: JobRow) -> dict[str, Any]:
         "billable_tres": float(jobs.cpus(row)) if there else None,
         "nodes": jobs.node_list(row),
         "node_count": jobs.node_count(row),
-        "max_nodes": 0 if there else jobs.node_count(row),
+        "max_nodes": 0 if there else jobs.most_nodes(row),
         "cpus": jobs.cpus(row),
         "tasks": jobs.task_count(row),
         "gres_detail": _gres_detail(row),

@@ -134,9 +134,7 @@ def is_batch(row: JobRow) -> bool:
 
 def reason(row: JobRow) -> str:
     wait = row.view.wait
-    word = states.reason(row.job, None if wait is None else wait.why)
-    # Also of root, a job that was held from the beginning is held by its user.
-    return "JobHeldUser" if word == "JobHeldAdmin" and row.label("hold") else word
+    return states.reason(row.job, None if wait is None else wait.why)
 
 
 def partition(row: JobRow) -> str:
@@ -187,6 +185,11 @@ def node_count(row: JobRow) -> int:
         return len(there)
     asked = row.job.spec.labels.get(_NODES)
     return _apart(row.job.spec.groups) if asked is None else int(asked)
+
+
+def most_nodes(row: JobRow) -> int:
+    """The most that it may have; 0 while it waits and set no bound."""
+    return len(nodes(row)) or int(row.label("max-nodes") or 0)
 
 
 def task_count(row: JobRow) -> int:

@@ -1,5 +1,6 @@
 """Nodes and partitions as Slurm's lists show them: rows of one node or of several alike."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
@@ -8,6 +9,7 @@ from muster.doors.slurm import times
 from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.sizes import memory_text
 from muster.model.cluster import Node, NodeState, Pool
 from muster.model.placement import Placement
 from muster.model.resources import NOTHING, Resources
@@ -150,8 +152,29 @@ def node_states(group: Group, *, all_four: bool = True) -> str:
 
 def gres(row: NodeRow) -> str:
     """`gpu:a100:8`, with several types one after the other."""
-    count = Counter(row.scene.gpu_type(device.model) for device in row.node.devices)
-    return ",".join(f"gpu:{kind}:{many}" for kind, many in sorted(count.items())) or "(null)"
+    kinds = sorted(gpu_types(row).items())
+    return ",".join(f"gpu:{kind}:{many}" for kind, many in kinds) or "(null)"
+
+
+def gpu_types(row: NodeRow, *, taken: bool = False) -> Counter[str]:
+    """How many GPUs of which type it has, or how many of them jobs hold."""
+    held = _taken(row) if taken else ()
+    return Counter(
+        row.scene.gpu_type(device.model)
+        for device in row.node.devices
+        if not taken or device.id in held
+    )
+
+
+def tres(row: NodeRow) -> str:
+    """All that it has: `cpu=64,mem=500G,billing=64,gres/gpu=8,gres/gpu:a100=8`."""
+    billing = f"billing={row.cpus}"
+    return _tres(row.cpus, row.node.memory_mib, gpu_types(row), billing)
+
+
+def tres_used(row: NodeRow) -> str:
+    """What jobs hold of it; nothing where nothing is held."""
+    return _tres(row.cpus_used, row.used.memory_mib, gpu_types(row, taken=True))
 
 
 def gres_used(row: NodeRow) -> str:
@@ -174,6 +197,25 @@ def features(row: NodeRow) -> str:
         key if value in {"", "true"} else f"{key}={value}" for key, value in row.node.labels.items()
     ]
     return ",".join(sorted(found)) or "(null)"
+
+
+def system() -> str:
+    """What runs on nodes: this machine says it for all."""
+    kernel = os.uname()
+    return f"{kernel.sysname} {kernel.release} {kernel.version}"
+
+
+def _tres(cpus: int, memory_mib: int, gpus: Counter[str], *more: str) -> str:
+    if not cpus:
+        return ""
+    memory = [f"mem={memory_text(memory_mib)}"] if memory_mib else []
+    return ",".join([f"cpu={cpus}", *memory, *more, *gpu_tres(gpus)])
+
+
+def gpu_tres(gpus: Counter[str]) -> list[str]:
+    """All of them, and those of each type."""
+    kinds = [f"gres/gpu:{kind}={many}" for kind, many in sorted(gpus.items())]
+    return [f"gres/gpu={gpus.total()}", *kinds] if kinds else []
 
 
 def _taken(row: NodeRow) -> set[DeviceId]:

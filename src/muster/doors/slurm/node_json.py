@@ -1,6 +1,5 @@
 """Nodes as `sinfo --json` writes them, in the shape of the REST API v0.0.38."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +9,6 @@ from muster.doors.slurm import machines
 from muster.doors.slurm.call import VERSION
 from muster.doors.slurm.job_json import META
 from muster.doors.slurm.machines import NodeRow
-from muster.doors.slurm.sizes import memory_text
 from muster.model.cluster import NodeState
 
 
@@ -46,11 +44,11 @@ def node_document(row: NodeRow) -> dict[str, Any]:
         "features": features,
         "active_features": features,
         "cores": row.cpus,
-        "operating_system": f"{os.uname().sysname} {os.uname().release}",
+        "operating_system": machines.system(),
         "tres_weighted": float(row.cpus_used),
         "slurmd_version": VERSION.rpartition(" ")[2],
-        "tres": tres(row.cpus, node.memory_mib, len(node.devices)),
-        "tres_used": tres(row.cpus_used, row.used.memory_mib, row.used.gpu_milli // 1_000),
+        "tres": machines.tres(row),
+        "tres_used": machines.tres_used(row),
     }
 
 
@@ -69,11 +67,3 @@ NOTHING: dict[str, Any] = {
     "reason_set_by_user": None,
 }
 """What we do not know of nodes, in Slurm's words."""
-
-
-def tres(cpus: int, memory_mib: int, gpus: int) -> str:
-    """`cpu=64,mem=500G,billing=64,gres/gpu=8`; nothing where nothing is held."""
-    if not cpus:
-        return ""
-    memory = f",mem={memory_text(memory_mib)}" if memory_mib else ""
-    return f"cpu={cpus}{memory},billing={cpus}" + (f",gres/gpu={gpus}" if gpus else "")

@@ -298,6 +298,12 @@ def _feature(text: str, request: Request) -> LabelRule:
 
 def node_count(request: Request) -> int | None:
     """`2`, `2-4` (the fewest are taken), `1k`."""
+    bounds = node_bounds(request)
+    return None if bounds is None else bounds[0]
+
+
+def node_bounds(request: Request) -> tuple[int, int] | None:
+    """The fewest and the most nodes that were asked for."""
     text = request.text("nodes")
     if text is None:
         return None
@@ -309,7 +315,7 @@ def node_count(request: Request) -> int | None:
         raise failed(request.command, problem, code=255)
     if not least:
         raise request.submission_failed("Node count specification invalid")
-    return least
+    return least, most
 
 
 def _count_of_nodes(request: Request, text: str) -> int:

@@ -1,13 +1,13 @@
 """Jobs, nodes and partitions as `scontrol show` writes them: lines of `Name=value`."""
 
 import platform
-from math import ceil
+from collections import Counter
 
 from muster.doors.slurm import machines, times
 from muster.doors.slurm.call import VERSION
 from muster.doors.slurm.machines import Group, NodeRow
-from muster.doors.slurm.node_json import tres
 from muster.doors.slurm.partitioning import state_of
+from muster.doors.slurm.preempting import preempt_mode
 from muster.doors.slurm.sizes import memory_text
 from muster.model.cluster import NodeState
 
@@ -22,9 +22,6 @@ def node_lines(row: NodeRow, *, details: bool) -> list[str]:
     used = ["GresDrain=N/A", f"GresUsed={machines.gres_used(row)}"] if details else []
     state = BASE_STATES.get(row.state, row.state.upper())
     state += "+DRAIN" if node.state is NodeState.DRAINING else ""
-    total = tres(row.cpus, node.memory_mib, len(node.devices))
-    held = tres(row.cpus_used, row.used.memory_mib, ceil(row.used.gpu_milli / 1_000))
-    release = f"{platform.system()} {platform.release()}"
     return [
         f"NodeName={node.id} Arch={platform.machine()} CoresPerSocket={row.cpus} ",
         f"CPUAlloc={row.cpus_used} CPUEfctv={row.cpus} CPUTot={row.cpus} CPULoad=N/A",
@@ -33,7 +30,7 @@ def node_lines(row: NodeRow, *, details: bool) -> list[str]:
         f"Gres={machines.gres(row)}",
         *used,
         f"NodeAddr={node.id} NodeHostName={node.id} Version={VERSION.rpartition(' ')[2]}",
-        f"OS={release} ",
+        f"OS={machines.system()} ",
         (
             f"RealMemory={node.memory_mib} AllocMem={row.used.memory_mib} "
             f"FreeMem={max(0, node.memory_mib - row.used.memory_mib)} Sockets=1 Boards=1"
@@ -42,8 +39,8 @@ def node_lines(row: NodeRow, *, details: bool) -> list[str]:
         f"Partitions={node.pool} ",
         "BootTime=None SlurmdStartTime=None",
         "LastBusyTime=Unknown",
-        f"CfgTRES={total}",
-        f"AllocTRES={held.replace(f',billing={row.cpus_used}', '')}",
+        f"CfgTRES={machines.tres(row)}",
+        f"AllocTRES={machines.tres_used(row)}",
         "CapWatts=n/a",
         "CurrentWatts=0 AveWatts=0",
         "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
@@ -59,8 +56,8 @@ def partition_lines(group: Group) -> list[str]:
     most = "UNLIMITED" if pool.max_time is None else times.long_text(pool.max_time)
     cpus = sum(row.cpus for row in group.rows)
     memory = sum(row.node.memory_mib for row in group.rows)
-    gpus = sum(len(row.node.devices) for row in group.rows)
-    total = f"cpu={cpus},mem={memory_text(memory)},node={len(group.rows)},billing={cpus}"
+    gpus = sum((machines.gpu_types(row) for row in group.rows), Counter[str]())
+    total = [f"cpu={cpus},mem={memory_text(memory)},node={len(group.rows)},billing={cpus}"]
     accounts, classes = ",".join(pool.queues) or "ALL", ",".join(pool.classes) or "ALL"
     users = f" AllowUsers={','.join(pool.users)}" if pool.users else ""
     return [
@@ -71,14 +68,14 @@ def partition_lines(group: Group) -> list[str]:
         f"MaxNodes=UNLIMITED MaxTime={most} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={machines.node_list(group) or '(null)'}",
         "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
-        "OverTimeLimit=NONE PreemptMode=REQUEUE",
+        f"OverTimeLimit=NONE PreemptMode={preempt_mode(group.scene.site)}",
         (
             f"State={state_of(pool)} TotalCPUs={cpus} TotalNodes={len(group.rows)} "
             "SelectTypeParameters=NONE"
         ),
         "JobDefaults=(null)",
         "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
-        f"TRES={total}{f',gres/gpu={gpus}' if gpus else ''}",
+        f"TRES={','.join([*total, *machines.gpu_tres(gpus)])}",
     ]
 
 

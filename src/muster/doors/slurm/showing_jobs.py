@@ -7,10 +7,11 @@ with holes for the rest.
 import re
 from typing import NamedTuple
 
-from muster.doors.slurm import jobs, states, times
+from muster.doors.slurm import eligible, jobs, states, times
 from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.job_dependencies import dependency_text
 from muster.doors.slurm.jobs import JobRow
+from muster.doors.slurm.preempting import preempts
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.showing import block
 from muster.doors.slurm.sizes import memory_text
@@ -24,6 +25,7 @@ SHOWN = (
     "features",
     "mail-type",
     "mail-user",
+    "max-nodes",
     "nodes",
     "ntasks",
     "ntasks-per-node",
@@ -41,6 +43,7 @@ class Facts(NamedTuple):
     priority: str
     submitted: str
     eligible: str
+    accrues: str
     start: str
     end: str
     stdout: str
@@ -78,13 +81,13 @@ class Patterns:
 def facts_of(row: JobRow) -> Facts:
     """What is this job's own."""
     job = row.job
-    submitted = jobs.at_text(row, job.submitted_at)
     stdout = jobs.output_file(row)
     return Facts(
         number=str(job.id),
         priority=str(jobs.priority(row)),
-        submitted=submitted,
-        eligible=submitted if job.begin_at is None else jobs.at_text(row, job.begin_at),
+        submitted=jobs.at_text(row, job.submitted_at),
+        eligible=jobs.at_text(row, eligible.eligible_at(row), "Unknown"),
+        accrues=jobs.at_text(row, eligible.accrues_since(row), "Unknown"),
         start=jobs.at_text(row, jobs.expected_at(row), "Unknown"),
         end=jobs.at_text(row, jobs.ends_at(row), "Unknown"),
         stdout=stdout,
@@ -150,14 +153,15 @@ def _who(row: JobRow, facts: Facts) -> list[str]:
 
 
 def _when(row: JobRow, facts: Facts, *, details: bool) -> list[str]:
-    spec = row.job.spec
-    limit = "UNLIMITED" if spec.time_limit is None else times.long_text(spec.time_limit)
-    preempt = [f"PreemptEligibleTime={facts.start} PreemptTime=None"] if jobs.nodes(row) else []
+    spec, most = row.job.spec, jobs.time_limit(row)
+    limit = "UNLIMITED" if most is None else times.long_text(most)
+    may_yield = jobs.nodes(row) and preempts(row.scene.site)
+    preempt = [f"PreemptEligibleTime={facts.start} PreemptTime=None"] if may_yield else []
     return [
         *(["DerivedExitCode=0:0"] if details else []),
         f"RunTime={times.long_text(jobs.elapsed(row))} TimeLimit={limit} TimeMin=N/A",
         f"SubmitTime={facts.submitted} EligibleTime={facts.eligible}",
-        f"AccrueTime={facts.eligible}",
+        f"AccrueTime={facts.accrues}",
         (
             f"StartTime={facts.start} EndTime={facts.end} "
             f"Deadline={jobs.at_text(row, spec.deadline)}"
@@ -189,7 +193,7 @@ def _where(row: JobRow, *, details: bool) -> list[str]:
         else "NodeList=",
         *([f"BatchHost={there[0]}"] if there else []),
         (
-            f"NumNodes={jobs.node_count(row)} NumCPUs={jobs.cpus(row)} "
+            f"NumNodes={_node_range(row)} NumCPUs={jobs.cpus(row)} "
             f"NumTasks={jobs.task_count(row)} CPUs/Task={per_task} ReqB:S:C:T=0:0:*:*"
         ),
         f"TRES={jobs.tres(row, typed=True)}",
@@ -203,6 +207,12 @@ def _where(row: JobRow, *, details: bool) -> list[str]:
             "Network=(null)"
         ),
     ]
+
+
+def _node_range(row: JobRow) -> str:
+    """As long as it waits, with the most that it may have."""
+    count, most = jobs.node_count(row), jobs.most_nodes(row)
+    return f"{count}-{most}" if most and row.state is State.PENDING else str(count)
 
 
 def _held(row: JobRow) -> list[str]:

@@ -23,7 +23,7 @@ from muster.doors.slurm.showing_steps import batch_lines, step_lines
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.placement import Allocation
-from muster.model.value import Instant
+from muster.model.value import Instant, replace
 
 UNKNOWN_JOB = "slurm_load_jobs error: Invalid job id specified"
 
@@ -54,12 +54,17 @@ def node_names(held: Held) -> str:
     return compressed(sorted({placed.node for placed in held.placements}, key=by_number))
 
 
-def pids(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
-    """`listpids [JOB]`: processes are the backend's, and no part of what a door may see."""
-    del words, door
-    raise SlurmError(
-        "No job steps exist on this node.", "PID      JOBID    STEPID   LOCALID GLOBALID"
-    )
+def pids(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
+    """`listpids [JOB [NODE]]`: processes are the backend's, and no part of what a door may see."""
+    told = "No job steps exist on this node."
+    if words:
+        job, step = (*words[0].split("."), "")[:2]
+        node = words[1] if words[1:] else "(null)"
+        what = (
+            f"Job step {job}.{step} does not exist" if step else f"There are no steps for job {job}"
+        )
+        told = f"{what} on node {node}."
+    return Reply(out="PID      JOBID    STEPID   LOCALID GLOBALID\n", err=f"{told}\n", code=1)
 
 
 def pid(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
@@ -101,7 +106,7 @@ def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
             raise SlurmError(f"Node {name} not found", on_stdout=True)
     chosen = [known[name] for name in wanted if name in known] if wanted else rows
     lines = (showing.node_lines(row, details=line.has("details")) for row in chosen)
-    return _blocks(lines, line) or "No nodes in the system\n"
+    return _blocks(lines, line, end="") or "No nodes in the system\n"
 
 
 def _partitions(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
@@ -131,9 +136,20 @@ def _steps(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     lines = [each for each in lines if each and _is_step(each, wanted)]
     if not lines:
         if ids:
-            raise SlurmError(f"Job step {ids[0]} not found")
+            raise _no_step(wish, door)
         return "No job steps in the system\n"
     return _blocks(lines, line)
+
+
+def _no_step(wish: Filter, door: Door) -> SlurmError:
+    """The job is not known, or has nothing that runs."""
+    [name] = wish.names
+    everything = replace(wish, states=frozenset(State))
+    since = Instant(max(0, door.now - KEPT_MS))
+    if live_views(door, everything) or ended_views(door, everything, since):
+        job = name.text.partition(".")[0]
+        return SlurmError(f"Job step {job}.{name.step or ''} not found", on_stdout=True)
+    return SlurmError("slurm_get_job_steps error: Invalid job id specified")
 
 
 def _is_step(lines: list[str], wanted: str | None) -> bool:
@@ -153,7 +169,7 @@ def _reservations(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) ->
 
 
 def _hostnames(ids: tuple[str, ...], _line: Parsed, call: Call, _door: Door) -> str:
-    text = ids[0] if ids else call.env.get("SLURM_JOB_NODELIST") or call.env.get("SLURM_NODELIST")
+    text = ids[0] if ids else call.env.get("SLURM_NODELIST") or call.env.get("SLURM_JOB_NODELIST")
     if not text:
         # Slurm ends well here, and in what follows.
         raise SlurmError("scontrol: error: host list is empty", code=0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from muster.doors.slurm import jobs, states, times
+from muster.doors.slurm import eligible, jobs, states, times
 from muster.doors.slurm.formats import Field, by_name
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_dependencies import dependency_text
@@ -65,11 +65,11 @@ def _exit(row: JobRow) -> str:
 
 
 def _eligible(row: JobRow) -> str:
-    """Since when it may start: nobody knows of a job that is held or waits for another."""
-    is_kept = jobs.reason(row) in {"Dependency", "DependencyNeverSatisfied"}
-    if is_kept or jobs.reason(row).startswith("JobHeld"):
-        return "N/A"
-    return jobs.at_text(row, row.job.begin_at or row.job.submitted_at)
+    return jobs.at_text(row, eligible.eligible_at(row))
+
+
+def _accrues(row: JobRow) -> str:
+    return jobs.at_text(row, eligible.accrues_since(row))
 
 
 LETTERS: dict[str, Field[JobRow]] = {
@@ -182,7 +182,7 @@ _SAME_AS_LETTER = {
 }
 
 _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
-    "AccrueTime": Field(header="ACCRUE_TIME", get=_eligible),
+    "AccrueTime": Field(header="ACCRUE_TIME", get=_accrues),
     "Cluster": Field(header="CLUSTER", get=lambda row: row.scene.cluster),
     "cpus-per-task": Field(
         header="CPUS_PER_TASK", get=lambda row: row.label("cpus-per-task") or "1"
@@ -194,7 +194,7 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
         header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.scene.now)
     ),
     "MaxCPUs": Field(header="MAX_CPUS", get=lambda row: str(jobs.cpus(row))),
-    "MaxNodes": Field(header="MAX_NODES", get=lambda row: str(jobs.node_count(row))),
+    "MaxNodes": Field(header="MAX_NODES", get=lambda row: str(jobs.most_nodes(row))),
     "NTPerNode": Field(
         header="NTASKS_PER_NODE", get=lambda row: row.label("ntasks-per-node") or "0"
     ),

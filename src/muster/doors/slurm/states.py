@@ -1,5 +1,6 @@
 """Our states and reasons in Slurm's words. Pure."""
 
+import signal
 from enum import Enum
 
 from muster.model.job import (
@@ -111,7 +112,7 @@ def ended_as(why: EndReason) -> State:
 
 
 def exit_code(job: Job) -> str:
-    """`3:0` after an exit, `0:11` after a signal."""
+    """`3:0` after an exit, `0:11` after a signal, `0:15` for what was cancelled while it ran."""
     match job.why:
         case Exited(code=code):
             return f"{code}:0"
@@ -121,6 +122,9 @@ def exit_code(job: Job) -> str:
             return "0:125"
         case LaunchFailed():
             return "1:0"
+        case Cancelled() if job.attempt:
+            # It was told so while it ran.
+            return f"0:{signal.SIGTERM}"
         case _:
             return "0:0"
 
@@ -130,21 +134,21 @@ def reason(job: Job, wait: WaitReason | None) -> str:
     if job.state in FINAL:
         return _end_word(job)
     if isinstance(job.why, HeldBy) and job.state is JobState.HELD:
-        return held_word(job.why.user, job.spec.user)
+        return held_word(job.why, job.spec.user)
     if job.state in {JobState.PENDING, JobState.HELD} and wait is not None:
         return wait_word(wait, job.spec.user)
     return "None"
 
 
-def held_word(by: UserName, owner: UserName) -> str:
-    return "JobHeldUser" if by == owner and by != "root" else "JobHeldAdmin"
+def held_word(held: HeldBy, owner: UserName) -> str:
+    return "JobHeldAdmin" if held.as_admin or held.user != owner else "JobHeldUser"
 
 
 def wait_word(why: WaitReason, owner: UserName) -> str:
     """A reason to wait."""
     match why:
-        case HeldBy(user=user):
-            return held_word(user, owner)
+        case HeldBy():
+            return held_word(why, owner)
         case DependsOn(never=never):
             return "DependencyNeverSatisfied" if never else "Dependency"
         case OverLimit(scope=scope) | BorrowedOut(scope=scope):

@@ -27,6 +27,7 @@ from muster.doors.slurm.shape import (
     amounts_of,
     demand_possible,
     demand_room,
+    node_bounds,
     shape_of,
 )
 from muster.doors.slurm.trouble import SlurmError, failed
@@ -349,10 +350,10 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
         "tres-per-job": amounts.in_all and _gres_text(amounts.in_all),
         "ntasks": str(shape.tasks) if shape.tasks > 1 else None,
         "nodes": str(shape.nodes) if shape.nodes > 1 else None,
+        "max-nodes": _most_nodes(request),
         "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
         "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
         "command": _command(request),
-        "hold": "1" if request.has("hold") else None,
         "line": directives.joined((request.command, *request.call.argv)),
     }
     return {LABEL + name: value for name, value in named.items() if value is not None}
@@ -371,6 +372,11 @@ def _of_components(
             if LABEL + name in own:
                 found[f"{LABEL}{name}-{place}"] = own[LABEL + name]
     return found
+
+
+def _most_nodes(request: Request) -> str | None:
+    bounds = node_bounds(request)
+    return None if bounds is None else str(bounds[1])
 
 
 def _gres_text(wish: Wish) -> str:

@@ -127,16 +127,18 @@ def _updated_nodes(nodes: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
             )
     given = {pair.name: pair.value for pair in pairs}
     if "state" in given:
-        _set_state(nodes, given["state"].upper(), given.get("reason", ""), door)
+        state = next(pair for pair in reversed(pairs) if pair.name == "state")
+        _set_state(nodes, state, given.get("reason", ""), door)
     return Reply(err=warned)
 
 
-def _set_state(nodes: str, state: str, reason: str, door: Door) -> None:
+def _set_state(nodes: str, wanted: Pair, reason: str, door: Door) -> None:
+    state = wanted.value.upper()
     if state in REFUSED_STATES:
         raise SlurmError("slurm_update error: Invalid node state specified")
     if state not in NODE_STATES:
         raise SlurmError(
-            f"Invalid input: State={state}",
+            f"Invalid input: {wanted.text}",
             "Request aborted",
             "Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN",
             "Not all states are valid given a node's prior state",

@@ -102,4 +102,5 @@ def test_waits_have_slurms_words(why: WaitReason, word: str) -> None:
 def test_who_holds_a_job_is_told_apart() -> None:
     assert reason(job(JobState.HELD, HeldBy(user=ANN)), None) == "JobHeldUser"
     assert reason(job(JobState.HELD, HeldBy(user=UserName("root"))), None) == "JobHeldAdmin"
+    assert reason(job(JobState.HELD, HeldBy(user=ANN, as_admin=True)), None) == "JobHeldAdmin"
     assert state_of(job(JobState.HELD)) is State.PENDING
