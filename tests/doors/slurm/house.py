@@ -74,14 +74,14 @@ class House:
     def submits(self, line: str) -> str:
         return self.out(f"sbatch --parsable {line}").strip()
 
-    def muster(self, *argv: str) -> str:
+    def muster(self, *argv: str, **env: str) -> str:
         run = subprocess.run(  # noqa: S603  our own program
             [sys.executable, "-m", "muster", *argv],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
             check=False,
-            env={**self.environ, "MUSTER_HOME": str(self.root / "home"), **self.more},
+            env={**self.environ, "MUSTER_HOME": str(self.root / "home"), **self.more, **env},
             cwd=self.work,
         )
         assert run.returncode == 0, run.stderr

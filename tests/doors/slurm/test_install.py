@@ -6,7 +6,23 @@ from pathlib import Path
 import pytest
 
 from muster.doors.slurm.answering import NAMES
-from muster.doors.slurm.install import MARK, WouldShadowError, install, is_ours, quickest_python
+from muster.doors.slurm.compiling import NotCompiledError, Settings, compiled, compiler, told
+from muster.doors.slurm.install import (
+    HOLDING,
+    MARK,
+    WouldShadowError,
+    install,
+    is_ours,
+    quickest_python,
+)
+
+
+@pytest.fixture
+def a_compiler() -> str:
+    try:
+        return compiler()
+    except NotCompiledError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -48,7 +64,63 @@ def test_beside_a_real_slurm_the_user_is_told(real_slurm: Path) -> None:
     assert any("real Slurm" in note for note in notes)
 
 
-def test_the_thin_command_imports_nothing_that_takes_time(tmp_path: Path) -> None:
+def test_with_a_compiler_most_commands_are_compiled(tmp_path: Path, a_compiler: str) -> None:
+    made = install(tmp_path)
+
+    files = {name: (tmp_path / name).read_bytes() for name in NAMES}
+    assert f"compiled by {a_compiler}" in made.made
+    assert {name for name in NAMES if not files[name].startswith(b"\x7fELF")} == HOLDING
+    assert all(is_ours(tmp_path / name) for name in NAMES)
+    assert len({files[name] for name in NAMES}) == len(NAMES)
+
+
+def test_without_a_compiler_they_are_scripts_and_their_user_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    made = install(tmp_path)
+
+    assert "Python scripts" in made.made
+    assert "there is no C compiler" in made.made
+    assert all((tmp_path / name).read_bytes().startswith(b"#!") for name in NAMES)
+
+
+def test_a_compiler_that_fails_is_told_and_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cc").write_text("#!/bin/sh\necho 'fatal error: stdio.h is missing' >&2; exit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    made = install(tmp_path / "bin")
+
+    assert "stdio.h is missing" in made.made
+    assert all((tmp_path / "bin" / name).read_bytes().startswith(b"#!") for name in NAMES)
+
+
+def test_installing_again_replaces_a_command_while_it_runs(tmp_path: Path) -> None:
+    install(tmp_path)
+    with (tmp_path / "squeue").open("rb") as old:
+        before = old.read()
+        install(tmp_path)
+
+        old.seek(0)
+        assert old.read() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
+
+
+def test_settings_that_are_too_long_are_refused(a_compiler: str) -> None:
+    long = Settings(command="squeue", home="x" * 20_000, python="", code="", wanted=())
+
+    with pytest.raises(NotCompiledError, match="too long"):
+        told(compiled(a_compiler), long)
+
+
+def test_the_thin_command_imports_nothing_that_takes_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
     install(tmp_path)
     script = (tmp_path / "squeue").read_text()
     assert MARK in script

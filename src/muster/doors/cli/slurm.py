@@ -30,6 +30,7 @@ def slurm_install(folder: Path | None, *, force: bool) -> None:
 
     made = install((folder or usual_folder()).absolute(), force=force)
     say(f"{len(made.names)} commands are in {made.folder}: {' '.join(made.names)}")
+    note(made.made)
     for text in made.notes:
         note(text)
 

@@ -1,11 +1,16 @@
 """The route of the Slurm commands: one request for each use of a command."""
 
-from muster.doors.rest.operation import Asked, Operation
+import msgspec
+
+from muster.doors.rest.bad import BadRequestError
+from muster.doors.rest.operation import Asked, Content, Operation
 from muster.doors.slurm.answering import answered
-from muster.doors.slurm.call import Call, Door, Reply
+from muster.doors.slurm.call import FORM, Call, Door, Reply
 from muster.doors.slurm.fleet import Memory
 from muster.doors.slurm.traffic import Traffic
 from muster.model.value import replace
+
+BYTES = "application/octet-stream"
 
 _MEMORY = Memory()
 """Of nodes, by which object they are: several servers in one process do not disturb each other."""
@@ -13,7 +18,8 @@ _MEMORY = Memory()
 _TRAFFIC = Traffic()
 
 
-async def _command(asked: Asked) -> Reply:
+async def _command(asked: Asked) -> Content:
+    _demand_form(asked.document)
     caller = replace(asked.caller, door="slurm")
     door = Door(
         service=asked.service,
@@ -22,7 +28,35 @@ async def _command(asked: Asked) -> Reply:
         memory=_MEMORY,
         traffic=_TRAFFIC,
     )
-    return await asked.read(answered, asked.path["command"], asked.document, door)
+    body = await asked.read(_reply, asked.path["command"], asked.document, door)
+    return Content(body=body, media=BYTES)
+
+
+def _demand_form(call: Call) -> None:
+    """A command whose client is compiled does not change with the server."""
+    if call.form != FORM:
+        raise BadRequestError(
+            "",
+            "this command was installed by another version of Muster; "
+            "install the commands again: muster slurm install",
+        )
+
+
+def _reply(command: str, call: Call, door: Door) -> bytes:
+    return written(answered(command, call, door))
+
+
+def written(reply: Reply) -> bytes:
+    """A line with the exit code and the sizes of three parts, and then the parts.
+
+    They are what to print on stderr and on stdout, and as JSON what to do then. So a megabyte of
+    a listing is neither quoted here nor unquoted there, and a client needs no reader of JSON.
+    """
+    err = reply.err.encode(errors="surrogateescape")
+    out = reply.out.encode(errors="surrogateescape")
+    then = b"" if reply.then is None else msgspec.json.encode(reply.then)
+    line = f"{reply.code} {len(err)} {len(out)} {len(then)}\n"
+    return b"".join((line.encode(), err, out, then))
 
 
 OPERATIONS = (
@@ -32,6 +66,6 @@ OPERATIONS = (
         summary="Use one of Slurm's commands",
         answer=_command,
         takes=Call,
-        gives=Reply,
+        media=BYTES,
     ),
 )

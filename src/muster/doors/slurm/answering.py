@@ -60,9 +60,6 @@ COMMANDS = (
 """Add a command: write its module, name it here; `muster slurm install` finds it."""
 
 NAMES = tuple(command.NAME for command in COMMANDS)
-SUBMITTING = frozenset({"sbatch", "srun", "salloc"})
-"""Commands that send their whole environment."""
-
 _BY_NAME = {command.NAME: command for command in COMMANDS}
 
 

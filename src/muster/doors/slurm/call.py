@@ -13,6 +13,9 @@ from muster.doors.slurm.traffic import Traffic
 from muster.doors.slurm.trouble import failed
 from muster.model.value import Instant, Value
 
+FORM = 1
+"""Of calls and replies: a command that was installed for another one is told so."""
+
 VERSION = "slurm-wlm 22.05.8"
 """The Slurm whose commands these are: clients read it to know what they can use."""
 
@@ -31,12 +34,12 @@ class Call(Value):
     memo: what the reply before this one asked to be given back.
     """
 
+    form: int = 0
     argv: tuple[str, ...] = ()
     cwd: str = "/"
     env: Mapping[str, str] = {}
     script: Script | None = None
     umask: int = 0o022
-    columns: int = 0
     tty: bool = False
     host: str = "localhost"
     memo: Mapping[str, str] = {}
@@ -66,31 +69,6 @@ class Again(Value, tag="again"):
 
     memo: Mapping[str, str]
     after_ms: int = 0
-
-
-class RunHere(Value, tag="run"):
-    """Run a command here, with this added to the environment; then call again.
-
-    The memo that comes back has its exit code as `code`.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = {}
-    memo: Mapping[str, str] = {}
-
-
-class Become(Value, tag="become"):
-    """Be this command from now on."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = {}
-
-
-class Follow(Value, tag="follow"):
-    """Print what the job writes until it is over, then call again with the memo."""
-
-    job: int
-    memo: Mapping[str, str]
 
 
 class Output(Value):
@@ -194,7 +172,7 @@ class Copy(Value, tag="copy"):
     preserve: bool = False
 
 
-Then = ReadScript | Again | RunHere | Become | Follow | RunStep | Hold | Prompt | WriteFile | Copy
+Then = ReadScript | Again | RunStep | Hold | Prompt | WriteFile | Copy
 
 
 class Reply(Value):

@@ -1,4 +1,4 @@
-"""Putting the commands into a folder: one small file for each, that imports almost nothing."""
+"""Putting the commands into a folder: one small program for each, compiled if that is possible."""
 
 import os
 import py_compile
@@ -10,13 +10,21 @@ from pathlib import Path
 
 from muster.client.address import own_home
 from muster.doors.slurm.answering import NAMES
+from muster.doors.slurm.compiling import (
+    MARK,
+    THIN,
+    NotCompiledError,
+    Settings,
+    compiled,
+    compiler,
+    told,
+    wanted_by,
+)
 from muster.model.errors import MusterError
 from muster.model.value import Value
 
-MARK = "# A Slurm command of Muster; `muster slurm install` wrote it."
-THIN = Path(__file__).parent / "thin"
 HOLDING = frozenset({"srun", "salloc", "sbcast"})
-"""Commands that do something here, and bring what they need for it."""
+"""Commands that do something here, and bring what they need for it: in Python."""
 
 LONGEST_INTERPRETER = 120
 """The kernel reads no longer first line of a script."""
@@ -33,11 +41,19 @@ class WouldShadowError(MusterError):
 
 
 class Installed(Value):
-    """Where the commands are now, and what their user should know."""
+    """Where the commands are now, and what their user should know. made: what they are, and why."""
 
     folder: str
     names: tuple[str, ...]
+    made: str
     notes: tuple[str, ...] = ()
+
+
+class Programs(Value):
+    """The commands as files."""
+
+    contents: dict[str, bytes]
+    made: str
 
 
 def usual_folder() -> Path:
@@ -53,13 +69,31 @@ def install(folder: Path, *, force: bool = False) -> Installed:
     folder.mkdir(parents=True, exist_ok=True)
     for module in sorted(THIN.glob("*.py")):
         py_compile.compile(str(module), doraise=True)
-    python = quickest_python()
-    for name in NAMES:
-        path = folder / name
-        path.unlink(missing_ok=True)
-        path.write_text(_script(name, python), encoding="utf-8")
-        path.chmod(0o755)
-    return Installed(folder=str(folder), names=NAMES, notes=tuple(_notes(folder)))
+    found = programs(quickest_python())
+    for name, content in found.contents.items():
+        _put(folder / name, content)
+    notes = tuple(_notes(folder))
+    return Installed(folder=str(folder), names=NAMES, made=found.made, notes=notes)
+
+
+def programs(python: str) -> Programs:
+    """Compiled where there is a compiler, but for those that do much here."""
+    scripts = {name: _script(name, python) for name in NAMES}
+    try:
+        by = compiler()
+        program = compiled(by)
+        quick = {name: told(program, _settings(name, python)) for name in NAMES if is_quick(name)}
+    except NotCompiledError as error:
+        made = f"They are Python scripts, which start a little later than compiled ones: {error}."
+        return Programs(contents=scripts, made=made)
+    kept = ", ".join(sorted(HOLDING))
+    made = f"They are compiled by {by}; {kept} are Python scripts."
+    return Programs(contents=scripts | quick, made=made)
+
+
+def is_quick(name: str) -> bool:
+    """Does it ask and print, and no more?"""
+    return name not in HOLDING
 
 
 def path_line(folder: Path) -> str:
@@ -94,20 +128,21 @@ def _start_s(python: str) -> float | None:
     return best
 
 
-def _script(name: str, python: str) -> str:
+def _settings(name: str, python: str) -> Settings:
     home = os.environ.get("MUSTER_HOME")
-    module = "muster_steps" if name in HOLDING else "muster_thin"
-    return "\n".join(
-        [
-            *_first_lines(python),
-            MARK,
-            "import sys",
-            f"sys.path.append({str(THIN)!r})",
-            f"import {module}",
-            f"{module}.main({name!r}, {home!r})",
-            "",
-        ]
-    )
+    code = f"{_imports('muster_thin')}\nmuster_thin.main({name!r}, {home!r}, "
+    return Settings(command=name, home=home or "", python=python, code=code, wanted=wanted_by(name))
+
+
+def _script(name: str, python: str) -> bytes:
+    home = os.environ.get("MUSTER_HOME")
+    module = "muster_thin" if is_quick(name) else "muster_steps"
+    lines = [*_first_lines(python), MARK, _imports(module), f"{module}.main({name!r}, {home!r})"]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _imports(module: str) -> str:
+    return f"import sys\nsys.path.append({str(THIN)!r})\nimport {module}"
 
 
 def _first_lines(python: str) -> list[str]:
@@ -115,6 +150,17 @@ def _first_lines(python: str) -> list[str]:
     if len(python) <= LONGEST_INTERPRETER and " " not in python:
         return [f"#!{python} -IS"]
     return ["#!/bin/sh", f"''':'\nexec '{python}' -IS \"$0\" \"$@\"\n'''"]
+
+
+def _put(path: Path, content: bytes) -> None:
+    """In one step: whoever uses the command meanwhile finds the old one or the new one."""
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        made.write_bytes(content)
+        made.chmod(0o755)
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def _demand_free(folder: Path) -> None:
@@ -149,7 +195,7 @@ def real_slurm(folder: Path) -> str | None:
 def is_ours(path: Path) -> bool:
     """Was it written by us?"""
     try:
-        return MARK.encode() in path.read_bytes()[:1_000]
+        return MARK.encode() in path.read_bytes()
     except OSError:
         return False
 

@@ -33,8 +33,10 @@ def run(call: Call, door: Door) -> Reply:
     if line.value("gres") == "help":
         return Reply(out="Valid gres options are:\ngpu[[:type]:count]\n")
     cluster = clusters.named(NAME, line, door.looking.snapshot().clusters)
-    if call.script is None and not line.has("wrap"):
-        return Reply(then=ReadScript(file=line.rest[0] if line.rest else None))
+    named = line.rest[0] if line.rest else None
+    if not line.has("wrap") and (call.script is None or call.script.name != named):
+        # One that came along unasked was a guess, and it was wrong.
+        return Reply(then=ReadScript(file=named))
     script = script_of(line, call.script)
     requests = requests_of(call, line, script, door.now)
     want = wanted(requests, script, world_of(door))

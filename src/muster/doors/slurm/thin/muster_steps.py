@@ -46,12 +46,12 @@ def use(command: str, argv: list[str], home: str | None) -> int:
             reply = answer(command, call, home)
         except OSError as error:
             return muster_thin.unreachable(command, error)
-        muster_thin.show(2, reply["err"])
-        muster_thin.show(1, reply["out"])
+        muster_thin.write(2, reply["err"])
+        muster_thin.write(1, reply["out"])
         then = reply["then"]
         if then is None:
             return reply["code"]
-        code = go_on(command, call, then, home)
+        code = go_on(command, call, then)
         if code is not None:
             return code
 
@@ -62,9 +62,7 @@ def answer(command: str, call: "dict[str, Any]", home: str | None) -> "dict[str,
     return muster_thin.ask(command, call, home)
 
 
-def go_on(
-    command: str, call: "dict[str, Any]", then: "dict[str, Any]", home: str | None
-) -> int | None:
+def go_on(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int | None:
     """Do what the server wants done here; a number ends the command with it."""
     kind = then["type"]
     if kind == "step":
@@ -82,7 +80,7 @@ def go_on(
         return muster_copy.run(then)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        code = muster_thin.go_on(command, call, then, home)
+        code = muster_thin.go_on(command, call, then)
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     except Ended as ended:
         name = signal.Signals(ended.number).name

@@ -25,12 +25,17 @@ NEEDED = (
 SOCKET = "muster.sock"
 SHARED = "/var/lib/muster"
 MOST_SCRIPT = 4 * 1_024 * 1_024
+FORM = 1
+"""Of calls and answers, which the server compares with its own."""
 
 
-def main(command: str, home: str | None = None) -> None:
-    """Use the command as it was called; ends the process."""
+def main(command: str, home: str | None = None, handed: int | None = None) -> None:
+    """Use the command as it was called; ends the process.
+
+    handed: where to read what the server has answered already, asked by the compiled client.
+    """
     try:
-        code = use(command, sys.argv[1:], home)
+        code = use(command, sys.argv[1:], home, handed)
     except BrokenPipeError:
         code = 141
     except KeyboardInterrupt:
@@ -43,20 +48,21 @@ def main(command: str, home: str | None = None) -> None:
     os._exit(code)
 
 
-def use(command: str, argv: list[str], home: str | None) -> int:
+def use(command: str, argv: list[str], home: str | None, handed: int | None) -> int:
     """Ask until the server says that it is over."""
     call = call_of(command, argv)
     while True:
         try:
-            reply = ask(command, call, home)
+            reply = ask(command, call, home) if handed is None else _told(command, *_kept(handed))
         except OSError as error:
             return unreachable(command, error)
-        show(2, reply["err"])
-        show(1, reply["out"])
+        handed = None
+        write(2, reply["err"])
+        write(1, reply["out"])
         then = reply["then"]
         if then is None:
             return reply["code"]
-        code = go_on(command, call, then, home)
+        code = go_on(command, call, then)
         if code is not None:
             return code
 
@@ -64,19 +70,17 @@ def use(command: str, argv: list[str], home: str | None) -> int:
 def call_of(command: str, argv: list[str]) -> "dict[str, Any]":
     """The words of the command and what it finds around it."""
     return {
+        "form": FORM,
         "argv": argv,
         "cwd": _folder(),
         "env": _environment(command),
         "umask": _umask(),
-        "columns": 0,
         "tty": os.isatty(1),
         "host": posix.uname().nodename,
     }
 
 
-def go_on(
-    command: str, call: "dict[str, Any]", then: "dict[str, Any]", home: str | None
-) -> int | None:
+def go_on(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int | None:
     """Do what the server wants done here; a number ends the command with it."""
     kind = then["type"]
     if kind == "read":
@@ -91,16 +95,6 @@ def go_on(
     if kind == "write":
         call["memo"] = then["memo"]
         return _write(command, then)
-    if kind == "run":
-        call["memo"] = dict(then["memo"], code=str(_run_here(then)))
-        return None
-    if kind == "become":
-        os.environ.update(then["env"])
-        os.execvp(then["argv"][0], then["argv"])  # noqa: S606 -- named by the user's own server
-    if kind == "follow":
-        _follow(then["job"], home)
-        call["memo"] = then["memo"]
-        return None
     show(2, command + ": error: this command is older than the server; install it again\n")
     return 1
 
@@ -108,12 +102,31 @@ def go_on(
 def ask(command: str, call: "dict[str, Any]", home: str | None) -> "dict[str, Any]":
     """One request and its answer, as values."""
     body = _written(call).encode()
-    status, answer = request("POST", "/v1/slurm/" + command, body, home)
-    value = _read(answer.decode())
+    return _told(command, *request("POST", "/v1/slurm/" + command, body, home))
+
+
+def _told(command: str, status: int, answer: bytes) -> "dict[str, Any]":
+    """A line with the code and the sizes of three parts, and then the parts."""
     if status != 200:
-        text = value.get("detail") or value.get("title") or "no answer"
-        return {"out": "", "err": command + ": error: " + text + "\n", "code": 1, "then": None}
-    return value
+        text = command + ": error: " + _read(answer.decode())["text"] + "\n"
+        return {"err": text.encode(), "out": b"", "code": 1, "then": None}
+    line, _, rest = answer.partition(b"\n")
+    numbers = [int(word) for word in line.split() if word.isdigit()]
+    if len(numbers) != 4 or sum(numbers[1:]) != len(rest):
+        raise OSError("it is of another version; install the commands again")
+    code, err, out, _ = numbers
+    then = rest[err + out :]
+    return {
+        "err": rest[:err],
+        "out": rest[err : err + out],
+        "code": code,
+        "then": _read(then.decode()) if then else None,
+    }
+
+
+def _kept(handed: int) -> tuple[int, bytes]:
+    with open(handed, "rb") as file:
+        return _parted(file.read())
 
 
 def request(method: str, path: str, body: bytes, home: str | None) -> tuple[int, bytes]:
@@ -130,10 +143,18 @@ def request(method: str, path: str, body: bytes, home: str | None) -> tuple[int,
         head += ["Content-Type: application/json", "Content-Length: " + str(len(body))]
         if token:
             head.append("Authorization: Bearer " + token)
-        connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
+        _send(connection, "\r\n".join([*head, "", ""]).encode() + body)
         return _answer(connection)
     finally:
         connection.close()
+
+
+def _send(connection: _socket.socket, content: bytes) -> None:
+    try:
+        connection.sendall(content)
+    except (BrokenPipeError, ConnectionResetError):
+        # A server that takes no more may have said why: that is read like any answer.
+        return
 
 
 def _answer(connection: _socket.socket) -> tuple[int, bytes]:
@@ -143,11 +164,18 @@ def _answer(connection: _socket.socket) -> tuple[int, bytes]:
         if not part:
             break
         parts.append(part)
-    head, _, body = b"".join(parts).partition(b"\r\n\r\n")
-    if not head:
-        raise OSError("the server hung up")
-    if b"transfer-encoding: chunked" in head.lower():
+    return _parted(b"".join(parts))
+
+
+def _parted(received: bytes) -> tuple[int, bytes]:
+    """The status and the body of an answer that came over a socket."""
+    head, end, body = received.partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    if b"transfer-encoding: chunked" in lines:
         body = _unchunked(body)
+    sizes = [line[15:] for line in lines if line.startswith(b"content-length:")]
+    if not end or (sizes and len(body) < int(sizes[0])):
+        raise OSError("the server hung up")
     return int(head.split(b" ", 2)[1]), body
 
 
@@ -284,65 +312,15 @@ def _pause(after_ms: int) -> None:
         time.sleep(after_ms / 1_000)
 
 
-def _run_here(then: "dict[str, Any]") -> int:
-    import subprocess  # noqa: PLC0415 -- rarely needed
-
-    try:
-        env = dict(os.environ, **then["env"])
-        code = subprocess.call(then["argv"], env=env)  # noqa: S603 -- the user's own command
-    except OSError as error:
-        show(2, then["argv"][0] + ": " + str(error.strerror) + "\n")
-        return 127
-    return 128 - code if code < 0 else code
-
-
-def _follow(job: int, home: str | None) -> None:
-    """Print what the job writes, as it writes it."""
-    where = _socket_path(home)
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        connection.connect(where)
-        path = "/v1/jobs/" + str(job) + "/log?follow=true"
-        head = "GET " + path + " HTTP/1.1\r\nHost: muster\r\nConnection: close\r\n\r\n"
-        connection.sendall(head.encode())
-        _copy(connection)
-    finally:
-        connection.close()
-
-
-def _copy(connection: _socket.socket) -> None:
-    """A chunked answer onto stdout, part by part."""
-    held = b""
-    is_head = True
-    while True:
-        part: bytes = connection.recv(65_536)
-        if not part:
-            return
-        held += part
-        if is_head:
-            is_head = b"\r\n\r\n" not in held
-            held = held if is_head else held.partition(b"\r\n\r\n")[2]
-        if not is_head:
-            held = _write_chunks(held)
-
-
-def _write_chunks(held: bytes) -> bytes:
-    """Print what is complete; the rest is given back."""
-    while b"\r\n" in held:
-        size, _, rest = held.partition(b"\r\n")
-        count = int(size or b"0", 16)
-        if len(rest) < count + 2:
-            break
-        os.write(1, rest[:count])
-        held = rest[count + 2 :]
-    return held
-
-
 def show(number: int, text: str) -> None:
+    write(number, text.encode(errors="surrogateescape"))
+
+
+def write(number: int, content: bytes) -> None:
     """Everything, whatever a pipe takes at once."""
-    content = memoryview(text.encode(errors="surrogateescape"))
-    while content:
-        content = content[os.write(number, content) :]
+    left = memoryview(content)
+    while left:
+        left = left[os.write(number, left) :]
 
 
 def unreachable(command: str, error: OSError) -> int:
