@@ -52,6 +52,10 @@ def prepare(side: Side) -> None:
     # A time of zero would look like that of a job that has not begun.
     _until(side, "squeue -h -t R -o %M | grep -c 0:00", {"0"})
     _until(side, "sacct -n -X -P -j $ENDED -o state%9", {"CANCELLED by 0"})
+    # Slurm tells its database of jobs when it has the time.
+    waiting = "$HELD,$WIDE,$AFTER,$NEVER,$LATER,$ARRAY"
+    told = f"sacct -n -X -P -j {waiting} -o state | sort | uniq -c | xargs"
+    _until(side, told, {"6 PENDING 2 RUNNING"})
 
 
 def _until(side: Side, line: str, wanted: set[str]) -> None:

@@ -23,7 +23,7 @@ from muster.model.job import (
     OutOfMemory,
     Signaled,
 )
-from muster.model.plan import DependsOn
+from muster.model.plan import ArrayFull, DependsOn
 from muster.model.steps import Step
 from muster.model.value import Duration, Instant, JobId, replace
 
@@ -65,7 +65,7 @@ class AcctJob:
         """Since when it could have started; None while nobody can say."""
         wait = self.row.view.wait
         if self.job.state is JobState.HELD or (
-            wait is not None and isinstance(wait.why, DependsOn)
+            wait is not None and isinstance(wait.why, DependsOn | ArrayFull)
         ):
             return None
         return max(self.submitted_at, self.job.begin_at or self.submitted_at)

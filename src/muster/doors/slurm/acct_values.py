@@ -30,6 +30,9 @@ def id_text(acct: AcctRow) -> str:
 
 
 def raw_id(acct: AcctRow) -> str:
+    """Waiting tasks of an array are one row, under the number of their array."""
+    if acct.row.indices:
+        return jobs.array_id(acct.row)
     return f"{acct.row.job.id}.{acct.name}" if acct.kind else str(acct.row.job.id)
 
 
@@ -196,12 +199,12 @@ def waited(acct: AcctRow) -> Duration:
 
 
 def limit(acct: AcctRow) -> str:
-    found = acct.row.job.spec.time_limit
+    found = jobs.time_limit(acct.row)
     return "UNLIMITED" if found is None else times.long_text(found)
 
 
 def raw_limit(acct: AcctRow) -> str:
-    found = acct.row.job.spec.time_limit
+    found = jobs.time_limit(acct.row)
     return "UNLIMITED" if found is None else str(found // 60_000)
 
 

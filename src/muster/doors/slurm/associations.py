@@ -7,7 +7,7 @@ from muster.model.site import Role, Site
 from muster.model.value import QueuePath, UserName, Value
 
 ROOT = "root"
-"""Slurm's name for the whole tree, which has no queue of its own here."""
+"""Slurm's name for the whole tree; a queue of that name stands for it, and is listed once."""
 
 COORDINATING = frozenset({Role.QUEUE_ADMIN, Role.ADMIN})
 

@@ -103,6 +103,13 @@ def known(form: Form, fields: Fields[R]) -> tuple[Form, list[str]]:
     return Form(columns=columns, prefix=form.prefix), lost
 
 
+def without_unknown(form: Form, fields: Fields[R]) -> tuple[Form, list[str]]:
+    """The form without the columns that do not exist, and their names."""
+    columns = tuple(column for column in form.columns if column.field in fields)
+    lost = [column.field for column in form.columns if column.field not in fields]
+    return Form(columns=columns, prefix=form.prefix), lost
+
+
 def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:
     """The lines of the table; all columns of the form must be fields."""
     shown = [column for column in form.columns if column.field]

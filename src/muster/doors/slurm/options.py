@@ -46,6 +46,10 @@ class Parsed(Value):
         """Was it given?"""
         return any(each == name for each, _ in self.given)
 
+    def count(self, name: str) -> int:
+        """How often was it given?"""
+        return sum(each == name for each, _ in self.given)
+
     def value(self, *names: str) -> str | None:
         """The value that was given last, under any of these names."""
         return next((value for name, value in reversed(self.given) if name in names), None)

@@ -52,8 +52,8 @@ def promised(snapshot: Snapshot) -> dict[tuple[str, str], Promised]:
             nodes=len({placed.node for placed in allocation.placements}) * minutes,
             gpus=amount.gpu_milli * minutes // 1_000,
         )
-        keys = [(WHOLE, ""), (job.spec.queue, job.spec.user)]
-        keys += [(path, "") for path in lineage(job.spec.queue)]
-        for key in keys:
+        # A queue may be called as the whole is, and then stands for it.
+        paths = {WHOLE, *lineage(job.spec.queue)}
+        for key in [(job.spec.queue, job.spec.user), *((path, "") for path in paths)]:
             found[key] = found.get(key, Promised()) + rest
     return found

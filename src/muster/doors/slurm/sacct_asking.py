@@ -6,14 +6,13 @@ import re
 from datetime import datetime
 from typing import TypeVar
 
-from muster.doors.slurm import times
+from muster.doors.slurm import jobs, times
 from muster.doors.slurm.accounting import AcctJob, AcctRow, Kind
 from muster.doors.slurm.acct_values import cpus, node_count, reason
 from muster.doors.slurm.acct_window import ACCOUNTED, Window
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.choosing import JobName, job_name, split_ids
 from muster.doors.slurm.hostlist import expanded
-from muster.doors.slurm.jobs import nodes, partition
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.scene import group_of, user_of
 from muster.doors.slurm.states import WORDS, State
@@ -59,8 +58,8 @@ class Asked(Value):
         row, spec = record.row, record.job.spec
         tests = (
             not self.groups or group_of(spec.user)[1] in self.groups,
-            not self.partitions or partition(row) in self.partitions,
-            not self.nodes or not self.nodes.isdisjoint(nodes(row)),
+            not self.partitions or jobs.partition(row) in self.partitions,
+            not self.nodes or not self.nodes.isdisjoint(jobs.nodes(row)),
             not self.wckeys or row.label("wckey") in self.wckeys,
             not self.constraints or self.constraints <= _features(record),
             not self.flags or (record.started_at is not None and "SchedMain" in self.flags),
@@ -72,7 +71,7 @@ class Asked(Value):
         if not (self.reasons or self.node_count or self.cpu_count or self.limit):
             return True
         acct = AcctRow(record, Kind.JOB)
-        allowed = record.job.spec.time_limit
+        allowed = jobs.time_limit(record.row)
         tests = (
             not self.reasons or reason(acct) in self.reasons,
             self.node_count is None or _within(node_count(acct), self.node_count),

@@ -102,7 +102,7 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("AllocTRES", 10, values.allocated),
     ("AssocID", 7, _nothing),
     ("AveCPU", 10, _of_steps(values.average_cpu)),
-    ("AveCPUFreq", 10, _nothing),
+    ("AveCPUFreq", 10, _of_steps(_constant("0"))),
     ("AveDiskRead", 14, _of_steps(values.disk_read)),
     ("AveDiskWrite", 14, _of_steps(values.disk_written)),
     ("AvePages", 10, _of_steps(values.pages)),
@@ -112,8 +112,8 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("Cluster", 10, lambda acct: acct.row.scene.cluster),
     ("Comment", 14, _of_row(lambda row: row.label("comment") or "")),
     ("Constraints", 19, _of_row(lambda row: row.label("features") or "")),
-    ("ConsumedEnergy", 14, _nothing),
-    ("ConsumedEnergyRaw", 17, _nothing),
+    ("ConsumedEnergy", 14, _of_steps(_constant("0"))),
+    ("ConsumedEnergyRaw", 17, _of_steps(_constant("0"))),
     ("Container", 19, _of_row(lambda row: row.launch.image or "")),
     ("CPUTime", 10, _span(values.cpu_time)),
     ("CPUTimeRAW", 10, _seconds(values.cpu_time)),
@@ -202,7 +202,7 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("User", 9, _of_row(lambda row: row.job.spec.user)),
     ("UserCPU", 10, values.user_cpu),
     ("WCKey", 10, _of_row(lambda row: row.label("wckey") or "")),
-    ("WCKeyID", 10, _nothing),
+    ("WCKeyID", 10, _of_job(_constant("0"))),
     ("WorkDir", 20, _of_row(lambda row: row.launch.workdir or "")),
 )
 

@@ -105,7 +105,7 @@ def _het(record: AcctJob) -> dict[str, Any]:
 
 
 def _job_times(job: AcctRow) -> dict[str, Any]:
-    limit = job.row.job.spec.time_limit
+    limit = jobs.time_limit(job.row)
     times = _times(job) | {
         "eligible": _seconds(job.record.eligible_at),
         "submission": _seconds(job.record.submitted_at),
@@ -198,21 +198,28 @@ def _written(used: Used, _: str) -> int:
 def _allocated(acct: AcctRow) -> list[dict[str, Any]]:
     if acct.kind is Kind.JOB and not values.nodes(acct):
         return []
-    return _counted(values.allocated_parts(acct), values.amount(acct).memory_mib)
+    found = _counted(values.allocated_parts(acct), values.amount(acct).memory_mib)
+    if acct.kind is Kind.JOB:
+        # Nobody measures energy, and Slurm says so of each job.
+        found.append(_tres("energy", None))
+    return _in_order(found)
 
 
 def _requested(acct: AcctRow) -> list[dict[str, Any]]:
     mib = jobs.asked_amount(acct.row.job).memory_mib
-    return _counted(values.requested_parts(acct), mib)
+    return _in_order(_counted(values.requested_parts(acct), mib))
 
 
 def _counted(parts: dict[str, str], memory_mib: int) -> list[dict[str, Any]]:
     """Memory is counted in MiB, whatever it is shown in."""
-    found = [_tres(name, memory_mib if name == "mem" else int(parts[name])) for name in parts]
+    return [_tres(name, memory_mib if name == "mem" else int(parts[name])) for name in parts]
+
+
+def _in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: (each["id"], each["name"] or ""))
 
 
-def _tres(name: str, count: int) -> dict[str, Any]:
+def _tres(name: str, count: int | None) -> dict[str, Any]:
     kind, _, detail = name.partition("/")
     number = TRES_NUMBERS.get(name, GRES_NUMBER + (":" in detail))
     return {"type": kind, "name": detail or None, "id": number, "count": count}

@@ -91,10 +91,11 @@ def _plans(counts: Counts, scene: Scene) -> Iterator[str]:
     yield f"\tMax cycle:    {counts.most_us}"
     yield f"\tTotal cycles: {counts.plans}"
     if counts.plans:
-        minutes = max(1, (scene.now - counts.since) // MINUTE)
+        minutes = (scene.now - counts.since) // MINUTE
         yield f"\tMean cycle:   {counts.total_us // counts.plans}"
         yield f"\tMean depth cycle:  {counts.total_waiting // counts.plans}"
-        yield f"\tCycles per minute: {counts.plans // minutes}"
+        if minutes:
+            yield f"\tCycles per minute: {counts.plans // minutes}"
     yield f"\tLast queue length: {counts.waiting}"
     yield ""
 

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from muster.doors.slurm import jobs
+from muster.doors.slurm.accounting import AcctJob
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
 from muster.doors.slurm.choosing import Filter, JobName, job_name, live_views, split_ids, users_of
 from muster.doors.slurm.elsewhere import demand_here
-from muster.doors.slurm.formats import Field, keys_of, known, rendered, short_form
+from muster.doors.slurm.formats import Field, keys_of, rendered, short_form, without_unknown
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.jobs import JobRow, collapsed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene, is_user
+from muster.doors.slurm.scene import Scene, is_user, uid_of
 from muster.doors.slurm.states import State
-from muster.doors.slurm.trouble import SlurmError, failed
-from muster.model.job import JobState
+from muster.doors.slurm.trouble import failed
 from muster.model.policy import OrderWeights
 from muster.schedule.merit import FULL
 
@@ -27,6 +27,7 @@ USAGE = (
     "Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions]\n"
     "   [--federation] [--local] [--sibling] [--usage] [-hlnvVw]"
 )
+_RULE = "-" * 29
 NO_JOBS = "Unable to find jobs matching user/id(s) specified\n"
 
 
@@ -41,6 +42,8 @@ class Prio(NamedTuple):
 def run(call: Call, door: Door) -> Reply:
     """List what counts for whom."""
     line = _with_words(parsed(OPTIONS, call.argv, Manner(command=NAME)))
+    if isinstance(line, Reply):
+        return line
     if line.has("version"):
         return version()
     if line.has("usage"):
@@ -50,28 +53,59 @@ def run(call: Call, door: Door) -> Reply:
     scene = Scene(call, door)
     demand_here(NAME, line.words("cluster", "clusters"), scene)
     names = _names(line)
+    reply = _listed(line, call, door, (scene, names))
     strange = [each for each in line.words("user") if not is_user(each)]
-    told = "".join(f"sprio: error: Invalid user: {each}\n" for each in strange)
+    # Slurm ends this line twice.
+    told = "".join(f"sprio: error: Invalid user: {each}\n\n" for each in strange)
+    return Reply(out=_said(line, call) + reply.out, err=told + reply.err, code=reply.code)
+
+
+def _listed(
+    line: Parsed, call: Call, door: Door, which: tuple[Scene, tuple[JobName, ...]]
+) -> Reply:
+    scene, names = which
     weights = scene.site.policy.order
-    form, lost = known(short_form(_format(line, call, weights)), FIELDS)
-    told += "".join(f"sprio: error: Invalid job format specification: {each}\n" for each in lost)
-    if line.has("weights"):
-        shown = [_weights(weights)]
-    else:
+    form, lost = without_unknown(short_form(_format(line, call, weights)), FIELDS)
+    told = "".join(f"sprio: error: Invalid job format specification: {each}\n" for each in lost)
+    shown, code = [_weights(weights)], 0
+    if not line.has("weights"):
         rows = _chosen(line, door, scene, names)
         if names and not rows:
             return Reply(out=NO_JOBS, err=told)
-        shown = _sorted([_prio(row) for row in rows], line.value("sort") or "")
+        keys = keys_of(line.value("sort") or "")
+        wrong = [letter for letter, _ in keys if letter not in FIELDS]
+        told += "".join(f"sprio: error: Invalid sort specification: {each}\n" for each in wrong[:1])
+        shown, code = ([], 1) if wrong else (_sorted([_prio(row) for row in rows], keys), 0)
     text = rendered(form, FIELDS, shown, header=not line.has("noheader"))
-    return Reply(out=lines(list(text)), err=told)
+    return Reply(out=lines(list(text)), err=told, code=code)
 
 
-def _with_words(line: Parsed) -> Parsed:
+def _said(line: Parsed, call: Call) -> str:
+    """With -v: what was asked for."""
+    if not line.has("verbose"):
+        return ""
+    words = {name: ",".join(line.words(name)) or "(null)" for name in ("jobs", "partition", "user")}
+    named = [each for each in line.words("user") if is_user(each)]
+    uids = [f"user_list[{at}] = {uid_of(each)}\n" for at, each in enumerate(named)]
+    users = "".join(uids) if line.count("verbose") > 1 else ""
+    form = line.value("format") or call.env.get("SPRIO_FORMAT") or "(null)"
+    return (
+        f"{_RULE}\nformat     = {form}\n"
+        f"job_flag   = {int(line.has('jobs'))}\n"
+        f"jobs       = {words['jobs']}\n"
+        f"partition  = {words['partition']}\n"
+        f"users      = {words['user']}\n"
+        f"verbose    = {line.count('verbose')}\n{users}{_RULE}\n\n\n"
+    )
+
+
+def _with_words(line: Parsed) -> Parsed | Reply:
     """`-j 12`: the value of an optional argument may stand apart."""
     if not line.rest:
         return line
     if not line.has("jobs"):
-        raise SlurmError(f"sprio: error: Unrecognized option: {line.rest[0]}", USAGE)
+        wrong = f"sprio: error: Unrecognized option: {line.rest[0]}\n"
+        return Reply(out=f"{USAGE}\n", err=wrong, code=1)
     return Parsed(given=(*line.given, *(("jobs", word) for word in line.rest)))
 
 
@@ -79,21 +113,25 @@ def _names(line: Parsed) -> tuple[JobName, ...]:
     found: list[JobName] = []
     for text in (each for value in line.values("jobs") for each in split_ids(value)):
         name = job_name(text)
-        if name is None:
+        if name is None or not text.isdigit():
             raise failed(NAME, f"Invalid job id: {text}")
         found.append(name)
     return tuple(found)
 
 
 def _chosen(line: Parsed, door: Door, scene: Scene, names: tuple[JobName, ...]) -> list[JobRow]:
-    """Jobs that wait for their turn; held ones have none."""
+    """Jobs that wait for their turn: what is held, or waits for something else, has none."""
     wish = Filter(
         names=names, users=users_of(line.words("user")), states=frozenset({State.PENDING})
     )
-    views = [view for view in live_views(door, wish) if view.job.state is not JobState.HELD]
-    rows = collapsed(JobRow(view, scene) for view in views)
+    rows = collapsed(row for view in live_views(door, wish) if _is_due(row := JobRow(view, scene)))
     pools = set(line.words("partition"))
     return [row for row in rows if not pools or pools & set(jobs.partition(row).split(","))]
+
+
+def _is_due(row: JobRow) -> bool:
+    eligible_at = AcctJob(row, row.job.submitted_at).eligible_at
+    return eligible_at is not None and eligible_at <= row.scene.now
 
 
 def _prio(row: JobRow) -> Prio:
@@ -148,11 +186,9 @@ def _format(line: Parsed, call: Call, weights: OrderWeights) -> str:
     return f"{text} %.11N %.20T" if is_long else text
 
 
-def _sorted(rows: list[Prio], order: str) -> list[Prio]:
+def _sorted(rows: list[Prio], keys: list[tuple[str, bool]]) -> list[Prio]:
     """By each key in turn, the last first, because sorting keeps what was in order."""
-    for letter, downwards in keys_of(order):
-        if letter not in FIELDS:
-            raise SlurmError(f"sprio: error: Invalid sort specification: {letter}")
+    for letter, downwards in keys:
         rows.sort(key=_key(letter), reverse=downwards)
     return rows
 
@@ -201,9 +237,9 @@ FIELDS: dict[str, Field[Prio]] = {
     "i": Field(header="JOBID", get=_of_job(jobs.array_id, "Weights")),
     "r": Field(header="PARTITION", get=_of_job(jobs.partition)),
     "u": Field(header="USER", get=_of_job(lambda row: row.job.spec.user)),
-    "y": Field(header="PRIORITY", get=_of_job(lambda row: f"{jobs.priority(row) / 2**32:.8f}")),
-    "t": Field(header="TRES", get=lambda _: ""),
-    "T": Field(header="TRES", get=lambda _: ""),
+    "y": Field(header="PRIORITY", get=_of_job(lambda row: f"{jobs.priority(row) / 2**32:.14f}")),
+    "t": Field(header="TRES", get=_of_job(lambda _: "", "(null)")),
+    "T": Field(header="TRES", get=_of_job(lambda _: "", "(null)")),
     **{key: Field(header=text, get=_weighted(key)) for key, text in WEIGHTED.items()},
     **{key: Field(header=text, get=_normal(key)) for key, text in NORMAL.items()},
 }

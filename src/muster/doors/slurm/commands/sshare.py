@@ -71,10 +71,25 @@ def run(call: Call, door: Door) -> Reply:
     demand_here(NAME, line.words("cluster", "clusters"), scene)
     rows = list(_chosen(line, door, scene))
     header = not line.has("noheader")
+    text = [f"CLUSTER: {scene.cluster}"] if line.has("cluster") or line.has("clusters") else []
     if line.has("parsable") or line.has("parsable2"):
         ends = ("|", "" if line.has("parsable2") else "|")
-        return Reply(out=lines(list(parsable(form, FIELDS, rows, header=header, ends=ends))))
-    return Reply(out=lines(list(cut_table(form, FIELDS, rows, header=header))))
+        text += parsable(form, FIELDS, rows, header=header, ends=ends)
+    else:
+        text += cut_table(form, FIELDS, rows, header=header)
+    return Reply(out=lines(text), err=_said(line, door))
+
+
+def _said(line: Parsed, door: Door) -> str:
+    """With -v: what was asked for."""
+    if not line.has("verbose"):
+        return ""
+    users = () if line.has("all") else line.words("users", "uid") or (door.caller.user,)
+    parts = (("Users", users), ("Accounts", line.words("accounts")))
+    return "".join(
+        f"{what} requested:\n" + "".join(f"\t: {each}\n" for each in named or ("all",))
+        for what, named in parts
+    )
 
 
 def _format(line: Parsed) -> str:
@@ -106,13 +121,13 @@ def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[Row]:
 def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
     """The whole, then each account with its users before the accounts below it."""
     shares = scene.turns.shares
-    whole = Row(ROOT, "", shares.root, scene)
-    yield whole
     members = _members(scene, shares, caller)
-    queues = shares.queues()
+    queues = {QueuePath(ROOT): shares.root} | {
+        path: branch for path, branch in shares.queues().items() if path != ROOT
+    }
     for path in _in_tree_order(queues):
         account = Row(path, "", queues[path], scene)
-        account.depth = sum(each in queues for each in lineage(path))
+        account.depth = sum(each in queues and each != ROOT for each in lineage(path))
         yield account
         for user in sorted(members.get(path, ())):
             row = Row(path, user, shares.seat(path, user), scene)
@@ -121,7 +136,7 @@ def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
 
 
 def _in_tree_order(paths: Iterable[QueuePath]) -> list[QueuePath]:
-    return sorted(paths, key=lambda path: path.split("/"))
+    return sorted(paths, key=lambda path: (path != ROOT, path.split("/")))
 
 
 def _members(scene: Scene, shares: Shares, caller: UserName) -> dict[QueuePath, set[UserName]]:

@@ -8,17 +8,25 @@ from muster.doors.slurm import acct_values as values
 from muster.doors.slurm import times
 from muster.doors.slurm.accounting import AcctRow
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
-from muster.doors.slurm.choosing import JobName, job_name, split_ids
+from muster.doors.slurm.choosing import (
+    Filter,
+    JobName,
+    ended_views,
+    job_name,
+    live_views,
+    split_ids,
+)
 from muster.doors.slurm.formats import Field, Form, cut_table, parsable, picked_form
 from muster.doors.slurm.helping import columns_of, help_reply
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.scene import Scene
+from muster.doors.slurm.states import State
 from muster.doors.slurm.step_rows import is_named, running_steps
 from muster.doors.slurm.trouble import SlurmError
 from muster.doors.slurm.usage import given_out, same_for_all, taken_in, tres_text
 from muster.model.errors import ForbiddenError, UnknownError
-from muster.model.value import Duration
+from muster.model.value import Duration, Instant
 
 NAME = "sstat"
 OPTIONS = table("""
@@ -83,12 +91,10 @@ def _seen(
     """The step that is named, the first that is no script, or all of them."""
     rows = [row for row in running_steps(door, scene) if is_named(row, (name,))]
     if not rows:
-        told.append(_missing(name))
+        told.append(_missing(name, door))
         return
     if name.step is None and not line.has("allsteps"):
         rows = [row for row in rows if row.step is not None][:1]
-        if not rows:
-            told.append(_missing(name))
     for row in rows:
         try:
             found = door.looking.usage(door.caller, row.row.job.id)
@@ -101,7 +107,10 @@ def _seen(
         yield from (Sight(row, now) for now in found if now.step == number)
 
 
-def _missing(name: JobName) -> str:
+def _missing(name: JobName, door: Door) -> str:
+    wish = Filter(names=(JobName(job=name.job),), states=frozenset(State))
+    if not (live_views(door, wish) or ended_views(door, wish, Instant(0))):
+        return f"sstat: error: couldn't get steps for job {name.job}"
     if name.step is None:
         return f"sstat: error: No steps running for job {name.job}"
     return f"sstat: error: StepId={name.job}.{name.step} not found running."
@@ -178,14 +187,14 @@ def _usage_fields() -> Iterator[tuple[str, int, Callable[[Sight], str]]]:
 
 _FIELDS: tuple[tuple[str, int, Callable[[Sight], str]], ...] = (
     ("AveCPU", 10, _cpu),
-    ("AveCPUFreq", 10, lambda _: ""),
+    ("AveCPUFreq", 10, lambda _: "0"),
     ("AveDiskRead", 12, _read),
     ("AveDiskWrite", 12, _written),
     ("AvePages", 10, lambda sight: str(sight.now.used.faults)),
     ("AveRSS", 10, lambda sight: f"{sight.now.resident_kib // sight.tasks}K"),
     ("AveVMSize", 10, lambda sight: f"{sight.now.virtual_kib}K"),
-    ("ConsumedEnergy", 14, lambda _: ""),
-    ("ConsumedEnergyRaw", 17, lambda _: ""),
+    ("ConsumedEnergy", 14, lambda _: "0"),
+    ("ConsumedEnergyRaw", 17, lambda _: "0"),
     ("JobID", -12, lambda sight: values.raw_id(sight.row)),
     ("MaxDiskRead", 12, _read),
     ("MaxDiskReadNode", 15, _node),

@@ -50,21 +50,21 @@ class Row:
 
 def account_rows(scene: Scene, *, tree: bool = False) -> list[Row]:
     """The whole and every account, each before those below it."""
-    paths = sorted(scene.site.queues, key=lambda path: path.split("/"))
+    paths = sorted(set(scene.site.queues) - {ROOT}, key=lambda path: path.split("/"))
     return [Row(scene=scene, account=each, tree=tree) for each in (ROOT, *paths)]
 
 
 def association_rows(scene: Scene, *, tree: bool = False) -> list[Row]:
     """Every account with those who belong to it."""
-    members: dict[str, list[str]] = {ROOT: [ROOT]}
+    members: dict[str, set[str]] = {ROOT: {ROOT}}
     for each in associations(scene.site):
-        members.setdefault(each.account, []).append(each.user)
+        members.setdefault(each.account, set()).add(each.user)
     found: list[Row] = []
     for row in account_rows(scene, tree=tree):
         found.append(row)
         found += [
             Row(scene=scene, account=row.account, user=user, tree=tree)
-            for user in members.get(row.account, ())
+            for user in sorted(members.get(row.account, ()))
         ]
     return found
 
@@ -84,7 +84,7 @@ def user_rows(scene: Scene, names: Iterable[str], *, apart: bool) -> list[Row]:
 def _account(row: Row) -> str:
     if not row.tree:
         return row.account
-    above = sum(1 for _ in lineage(row.path)) if row.account != ROOT else 0
+    above = sum(each != ROOT for each in lineage(row.path))
     return " " * (above + bool(row.user)) + row.account
 
 
