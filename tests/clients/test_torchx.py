@@ -31,3 +31,35 @@ def test_torchx_cancels_an_app(desk: Desk) -> None:
     desk.uses("torchx", "cancel", app)
 
     desk.slurm.waits_for(job, "CANCELLED")
+
+
+def test_torchx_runs_several_replicas_that_know_each_other(desk: Desk) -> None:
+    component = f"{SCRIPTS / 'torchx_app.py'}:relay"
+
+    app = desk.uses("torchx", "run", "-s", "slurm", "-cfg", CONFIGURED, component).out.split()[-1]
+    job = app.rpartition("/")[2]
+    desk.slurm.waits_until(lambda: _states(desk, job) == {"COMPLETED"})
+    status = desk.uses("torchx", "status", app)
+    log = desk.uses("torchx", "log", "--streams", "stdout", f"{app}/catcher").out
+
+    assert "State: SUCCEEDED" in status.out + status.err
+    assert "task 0 of 3 threw the ball to task 1" in log
+    assert "task 0 of 3 threw the ball to task 2" in log
+
+
+def test_torchx_learns_that_one_of_several_replicas_failed(desk: Desk) -> None:
+    component = f"{SCRIPTS / 'torchx_app.py'}:relay"
+    failing = ("--throw", "exit 7")
+
+    app = desk.uses(
+        "torchx", "run", "-s", "slurm", "-cfg", CONFIGURED, component, *failing
+    ).out.split()[-1]
+    job = app.rpartition("/")[2]
+    desk.slurm.waits_until(lambda: _states(desk, job) == {"FAILED"})
+    status = desk.tries("torchx", "status", app)
+
+    assert "State: FAILED" in status.out + status.err
+
+
+def _states(desk: Desk, job: str) -> set[str]:
+    return set(desk.slurm.out(f"squeue -h -t all -j {job} -o %T").split())

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 from muster.backends.base import Run
 from muster.backends.local import spool
-from muster.backends.local.environment import Given, nodes_of
+from muster.backends.local.environment import Given
+from muster.backends.local.slurm_environment import component_of
 from muster.model.placement import Placement
 from muster.model.value import DeviceId
 
 
 def of_run(run: Run, given: Sequence[Given]) -> list[spool.RoomFile]:
-    """One room for each node, in the order of the ranks."""
-    placements = run.allocation.placements
-    pairs = tuple(zip(placements, given, strict=True))
-    return [
-        _room(run, [pair for pair in pairs if pair[0].node == node])
-        for node in nodes_of(placements)
-    ]
+    """One room for each node of each component, in the order of the ranks."""
+    found: dict[tuple[int, str], list[tuple[Placement, Given]]] = {}
+    for placement, own in zip(run.allocation.placements, given, strict=True):
+        key = (component_of(placement.group), placement.node)
+        found.setdefault(key, []).append((placement, own))
+    return [_room(run, here) for here in found.values()]
 
 
 def _room(run: Run, here: Sequence[tuple[Placement, Given]]) -> spool.RoomFile:
@@ -30,6 +30,7 @@ def _room(run: Run, here: Sequence[tuple[Placement, Given]]) -> spool.RoomFile:
     memory = [placement.amount.memory_mib for placement in placements]
     return {
         "node": placements[0].node,
+        "component": component_of(placements[0].group),
         "cpus": max(1, sum(each.amount.cpu_milli for each in placements) // 1_000),
         # One task without a limit, and there is none for the node.
         "memory_mib": sum(memory) if all(memory) else 0,

@@ -13,11 +13,22 @@ from muster.model.launch import Runs
 from muster.model.placement import Placement
 
 NTASKS = "SLURM_NTASKS"
+_HET = "_HET_GROUP_"
+_PACK = "_PACK_GROUP_"
+
+
+def component_of(group: str) -> int:
+    """Groups of later components are called `het1`, `het1-more` and so on."""
+    number = group.removesuffix("-more").removeprefix("het")
+    return int(number) if group.startswith("het") and number.isdecimal() else 0
 
 
 def of_attempt(run: Run) -> dict[str, str]:
-    """What all tasks of the attempt have in common."""
-    spec, placements = run.job.spec, run.allocation.placements
+    """What all tasks of the attempt have in common.
+
+    Of a job of several components, the first is what the names without a number are about.
+    """
+    spec, placements = run.job.spec, _first(run)
     nodes = _nodes(placements)
     names = compressed(nodes)
     found = {
@@ -36,7 +47,7 @@ def of_attempt(run: Run) -> dict[str, str]:
         "SLURM_NODELIST": names,
         "SLURM_NODE_ALIASES": "(null)",
         "SLURM_PRIO_PROCESS": "0",
-        "SLURM_TASKS_PER_NODE": runs_text(_tasks_per_node(run)),
+        "SLURM_TASKS_PER_NODE": runs_text(_spread(placements, run.launch.env.get(NTASKS, ""))),
     }
     return found | _of_array(run) | _of_request(run) | _of_components(run)
 
@@ -54,14 +65,14 @@ def of_tasks(run: Run) -> list[dict[str, str]]:
 def _of_components(run: Run) -> dict[str, str]:
     """What a job of several components, which all have its id, has in each of them."""
     spec, placements = run.job.spec, run.allocation.placements
-    names = list(dict.fromkeys(_component(group.name) for group in spec.groups))
-    if len(names) == 1:
+    numbers = _components(run)
+    if len(numbers) == 1:
         return {}
-    found = {"SLURM_HET_SIZE": str(len(names))}
-    for number, name in enumerate(names):
-        here = [each for each in placements if _component(each.group) == name]
+    found = {name: text for name, text in run.launch.env.items() if _HET in name}
+    for number in numbers:
+        here = [each for each in placements if component_of(each.group) == number]
         nodes = _nodes(here)
-        count = Counter[str](each.node for each in here)
+        asked = run.launch.env.get(f"{NTASKS}{_HET}{number}", "")
         told = {
             "SLURM_JOB_ACCOUNT": spec.queue,
             "SLURM_JOB_CPUS_PER_NODE": runs_text(_cpus(here, node) for node in nodes),
@@ -71,15 +82,23 @@ def _of_components(run: Run) -> dict[str, str]:
             "SLURM_JOB_NUM_NODES": str(len(nodes)),
             "SLURM_JOB_PARTITION": here[0].pool if here else "",
             "SLURM_JOB_QOS": spec.job_class,
-            "SLURM_TASKS_PER_NODE": runs_text(count[node] for node in nodes),
+            "SLURM_TASKS_PER_NODE": runs_text(_spread(here, asked)),
         }
-        found |= {f"{variable}_HET_GROUP_{number}": value for variable, value in told.items()}
-    return found
+        found |= {f"{variable}{_HET}{number}": value for variable, value in told.items()}
+    # What they were called before is still there in 22.05.
+    older = {name.replace(_HET, _PACK): text for name, text in found.items()}
+    size = str(len(numbers))
+    return found | older | {"SLURM_HET_SIZE": size, "SLURM_PACK_SIZE": size}
 
 
-def _component(group: str) -> str:
-    """Groups of later components are called `het1`, `het1-more` and so on."""
-    return group.removesuffix("-more") if group.startswith("het") else "main"
+def _components(run: Run) -> list[int]:
+    return sorted({component_of(group.name) for group in run.job.spec.groups})
+
+
+def _first(run: Run) -> list[Placement]:
+    """The placements of the first component, which are all of most jobs."""
+    placements = run.allocation.placements
+    return [each for each in placements if not component_of(each.group)] or list(placements)
 
 
 def _of_array(run: Run) -> dict[str, str]:
@@ -142,11 +161,9 @@ def _indices(run: Run, placements: Sequence[Placement]) -> str:
     return ",".join(map(str, sorted(numbers)))
 
 
-def _tasks_per_node(run: Run) -> list[int]:
-    """As many as were asked for, spread over the nodes; else one for each placement."""
-    placements = run.allocation.placements
+def _spread(placements: Sequence[Placement], asked: str) -> list[int]:
+    """As many tasks as were asked for, over the nodes; else one for each placement."""
     nodes = _nodes(placements)
-    asked = run.launch.env.get(NTASKS, "")
     if not asked.isdigit() or int(asked) < len(nodes) or int(asked) == len(placements):
         count = Counter[str](each.node for each in placements)
         return [count[node] for node in nodes]

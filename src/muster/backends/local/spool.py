@@ -14,7 +14,7 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from muster.backends.local import tree
 
@@ -72,9 +72,11 @@ class RoomFile(TypedDict):
     """What the attempt has of one node, for its steps to share.
 
     gpus: by the names CUDA knows; indices: by their numbers on the node.
+    component: of a job of several; each has rooms of its own, even on the same node.
     """
 
     node: str
+    component: int
     cpus: int
     memory_mib: int
     gpu_milli: int
@@ -158,7 +160,7 @@ class UsedFile(TypedDict):
 
 
 class StepFile(TypedDict):
-    """A step began: what it is, and what it may use."""
+    """A step began: what it is, and what it may use; the same by component where there are any."""
 
     at: int
     name: str
@@ -166,15 +168,17 @@ class StepFile(TypedDict):
     tasks: int
     nodes: list[str]
     amount: dict[str, int]
+    parts: NotRequired[list[dict[str, Any]]]
 
 
 class StepEndFile(TypedDict):
-    """A step is over."""
+    """A step is over, and each of its parts."""
 
     at: int
     code: int
     signal: int
     used: UsedFile
+    parts: list[dict[str, Any]]
 
 
 class End(TypedDict):

@@ -1,6 +1,6 @@
 """What the tasks of a step find in their environment. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.backends.local import spool
@@ -15,35 +15,43 @@ _HERE = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Around:
-    """A step and what is around it. env: that of whoever started it."""
+    """A step and what is around it.
+
+    envs: for each wish, that of whoever started it.
+    """
 
     launch: spool.LaunchFile
     number: int
-    wish: StepWish
+    wishes: tuple[StepWish, ...]
     parts: tuple[Part, ...]
-    env: Mapping[str, str]
+    envs: tuple[Mapping[str, str], ...]
     umask: int
     label: bool = False
+
+    @property
+    def tasks(self) -> int:
+        return sum(wish.tasks for wish in self.wishes)
 
 
 def of_task(around: Around, part: Part, rank: int) -> dict[str, str]:
     """Everything, for one task."""
-    found = _inherited(around) | _of_step(around) | _of_node(around, part)
-    return found | _of_rank(part, rank) | _of_gpus(around, part, rank)
+    found = _inherited(around, part) | _of_step(around, part) | _of_components(around)
+    return found | _of_node(around, part) | _of_rank(part, rank) | _of_gpus(around, part, rank)
 
 
 def gpus_of(around: Around, part: Part, rank: int) -> tuple[int, ...]:
     """The GPUs of one task, by their numbers in the attempt's room on the node."""
-    if not around.wish.gpu_bind:
+    bind = around.wishes[part.wish].gpu_bind
+    if not bind:
         return part.gpus
     # Slurm too lets a task for which nothing is left use the first.
-    return bound(around.wish.gpu_bind, part.gpus, part.ranks.index(rank)) or part.gpus[:1]
+    return bound(bind, part.gpus, part.ranks.index(rank)) or part.gpus[:1]
 
 
-def _inherited(around: Around) -> dict[str, str]:
+def _inherited(around: Around, part: Part) -> dict[str, str]:
     """Of the caller, without what made one rank of it; and from outside of the job, what it is."""
-    launch = around.launch
-    mine = {name: text for name, text in around.env.items() if not name.startswith(_OF_A_RANK)}
+    launch, env = around.launch, around.envs[part.wish]
+    mine = {name: text for name, text in env.items() if not name.startswith(_OF_A_RANK)}
     is_inside = mine.get("SLURM_JOB_ID") == str(launch["job"])
     facts = {
         name: text
@@ -54,14 +62,15 @@ def _inherited(around: Around) -> dict[str, str]:
     return mine | facts | {"MUSTER_ATTEMPT_KEY": launch["marker"]}
 
 
-def _of_step(around: Around) -> dict[str, str]:
-    wish, parts, launch = around.wish, around.parts, around.launch
-    names = compressed([launch["rooms"][part.node]["node"] for part in parts])
-    spread = runs_text([len(part.ranks) for part in parts])
-    count, tasks, number = str(len(parts)), str(wish.tasks), str(around.number)
+def _of_step(around: Around, part: Part) -> dict[str, str]:
+    wish, parts, launch = around.wishes[part.wish], around.parts, around.launch
+    names = _node_names(launch["rooms"][each.node] for each in parts)
+    spread = runs_text([len(each.ranks) for each in parts])
+    count, tasks, number = str(len(parts)), str(around.tasks), str(around.number)
     cpus = launch["env"].get("SLURM_JOB_CPUS_PER_NODE", "")
+    nodes = sum(each.wish == part.wish for each in parts)
     found = {
-        "SLURM_DISTRIBUTION": "cyclic" if wish.cyclic or wish.tasks <= len(parts) else "block",
+        "SLURM_DISTRIBUTION": "cyclic" if wish.cyclic or wish.tasks <= nodes else "block",
         "SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_0": cpus,
         "SLURM_LAUNCH_NODE_IPADDR": _HERE,
         "SLURM_NNODES": count,
@@ -83,6 +92,29 @@ def _of_step(around: Around) -> dict[str, str]:
         "WORLD_SIZE": tasks,
     }
     return found | ({"SLURM_LABELIO": "1"} if around.label else {})
+
+
+def _of_components(around: Around) -> dict[str, str]:
+    """In a job of several components, those that the step runs in are all there is."""
+    rooms = around.launch["rooms"]
+    if len(around.wishes) == 1 and not any(room["component"] for room in rooms):
+        return {}
+    chosen = {wish.component for wish in around.wishes}
+    here = [room for room in rooms if room["component"] in chosen]
+    names = _node_names(here)
+    size = str(max(len(around.wishes), 1 + max(room["component"] for room in rooms)))
+    return {
+        "SLURM_HET_SIZE": size,
+        "SLURM_JOB_CPUS_PER_NODE": runs_text([room["cpus"] for room in here]),
+        "SLURM_JOB_NODELIST": names,
+        "SLURM_JOB_NUM_NODES": str(len(here)),
+        "SLURM_NODELIST": names,
+        "SLURM_PACK_SIZE": size,
+    }
+
+
+def _node_names(rooms: Iterable[spool.RoomFile]) -> str:
+    return compressed(list(dict.fromkeys(room["node"] for room in rooms)))
 
 
 def _of_node(around: Around, part: Part) -> dict[str, str]:
@@ -127,8 +159,9 @@ def _of_gpus(around: Around, part: Part, rank: int) -> dict[str, str]:
         "ROCR_VISIBLE_DEVICES": indices,
         "ZE_AFFINITY_MASK": indices,
     }
-    if around.wish.gpu_bind and len(part.ranks) > 1:
-        found["SLURMD_TRES_BIND"] = f"gpu:{around.wish.gpu_bind}"
+    bind = around.wishes[part.wish].gpu_bind
+    if bind and len(part.ranks) > 1:
+        found["SLURMD_TRES_BIND"] = f"gpu:{bind}"
     return found
 
 

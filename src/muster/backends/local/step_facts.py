@@ -8,7 +8,7 @@ from muster.backends.local import spool
 from muster.model.event import Event, StepBegan, StepEnded
 from muster.model.history import Used
 from muster.model.resources import Resources
-from muster.model.steps import Step
+from muster.model.steps import Step, StepPart
 from muster.model.value import Instant, JobId, NodeId, Value, replace
 
 
@@ -19,6 +19,13 @@ class _Begun(Value):
     tasks: int
     nodes: tuple[NodeId, ...]
     amount: Resources
+    parts: tuple[StepPart, ...] = ()
+
+
+class _OverPart(Value):
+    code: int
+    signal: int
+    used: Used
 
 
 class _Over(Value):
@@ -26,6 +33,7 @@ class _Over(Value):
     code: int
     signal: int
     used: Used
+    parts: tuple[_OverPart, ...] = ()
 
 
 class StepFacts:
@@ -64,6 +72,7 @@ class StepFacts:
             nodes=found.nodes,
             amount=found.amount,
             began_at=found.at,
+            parts=found.parts,
         )
 
     def _read(self, name: str) -> bytes:
@@ -74,4 +83,9 @@ class StepFacts:
 
 
 def _ended(step: Step, over: _Over) -> Step:
-    return replace(step, ended_at=over.at, code=over.code, signal=over.signal, used=over.used)
+    parts = tuple(
+        replace(part, code=end.code, signal=end.signal, used=end.used)
+        for part, end in zip(step.parts, over.parts, strict=False)
+    )
+    whole = replace(step, ended_at=over.at, code=over.code, signal=over.signal, used=over.used)
+    return replace(whole, parts=parts)

@@ -5,7 +5,7 @@ was asked for, `overlap` takes what is there and keeps nobody out.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TOO_MANY_CPUS = "More processors requested than permitted"
 TOO_MUCH_MEMORY = "Memory required by task is not available"
@@ -29,12 +29,13 @@ class NeverError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRoom:
-    """What the attempt has of one node; no memory means that it has no limit."""
+    """What a component of the attempt has of one node; no memory means that it has no limit."""
 
     name: str
     cpus: int
     memory_mib: int = 0
     gpus: int = 0
+    component: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,7 @@ class StepWish:
     gpus, gpus_per_node, gpus_per_task: None of them means all that the nodes have.
     gpu_bind: which of them each task sees, as `--gpu-bind` spells it; all of them if it is empty.
     on, off: nodes that must be used, or must not. relative: the first node by its number.
+    component: the one of the job whose nodes it may have.
     """
 
     tasks: int = 1
@@ -62,17 +64,22 @@ class StepWish:
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
     relative: int = 0
+    component: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What a step has on one node: `node` by its number, ranks, and GPUs by their numbers."""
+    """What a step has on one node: `node` by its number, ranks, and GPUs by their numbers.
+
+    wish: the place of the wish that it fulfils.
+    """
 
     node: int
     ranks: tuple[int, ...]
     cpus: int
     memory_mib: int
     gpus: tuple[int, ...]
+    wish: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,17 +99,22 @@ class StepRooms:
         self.nodes = tuple(nodes)
         self._held: dict[int, tuple[Part, ...]] = {}
 
-    def take(self, number: int, wish: StepWish) -> tuple[Part, ...] | None:
-        """The parts of a step on its nodes; None: not now. NeverError: not even alone."""
-        found = self._placed(wish, [self._free(at, ()) for at in range(len(self.nodes))])
-        if found is None:
-            raise NeverError(TOO_FEW_GPUS if self._lacks_gpus(wish) else TOO_MANY_CPUS)
-        if not wish.overlap:
-            held = [part for parts in self._held.values() for part in parts]
-            now = [self._free(at, held) for at in range(len(self.nodes))]
-            found = self._placed_now(wish, now)
-        if found is not None and not wish.overlap:
-            self._held[number] = found
+    def take(self, number: int, wishes: Sequence[StepWish]) -> tuple[Part, ...] | None:
+        """The parts of a step on its nodes; None: not now. NeverError: not even alone.
+
+        Every wish is fulfilled, each for tasks of its own, or none is.
+        """
+        if self._fulfilled(wishes, ()) is None:
+            raise NeverError(TOO_FEW_GPUS if any(map(self._lacks_gpus, wishes)) else TOO_MANY_CPUS)
+        try:
+            held = tuple(part for parts in self._held.values() for part in parts)
+            found = self._fulfilled(wishes, held)
+        except NeverError:
+            # Alone it would fit, so it is only that the nodes that are left do not suit it.
+            return None
+        if found is not None:
+            kept = tuple(part for part in found if not wishes[part.wish].overlap)
+            self._held |= {number: kept} if kept else {}
         return found
 
     def give_back(self, number: int) -> None:
@@ -111,7 +123,8 @@ class StepRooms:
     def _lacks_gpus(self, wish: StepWish) -> bool:
         """Would all GPUs together not do for one task after the other?"""
         each = wish.gpus_per_task or 0
-        return bool(each) and sum(node.gpus // each for node in self.nodes) < wish.tasks
+        own = (node for node in self.nodes if node.component == wish.component)
+        return bool(each) and sum(node.gpus // each for node in own) < wish.tasks
 
     def _free(self, at: int, held: Iterable[Part]) -> _Free:
         node = self.nodes[at]
@@ -124,12 +137,21 @@ class StepRooms:
             is_untouched=not here,
         )
 
-    def _placed_now(self, wish: StepWish, free: Sequence[_Free]) -> tuple[Part, ...] | None:
-        try:
-            return self._placed(wish, free)
-        except NeverError:
-            # Alone it would fit, so it is only that the nodes that are left do not suit it.
-            return None
+    def _fulfilled(
+        self, wishes: Sequence[StepWish], held: tuple[Part, ...]
+    ) -> tuple[Part, ...] | None:
+        """One wish after the other, beside what is held; ranks go on from one to the next."""
+        found: tuple[Part, ...] = ()
+        first = 0
+        for place, wish in enumerate(wishes):
+            beside = () if wish.overlap else (*held, *found)
+            free = [self._free(at, beside) for at in range(len(self.nodes))]
+            parts = self._placed(wish, free)
+            if parts is None:
+                return None
+            found += tuple(_numbered(part, place, first) for part in parts)
+            first += wish.tasks
+        return found
 
     def _placed(self, wish: StepWish, free: Sequence[_Free]) -> tuple[Part, ...] | None:
         chosen = self._chosen(wish, free)
@@ -154,14 +176,10 @@ class StepRooms:
 
     def _chosen(self, wish: StepWish, free: Sequence[_Free]) -> list[int]:
         """Nodes by their numbers: those that were named, then those with room, then in order."""
-        known = {node.name for node in self.nodes}
-        if not known.issuperset(wish.on):
+        own = [at for at, node in enumerate(self.nodes) if node.component == wish.component]
+        if not {self.nodes[at].name for at in own}.issuperset(wish.on):
             raise NeverError(NO_SUCH_NODES)
-        may = [
-            at
-            for at, node in enumerate(self.nodes)
-            if at >= wish.relative and node.name not in wish.off
-        ]
+        may = [at for at in own[wish.relative :] if self.nodes[at].name not in wish.off]
         if not may:
             raise NeverError("Hostlist is empty!  Can't run job.", whole=True)
         wanted = min(wish.tasks, wish.nodes or len(may))
@@ -194,6 +212,10 @@ class StepRooms:
                 about = f"gres_per_node=gpu:{asked} is more than the job's gres_per_node=gpu"
                 raise NeverError(BAD_GRES, f"Step requested {about}:{there}")
         return wanted
+
+
+def _numbered(part: Part, wish: int, first: int) -> Part:
+    return replace(part, wish=wish, ranks=tuple(first + rank for rank in part.ranks))
 
 
 def _most_tasks(wish: StepWish, node: NodeRoom, free: _Free) -> int:

@@ -5,16 +5,15 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from muster.backends.local import spool, step_environment, tasks, tree
+from muster.backends.local import spool, step_environment, step_files, tasks, tree
 from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
 from muster.backends.local.step_environment import Around
-from muster.backends.local.step_room import Part, StepWish
+from muster.backends.local.step_files import Created, PartEnd
+from muster.backends.local.step_room import Part
 from muster.backends.local.step_wire import Line, Message
-from muster.backends.local.usage import Tally
 
 Tell = Callable[[str, dict[str, Any]], None]
 """Writes a file of the attempt."""
@@ -22,18 +21,6 @@ Tell = Callable[[str, dict[str, Any]], None]
 _PID_NAME = "SLURM_TASK_PID"
 _STANDARD = 3
 """Stdin, stdout, stderr."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Created:
-    """A step that has its room. limit_ms: how long it may run."""
-
-    number: int
-    name: str
-    command: str
-    wish: StepWish
-    parts: tuple[Part, ...]
-    limit_ms: int | None = None
 
 
 class StepRun:
@@ -48,11 +35,10 @@ class StepRun:
         self._tell = tell
         self._ranks: dict[int, int] = {}
         self._sessions: set[int] = set()
-        self._left = created.wish.tasks
-        self._code = 0
-        self._signal = 0
-        self._tally = Tally()
-        tell(spool.step_name(created.number), self._begun())
+        self._left = created.tasks
+        self._ends = [PartEnd() for _ in created.wishes]
+        self._wish_of = {rank: part.wish for part in created.parts for rank in part.ranks}
+        tell(spool.step_name(created.number), step_files.begun(created, launch, _now_ms()))
         line.tell("created", step=created.number, nodes=self._nodes(), parts=self._layout())
 
     @property
@@ -83,7 +69,7 @@ class StepRun:
         rank = self._ranks.pop(pid, None)
         if rank is None:
             return False
-        self._tally.add(usage)
+        self._ends[self._wish_of[rank]].tally.add(usage)
         self._exited(rank, status)
         return True
 
@@ -100,11 +86,11 @@ class StepRun:
         if self._sessions:
             below = tree.descendants(os.getpid())
             self._kill_all([pid for pid in below if tree.session(pid) in self._sessions])
-        if self._left > 0 and not self._signal:
-            self._signal = signal.SIGKILL
-        used = self._tally.file(self._tally.max_memory_kib // 1_024)
-        end = {"at": _now_ms(), "code": self._code, "signal": self._signal, "used": used}
-        self._tell(spool.step_end_name(self.created.number), end)
+        for end, wish in zip(self._ends, self.created.wishes, strict=True):
+            if end.exits < wish.tasks and not end.signal:
+                end.signal = signal.SIGKILL
+        name = spool.step_end_name(self.created.number)
+        self._tell(name, step_files.ended(self._ends, _now_ms()))
         self.line.tell("over")
 
     def _begin_task(
@@ -112,12 +98,14 @@ class StepRun:
     ) -> None:
         part, rank = seat
         argvs, streams = message["argvs"], message["streams"]
+        # Where there is one component alone, it is told once.
+        own: list[Message] = [message, *message.get("beside", ())]
         around = Around(
             launch=self._launch,
             number=self.created.number,
-            wish=self.created.wish,
+            wishes=self.created.wishes,
             parts=self.created.parts,
-            env=message["env"],
+            envs=tuple(each["env"] for each in own),
             umask=message["umask"],
             label=message["label"],
         )
@@ -125,7 +113,7 @@ class StepRun:
             argv=tuple(argvs[rank] if len(argvs) > 1 else argvs[0]),
             user=running.user,
             group=running.group,
-            folder=message["cwd"],
+            folder=own[part.wish]["cwd"],
             umask=message["umask"],
             cpus=tuple(self._launch["cpus"]),
             pid_name=_PID_NAME,
@@ -143,10 +131,7 @@ class StepRun:
 
     def _exited(self, rank: int, status: int, text: str = "", command: str = "") -> None:
         self._left -= 1
-        if os.WIFSIGNALED(status):
-            self._signal = self._signal or os.WTERMSIG(status)
-        else:
-            self._code = max(self._code, os.waitstatus_to_exitcode(status))
+        self._ends[self._wish_of[rank]].add(status)
         self.line.tell("exited", task=rank, status=status, text=text, command=command)
 
     def _kill_all(self, pids: Sequence[int]) -> None:
@@ -158,25 +143,6 @@ class StepRun:
 
     def _layout(self) -> list[list[int]]:
         return [list(part.ranks) for part in self.created.parts]
-
-    def _begun(self) -> dict[str, Any]:
-        created, rooms = self.created, self._launch["rooms"]
-        gpu_milli = sum(
-            rooms[part.node]["gpu_milli"] * len(part.gpus) // max(1, len(rooms[part.node]["gpus"]))
-            for part in created.parts
-        )
-        return {
-            "at": _now_ms(),
-            "name": created.name,
-            "command": created.command,
-            "tasks": created.wish.tasks,
-            "nodes": self._nodes(),
-            "amount": {
-                "cpu_milli": 1_000 * sum(part.cpus for part in created.parts),
-                "memory_mib": sum(part.memory_mib for part in created.parts),
-                "gpu_milli": gpu_milli,
-            },
-        }
 
 
 def _streams(given: Sequence[int], *, has_terminal: bool) -> tasks.Streams:
@@ -194,7 +160,7 @@ def _meeting(given: Sequence[int], around: Around, rank: int) -> dict[str, str]:
     return {
         "PMI_FD": str(given[_STANDARD]),
         "PMI_RANK": str(rank),
-        "PMI_SIZE": str(around.wish.tasks),
+        "PMI_SIZE": str(around.tasks),
     }
 
 

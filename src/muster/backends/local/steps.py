@@ -188,8 +188,9 @@ class Steps:
         """Whether the matter is settled: the step has its room, or will never have it."""
         line = self._lines[number]
         try:
-            wish = _wish(message["wish"])
-            parts = self._rooms.take(self._count, wish)
+            asked: list[Message] = [message, *message.get("beside", ())]
+            wishes = tuple(_wish(each["wish"]) for each in asked)
+            parts = self._rooms.take(self._count, wishes)
         except NeverError as never:
             line.tell("refused", before=never.before, text=never.text, whole=never.whole)
             return True
@@ -197,9 +198,9 @@ class Steps:
             return False
         created = Created(
             number=self._count,
-            name=str(message["name"]),
-            command=str(message["command"]),
-            wish=wish,
+            names=tuple(str(each["name"]) for each in asked),
+            commands=tuple(str(each["command"]) for each in asked),
+            wishes=wishes,
             parts=parts,
             limit_ms=message["limit_ms"],
         )
@@ -300,17 +301,18 @@ def _node_room(room: spool.RoomFile) -> NodeRoom:
         cpus=room["cpus"],
         memory_mib=room["memory_mib"],
         gpus=len(room["gpus"]),
+        component=room["component"],
     )
 
 
 def _wish(asked: dict[str, Any]) -> StepWish:
-    """ValueError for what cannot be counted: whoever asks may be anybody."""
+    """ValueError or TypeError for what cannot be counted: whoever asks may be anybody."""
     lists: dict[str, Any] = {name: tuple(asked[name]) for name in ("on", "off")}
     wish = StepWish(**asked | lists)
     numbers = (wish.gpus, wish.gpus_per_node, wish.gpus_per_task, wish.memory_mib, wish.relative)
     if any(number is not None and number < 0 for number in numbers):
         raise ValueError("less than nothing")
-    if not 1 <= wish.tasks <= _MOST_TASKS or wish.cpus_per_task < 1:
+    if not 1 <= wish.tasks <= _MOST_TASKS or wish.cpus_per_task < 1 or wish.component < 0:
         raise ValueError("no task, or too many")
     if wish.gpu_bind and FORM.fullmatch(wish.gpu_bind) is None:
         raise ValueError("no way to bind GPUs")

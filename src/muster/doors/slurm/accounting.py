@@ -7,7 +7,7 @@ from muster.controller.asked import JobView
 from muster.doors.slurm import jobs
 from muster.doors.slurm.call import Door
 from muster.doors.slurm.choosing import Launches
-from muster.doors.slurm.components import parts
+from muster.doors.slurm.components import parts, steps_in
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.states import LIVE, State
@@ -112,7 +112,12 @@ class AcctRow:
         """What stands behind the dot: `batch`, `0`; nothing for the job itself."""
         if self.kind is Kind.BATCH:
             return "batch"
-        return "" if self.step is None else str(self.step.number)
+        if self.step is None:
+            return ""
+        if self.record.component is None and self.step.parts:
+            # In a job of one component, a step that has several is numbered itself.
+            return f"{self.step.number}+{self.step.parts[0].component}"
+        return str(self.step.number)
 
     @property
     def elapsed(self) -> Duration:
@@ -147,8 +152,17 @@ def acct_jobs(door: Door, scene: Scene, views: Sequence[JobView]) -> list[AcctJo
             record.row.launch_of = launch_of
             if steps:
                 record.steps = steps.get((view.job.id, record.job.attempt), ())
-            found += _apart(record)
+            found += apart(record)
     return found
+
+
+def apart(record: AcctJob) -> list[AcctJob]:
+    """A record for each component, where a job has several."""
+    rows = parts(record.row)
+    if len(rows) == 1:
+        record.steps = steps_in(record.steps, None)
+        return [record]
+    return [_of_component(record, row) for row in rows]
 
 
 def rows_of_job(record: AcctJob) -> list[AcctRow]:
@@ -156,8 +170,7 @@ def rows_of_job(record: AcctJob) -> list[AcctRow]:
     found = [AcctRow(record, Kind.JOB)]
     if record.started_at is not None and record.has_script:
         found.append(AcctRow(record, Kind.BATCH))
-    if record.steps and not record.component:
-        found += [AcctRow(record, Kind.STEP, step) for step in record.steps]
+    found += [AcctRow(record, Kind.STEP, step) for step in record.steps]
     return found
 
 
@@ -247,15 +260,7 @@ def _then(job: Job, attempt: Attempt) -> JobView:
     return JobView(job=was, started_at=started_at, ended_at=attempt.ended_at)
 
 
-def _apart(record: AcctJob) -> list[AcctJob]:
-    """A record for each component, where a job has several."""
-    rows = parts(record.row)
-    if len(rows) == 1:
-        return [record]
-    return [_of_component(record, row) for row in rows]
-
-
 def _of_component(record: AcctJob, row: JobRow) -> AcctJob:
     made = AcctJob(row, record.submitted_at, row.component)
-    made.steps = record.steps
+    made.steps = steps_in(record.steps, row.component)
     return made

@@ -36,9 +36,9 @@ class Granted(Value):
     told: str = ""
 
 
-def submitted(request: Request, door: Door, warnings: str) -> Reply:
-    """Hand in a job that runs nothing by itself."""
-    want = held_for_steps(request, world_of(door))
+def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply:
+    """Hand in a job that runs nothing by itself; a request for each of its components."""
+    request, want = requests[0], held_for_steps(requests, world_of(door))
     try:
         receipt = door.service.submit(door.caller, want.spec, held=want.held).result()
     except MusterError as error:

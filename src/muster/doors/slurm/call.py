@@ -103,27 +103,36 @@ class Conduct(Value):
     epilog: str | None = None
 
 
+class Program(Value):
+    """What a step runs in one component of its job.
+
+    argvs: one command for all tasks, or one for each. keep: variables that are passed on, or all.
+    """
+
+    wish: Mapping[str, int | bool | str | tuple[str, ...] | None]
+    name: str
+    argvs: tuple[tuple[str, ...], ...]
+    cwd: str
+    keep: tuple[str, ...] | None = None
+    env: Mapping[str, str] = {}
+    output: Output = Output()
+
+
 class RunStep(Value, tag="step"):
     """Run a step of a job whose supervisor listens in `folder`, and end as it does.
 
     owns: the job is there for this step alone, and ends with it. pmi: its tasks speak MPI.
     names: what the patterns in names of files stand for, without the step's own.
-    argvs: one command for all tasks, or one for each. keep: variables that are passed on, or all.
+    programs: one for each component in which it runs; their tasks are numbered through.
     """
 
     job: int
     folder: str
-    wish: Mapping[str, int | bool | str | tuple[str, ...] | None]
-    name: str
-    argvs: tuple[tuple[str, ...], ...]
     names: Mapping[str, str]
-    cwd: str
-    keep: tuple[str, ...] | None = None
-    env: Mapping[str, str] = {}
+    programs: tuple[Program, ...]
     limit_ms: int | None = None
     owns: bool = False
     pmi: bool = False
-    output: Output = Output()
     conduct: Conduct = Conduct()
 
 

@@ -1,7 +1,11 @@
 """Heterogeneous jobs: one of our jobs with several groups is a row for each of its components."""
 
+from collections.abc import Sequence
+
 from muster.doors.slurm.jobs import JobRow, asked_amount
-from muster.doors.slurm.submit import LABEL, OF_COMPONENT
+from muster.doors.slurm.labelling import LABEL, OF_COMPONENT
+from muster.model.job import Job
+from muster.model.steps import Step, StepPart
 from muster.model.value import replace
 
 HET = "het"
@@ -20,6 +24,46 @@ def parts(row: JobRow) -> list[JobRow]:
 def all_parts(rows: list[JobRow]) -> list[JobRow]:
     """Every row in its components."""
     return [part for row in rows for part in parts(row)]
+
+
+def steps_in(steps: Sequence[Step], component: int | None) -> list[Step]:
+    """What steps are in one component of their job; None: it has but one, and they may have more.
+
+    What is shown of a step that has parts is one of them.
+    """
+    found: list[Step] = []
+    for step in steps:
+        if step.parts:
+            mine = [part for part in step.parts if component in {None, part.component}]
+            found += [_as_part(step, part) for part in mine]
+        elif not component:
+            found.append(step)
+    return found
+
+
+def _as_part(step: Step, part: StepPart) -> Step:
+    return replace(
+        step,
+        name=part.name,
+        command=part.command,
+        tasks=part.tasks,
+        nodes=part.nodes,
+        amount=part.amount,
+        code=part.code,
+        signal=part.signal,
+        used=part.used,
+        parts=(part,),
+    )
+
+
+def component_count(job: Job) -> int:
+    """How many components a job has; most have one."""
+    return len({_name(group.name) for group in job.spec.groups})
+
+
+def is_of_component(group: str, number: int) -> bool:
+    """Do the tasks of this group belong to that component?"""
+    return _name(group) == (f"{HET}{number}" if number else "main")
 
 
 def _name(group: str) -> str:

@@ -10,11 +10,11 @@ from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.choosing import parts_of
 from muster.doors.slurm.gres import BadGresError, NoSuchTypeError, gres_wish
 from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.labelling import LABEL
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.shape import features_of
-from muster.doors.slurm.submit import LABEL
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.job import Ask, JobSpec, TaskGroup, Where
 from muster.model.value import (

@@ -9,10 +9,10 @@ from muster.backends.local.patterns import Names, filled
 from muster.controller.asked import JobView
 from muster.doors.slurm import states, times
 from muster.doors.slurm.hostlist import compressed, ranges_text
+from muster.doors.slurm.labelling import LABEL
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.sizes import memory_text
 from muster.doors.slurm.states import State
-from muster.doors.slurm.submit import LABEL
 from muster.model.gpu import GpuAsk, Mig
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState, TaskGroup

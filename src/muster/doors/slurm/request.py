@@ -10,12 +10,16 @@ from muster.model.value import Duration, Instant, Value
 
 
 class Request(Value):
-    """What was asked for: by the script, the environment and the command line together."""
+    """What was asked for: by the script, the environment and the command line together.
+
+    component: for which one of a job that has several.
+    """
 
     command: str
     given: Parsed
     call: Call
     now: Instant
+    component: int = 0
 
     def has(self, name: str) -> bool:
         return self.given.has(name)

@@ -12,7 +12,7 @@ from muster.doors.slurm.choosing import (
     live_views,
     rows_of,
 )
-from muster.doors.slurm.components import all_parts
+from muster.doors.slurm.components import all_parts, steps_in
 from muster.doors.slurm.hostlist import BadHostlistError, compressed, expanded
 from muster.doors.slurm.jobs import by_number, collapsed
 from muster.doors.slurm.options import Parsed
@@ -128,10 +128,11 @@ def _steps(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     if ids and not wish.names:
         raise SlurmError("Invalid job id specified")
     rows = rows_of(door, Scene(call, door), live_views(door, wish))
-    by_job = {row.job.id: row for row in rows}
     lines = [batch_lines(row) for row in rows]
     steps = door.looking.running_steps(door.caller)
-    lines += [step_lines(by_job[each.job], each) for each in steps if each.job in by_job]
+    for row in all_parts(rows):
+        own = [each for each in steps if each.job == row.job.id]
+        lines += [step_lines(row, each) for each in steps_in(own, row.component)]
     wanted = wish.names[0].step if wish.names else None
     lines = [each for each in lines if each and _is_step(each, wanted)]
     if not lines:

@@ -155,23 +155,36 @@ _OF_A_REQUEST = frozenset({"gpus", "gpus-per-node", "cpus-per-gpu", "exclusive"}
 _OF_TASKS = frozenset({"gpus-per-task", "ntasks-per-gpu", "gpu-bind"})
 """How the job's tasks share its GPUs: the steps' tasks do too, unless GPUs are asked for anew."""
 
+_OF_FIRST = frozenset({"ntasks", "ntasks-per-node", *_OF_TASKS})
+"""Inside of a job of several components they are about the first, without a number behind."""
+
 _ANEW = ("gpus", "gpus-per-node", "gpus-per-task", "gres", "ntasks-per-gpu")
 
 
-def from_environment(command: str, env: Mapping[str, str], line: Parsed) -> Parsed:
-    """The options that variables stand for, beside those of the command line."""
+def from_environment(
+    command: str, env: Mapping[str, str], line: Parsed, component: int = 0
+) -> Parsed:
+    """The options that variables stand for, beside those of the command line.
+
+    Those with a component's number behind are about it alone.
+    """
     names = _OF_SRUN if command == "srun" else _OF_SALLOC
+    is_inside = "SLURM_JOB_ID" in env or line.has("jobid")
     passed: frozenset[str] = frozenset()
-    if "SLURM_JOB_ID" in env or line.has("jobid"):
+    if is_inside:
         passed |= _OF_A_REQUEST
     if any(map(line.has, _ANEW)):
         passed |= _OF_TASKS
+    numbered = [(f"{name}_HET_GROUP_{component}", option) for name, option in names.items()]
+    own = [(option, env[name]) for name, option in numbered if name in env and option not in passed]
+    if is_inside and component:
+        passed |= _OF_FIRST
     given = [
         (option, env[name])
         for name, option in names.items()
         if name in env and option not in passed
     ]
-    return Parsed(given=tuple(each for each in given if not _is_off(*each)))
+    return Parsed(given=tuple(each for each in (*given, *own) if not _is_off(*each)))
 
 
 def _is_off(option: str, text: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from muster.doors.slurm import acct_values as values
 from muster.doors.slurm import jobs, times
-from muster.doors.slurm.accounting import AcctJob, AcctRow, Kind
+from muster.doors.slurm.accounting import AcctJob, AcctRow, apart, rows_of_job
 from muster.doors.slurm.call import Door
 from muster.doors.slurm.choosing import Filter, JobName, live_views
 from muster.doors.slurm.formats import Field
@@ -27,13 +27,13 @@ def running_steps(door: Door, scene: Scene, wish: Filter | None = None) -> list[
         steps.setdefault(step.job, []).append(step)
     found: list[StepRow] = []
     for view in live_views(door, asked):
-        record = AcctJob(JobRow(view, scene), view.job.submitted_at)
-        record.steps = steps.get(view.job.id, ())
-        if record.started_at is None:
+        whole = AcctJob(JobRow(view, scene), view.job.submitted_at)
+        whole.steps = steps.get(view.job.id, ())
+        if whole.started_at is None:
             continue
-        if record.has_script:
-            found.append(AcctRow(record, Kind.BATCH))
-        found += [AcctRow(record, Kind.STEP, step) for step in record.steps]
+        for record in apart(whole):
+            # The first of these rows is the job itself, which is no step.
+            found += rows_of_job(record)[1:]
     return found
 
 

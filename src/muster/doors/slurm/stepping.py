@@ -1,10 +1,10 @@
 """From a call of srun to the step that it asks for. Pure."""
 
 import os.path
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from muster.doors.slurm.asking import appends
-from muster.doors.slurm.call import Conduct, Output, RunStep
+from muster.doors.slurm.call import Conduct, Output, Program, RunStep
 from muster.doors.slurm.exporting import chosen_names
 from muster.doors.slurm.fleet import Machines
 from muster.doors.slurm.hostlist import expanded
@@ -13,7 +13,7 @@ from muster.doors.slurm.request import Request
 from muster.doors.slurm.shape import Amounts, amounts_of, node_count
 from muster.doors.slurm.trouble import failed
 from muster.model.job import Job
-from muster.model.value import NodeId, Value
+from muster.model.value import NodeId, Value, replace
 
 MPI_TYPES = "MPI plugin types are...\n\tnone\n\tpmi2\n"
 
@@ -25,40 +25,71 @@ PMI = "pmi2"
 class Place(Value):
     """The job that a step is part of, and where its supervisor listens.
 
-    owns: the job is there for this step alone.
+    nodes: those of one component, if the job has several. owns: the job is there for this step
+    alone. beside: how many of the nodes other parts of the step have already.
     """
 
     job: Job
     nodes: tuple[NodeId, ...]
     folder: str
     owns: bool = False
+    component: int = 0
+    beside: int = 0
 
 
-def step_of(request: Request, place: Place, machines: Machines) -> tuple[RunStep, str]:
-    """The step, and what its user should know."""
-    amounts = amounts_of(request, machines)
-    tasks, warnings = _tasks(request, place, amounts.tasks)
-    rest = request.given.rest
-    name = request.text("job-name") or os.path.basename(rest[0])
-    script = request.call.script if request.has("multi-prog") else None
-    keep, extra = chosen_names(request)
+def step_of(
+    requests: Sequence[Request], places: Sequence[Place], machines: Machines
+) -> tuple[RunStep, str]:
+    """The step, and what its user should know; a request and a place for each component."""
+    request, place = requests[0], places[0]
+    found = [_program(*each, machines) for each in zip(requests, places, strict=True)]
     step = RunStep(
         job=place.job.id,
         folder=place.folder,
-        wish=_wish(request, place, amounts, tasks),
-        name=name,
-        argvs=(rest,) if script is None else programs(script.text, rest, tasks),
         names=_names(place.job),
+        programs=tuple(program for program, _ in found),
+        limit_ms=None if place.owns else request.limit() or None,
+        owns=place.owns,
+        pmi=any(each.text("mpi") == PMI for each in requests),
+        conduct=_conduct(request),
+    )
+    return step, "".join(warnings for _, warnings in found)
+
+
+def _program(request: Request, place: Place, machines: Machines) -> tuple[Program, str]:
+    amounts = amounts_of(request, machines)
+    tasks, warnings = _tasks(request, place, amounts.tasks)
+    rest = request.given.rest
+    script = request.call.script if request.has("multi-prog") else None
+    keep, extra = chosen_names(request)
+    program = Program(
+        wish=_wish(request, place, amounts, tasks),
+        name=request.text("job-name") or os.path.basename(rest[0]),
+        argvs=(rest,) if script is None else programs(script.text, rest, tasks),
         cwd=_folder(request),
         keep=keep,
         env=extra | _told(request),
-        limit_ms=None if place.owns else request.limit() or None,
-        owns=place.owns,
-        pmi=request.text("mpi") == PMI,
         output=_output(request),
-        conduct=_conduct(request),
     )
-    return step, warnings
+    return program, warnings
+
+
+def side_by_side(requests: Sequence[Request], whole: Place) -> tuple[Place, ...]:
+    """Parts of a step in a job of one component: each begins where the one before ended."""
+    found: list[Place] = []
+    taken = 0
+    for request in requests:
+        nodes = min(
+            _tasks(request, whole, request.number("ntasks"))[0],
+            _nodes(request, whole) or len(whole.nodes),
+        )
+        if found and taken + nodes > len(whole.nodes):
+            about = f"job size of {len(whole.nodes)}, already allocated {taken} nodes"
+            problem = f"Allocation failure of {nodes} nodes: {about} to previous components."
+            raise failed("srun", problem)
+        found.append(replace(whole, beside=taken))
+        taken += nodes
+    return tuple(found)
 
 
 def check_mpi(request: Request) -> None:
@@ -136,9 +167,10 @@ def _wish(
         "cyclic": (request.text("distribution") or "").lower().startswith("cyclic"),
         "on": () if place.owns else _hosts(request, "nodelist"),
         "off": () if place.owns else _hosts(request, "exclude"),
-        "relative": relative,
+        "relative": relative + place.beside,
     }
-    return named | gpus
+    # A supervisor that is older than we are knows of none.
+    return named | gpus | ({"component": place.component} if place.component else {})
 
 
 def _gpu_bind(request: Request, per_task: int | None) -> str:
@@ -225,11 +257,11 @@ def _conduct(request: Request) -> Conduct:
         shows_status=not request.has("disable-status"),
         quiet=request.has("quiet"),
         verbose=sum(name == "verbose" for name, _ in request.given.given),
-        prolog=_program(request, "prolog"),
-        epilog=_program(request, "epilog"),
+        prolog=_beside(request, "prolog"),
+        epilog=_beside(request, "epilog"),
     )
 
 
-def _program(request: Request, option: str) -> str | None:
+def _beside(request: Request, option: str) -> str | None:
     text = request.text(option)
     return None if text in {None, "none"} else text

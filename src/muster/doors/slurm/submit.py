@@ -10,7 +10,6 @@ from muster.doors.slurm.call import Call, Script, unsupported, warning
 from muster.doors.slurm.checking import demand_sane
 from muster.doors.slurm.exporting import described, exported
 from muster.doors.slurm.fleet import Machines
-from muster.doors.slurm.gres import Wish
 from muster.doors.slurm.job_options import (
     ALIASES,
     ENVIRONMENT,
@@ -19,15 +18,14 @@ from muster.doors.slurm.job_options import (
     REFUSED_NAMES,
     SBATCH,
 )
+from muster.doors.slurm.labelling import job_name, labels_of
 from muster.doors.slurm.options import Manner, Parsed, parsed
 from muster.doors.slurm.request import Request, merged
 from muster.doors.slurm.shape import (
-    Amounts,
     Shape,
     amounts_of,
     demand_possible,
     demand_room,
-    node_bounds,
     shape_of,
 )
 from muster.doors.slurm.trouble import SlurmError, failed
@@ -44,22 +42,6 @@ from muster.model.value import (
     Value,
     replace,
 )
-
-LABEL = "slurm/"
-"""Before the names of labels that keep what our own words have no place for."""
-
-OF_COMPONENT = (
-    "cpus-per-task",
-    "features",
-    "job-name",
-    "nodes",
-    "ntasks",
-    "ntasks-per-node",
-    "tres-per-node",
-)
-"""Labels that each component of a heterogeneous job has of its own, with its number behind."""
-
-LONGEST_NAME = 1_000
 
 NOT_A_SCRIPT = (
     "sbatch: error: This does not look like a batch script.  The first",
@@ -158,27 +140,18 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     request = requests[0]
     warnings = "".join(_deeds(each) for each in requests)
     demand_possible(request, world.machines)
-    amounts = amounts_of(request, world.machines)
-    shapes = [
-        shape_of(each, world.machines, "main" if place == 0 else f"het{place}")
-        for place, each in enumerate(requests)
-    ]
-    shape = Shape(
-        groups=tuple(group for each in shapes for group in each.groups),
-        nodes=sum(each.nodes for each in shapes),
-        tasks=sum(each.tasks for each in shapes),
-    )
-    for group in shape.groups:
+    shapes = _shapes(requests, world)
+    groups = tuple(group for each in shapes for group in each.groups)
+    for group in groups:
         demand_room(request, group, world.machines)
     indices, at_once = asking.indices_of(request)
-    launch = _launch(
-        request, script, exported(request) | described(request, amounts, shape, indices)
-    )
+    told = _described(requests, shapes, world, indices)
+    launch = _launch(request, script, exported(request) | told)
     after = asking.dependencies_of(request, world.meant)
     if indices and len(requests) > 1:
         raise request.submission_failed("Invalid job array specification")
-    labels = _labels(request, amounts, shape) | _of_components(requests, shapes, world)
-    spec = _spec(request, world, shape.groups, (launch, after, labels))
+    labels = labels_of(requests, shapes, world.machines)
+    spec = _spec(request, world, groups, (launch, after, labels))
     return Wanted(
         spec=spec,
         indices=indices,
@@ -188,20 +161,48 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     )
 
 
-def held_for_steps(request: Request, world: World) -> Wanted:
+def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
     """A job that runs nothing by itself: srun and salloc start steps in it."""
-    amounts = amounts_of(request, world.machines)
-    shape = shape_of(request, world.machines)
+    request, shapes = requests[0], _shapes(requests, world)
+    groups = tuple(group for each in shapes for group in each.groups)
     launch = Launch(
-        env=described(request, amounts, shape, ()),
+        env=_described(requests, shapes, world, ()),
         workdir=request.call.cwd,
         runs=Runs.STEPS_ONLY,
         warn=asking.warn_of(request),
     )
     after = asking.dependencies_of(request, world.meant)
-    spec = _spec(request, world, shape.groups, (launch, after, _labels(request, amounts, shape)))
+    labels = labels_of(requests, shapes, world.machines)
+    spec = _spec(request, world, groups, (launch, after, labels))
     held = request.has("hold") or request.text("priority") == "0"
     return Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
+
+
+def _shapes(requests: tuple[Request, ...], world: World) -> list[Shape]:
+    """What each component comes to; the groups of later ones are named after their number."""
+    return [
+        shape_of(each, world.machines, "main" if place == 0 else f"het{place}")
+        for place, each in enumerate(requests)
+    ]
+
+
+def _described(
+    requests: tuple[Request, ...], shapes: list[Shape], world: World, indices: tuple[int, ...]
+) -> dict[str, str]:
+    """What the job is told of the request: of the first component, and by number of each."""
+    each = [
+        described(request, amounts_of(request, world.machines), shape, indices)
+        for request, shape in zip(requests, shapes, strict=True)
+    ]
+    if len(requests) == 1:
+        return each[0]
+    by_number = {
+        f"{name}_HET_GROUP_{number}": text
+        for number, told in enumerate(each)
+        for name, text in told.items()
+        if not name.startswith("SLURM_SUBMIT_")
+    }
+    return each[0] | by_number
 
 
 def _typed(call: Call, manner: Manner = SBATCH) -> tuple[Parsed, ...]:
@@ -238,7 +239,7 @@ def _spec(
 ) -> JobSpec:
     launch, after, labels = rest
     return JobSpec(
-        name=_name(request),
+        name=job_name(request),
         user=asking.user(request) or world.user,
         queue=_account(request, world),
         groups=groups,
@@ -254,21 +255,6 @@ def _spec(
         labels=labels,
         launch=launch,
     )
-
-
-def _name(request: Request) -> str:
-    name = request.text("job-name") or _usual_name(request)
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        raise request.bad("job-name")
-    return name
-
-
-def _usual_name(request: Request) -> str:
-    if request.has("wrap"):
-        return "wrap"
-    if request.command == "salloc":
-        return "no-shell" if request.has("no-shell") else "interactive"
-    return os.path.basename(request.given.rest[0]) if request.given.rest else "sbatch"
 
 
 def _pools(request: Request, world: World) -> tuple[PoolName, ...]:
@@ -336,57 +322,3 @@ def _file(request: Request, option: str) -> str | None:
 def _image(text: str | None) -> str | None:
     """A name as pyxis takes it, with a `#` behind the registry."""
     return None if text is None else text.removeprefix("docker://").replace("#", "/", 1)
-
-
-def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
-    """What lists show later, only where it was asked for."""
-    wish = amounts.per_node
-    named = {
-        "comment": request.text("comment"),
-        "wckey": request.text("wckey"),
-        "features": request.text("constraint"),
-        "tres-per-node": wish and _gres_text(wish),
-        "tres-per-task": amounts.per_task and _gres_text(amounts.per_task),
-        "tres-per-job": amounts.in_all and _gres_text(amounts.in_all),
-        "ntasks": str(shape.tasks) if shape.tasks > 1 else None,
-        "nodes": str(shape.nodes) if shape.nodes > 1 else None,
-        "max-nodes": _most_nodes(request),
-        "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
-        "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
-        "command": _command(request),
-        "line": directives.joined((request.command, *request.call.argv)),
-    }
-    return {LABEL + name: value for name, value in named.items() if value is not None}
-
-
-def _of_components(
-    requests: tuple[Request, ...], shapes: list[Shape], world: World
-) -> dict[str, str]:
-    """What lists show later of each component of a heterogeneous job."""
-    found: dict[str, str] = {}
-    for place, request in enumerate(requests if len(requests) > 1 else ()):
-        own = _labels(request, amounts_of(request, world.machines), shapes[place])
-        if place and request.has("job-name"):
-            own[LABEL + "job-name"] = _name(request)
-        for name in OF_COMPONENT:
-            if LABEL + name in own:
-                found[f"{LABEL}{name}-{place}"] = own[LABEL + name]
-    return found
-
-
-def _most_nodes(request: Request) -> str | None:
-    bounds = node_bounds(request)
-    return None if bounds is None else str(bounds[1])
-
-
-def _gres_text(wish: Wish) -> str:
-    return wish.text or f"gres:gpu:{wish.count}"
-
-
-def _command(request: Request) -> str | None:
-    rest = request.given.rest
-    if not rest or request.has("wrap"):
-        return None
-    if request.command != "sbatch":
-        return rest[0]
-    return " ".join((os.path.normpath(os.path.join(request.call.cwd, rest[0])), *rest[1:]))

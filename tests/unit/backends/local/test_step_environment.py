@@ -57,16 +57,18 @@ def around(env: dict[str, str], *, per_task: int | None = None) -> Around:
     return Around(
         launch=launch_file(run, site),
         number=3,
-        wish=StepWish(
-            tasks=3,
-            gpus_per_task=per_task,
-            gpu_bind=f"per_task:{per_task}" if per_task else "",
+        wishes=(
+            StepWish(
+                tasks=3,
+                gpus_per_task=per_task,
+                gpu_bind=f"per_task:{per_task}" if per_task else "",
+            ),
         ),
         parts=(
             Part(node=0, ranks=(0, 1), cpus=4, memory_mib=0, gpus=(0, 1)),
             Part(node=1, ranks=(2,), cpus=4, memory_mib=0, gpus=(0,)),
         ),
-        env=env,
+        envs=(env,),
         umask=0o027,
         label=True,
     )

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.slurm.call import Call, RunStep, Script
+from muster.doors.slurm.call import Call, Program, RunStep, Script
 from muster.doors.slurm.exporting import chosen_names
 from muster.doors.slurm.fleet import machines_of
 from muster.doors.slurm.options import Takes, parsed
@@ -63,7 +63,11 @@ def step(line: str, env: dict[str, str] | None = None, nodes: int = 1) -> tuple[
     job = Job(id=JobId(7), spec=spec, submitted_at=Instant(0))
     names = tuple(NodeId(f"n{at}") for at in range(nodes))
     place = Place(job=job, nodes=names, folder="/spool/7.1")
-    return step_of(request(line, env), place, machines_of({}))
+    return step_of([request(line, env)], [place], machines_of({}))
+
+
+def program(line: str, env: dict[str, str] | None = None, nodes: int = 1) -> Program:
+    return step(line, env, nodes)[0].programs[0]
 
 
 @pytest.mark.parametrize(("options", "known"), [(SRUN, OF_SRUN), (SALLOC, OF_SALLOC)])
@@ -77,10 +81,10 @@ def test_every_option_of_slurm_is_known_and_has_one_fate(options: Options, known
 
 
 def test_a_step_has_as_many_tasks_as_its_job_unless_it_says_so() -> None:
-    assert step("true")[0].wish["tasks"] == 1
-    assert step("true", {"SLURM_NTASKS": "4"})[0].wish["tasks"] == 4
-    assert step("-n 2 true", {"SLURM_NTASKS": "4"})[0].wish["tasks"] == 2
-    assert step("--ntasks-per-node=3 true", nodes=2)[0].wish["tasks"] == 6
+    assert program("true").wish["tasks"] == 1
+    assert program("true", {"SLURM_NTASKS": "4"}).wish["tasks"] == 4
+    assert program("-n 2 true", {"SLURM_NTASKS": "4"}).wish["tasks"] == 2
+    assert program("--ntasks-per-node=3 true", nodes=2).wish["tasks"] == 6
 
 
 def test_tasks_and_nodes_that_do_not_match_are_warned_of() -> None:
@@ -96,15 +100,15 @@ def test_tasks_and_nodes_that_do_not_match_are_warned_of() -> None:
     [("true", False), ("--exact true", True), ("-c 2 true", True), ("-c 2 --whole true", False)],
 )
 def test_asking_for_cpus_by_task_means_only_those(line: str, *, is_exact: bool) -> None:
-    assert step(line)[0].wish["exact"] is is_exact
+    assert program(line).wish["exact"] is is_exact
 
 
 def test_gpus_are_asked_for_as_slurm_does() -> None:
-    assert step("true")[0].wish["gpus_per_node"] is None
-    assert step("--gres=none true")[0].wish["gpus_per_node"] == 0
-    assert step("--gres=gpu:2 true")[0].wish["gpus_per_node"] == 2
-    assert step("--gpus-per-task=1 true")[0].wish["gpus_per_task"] == 1
-    assert step("true", {"SLURM_GPUS_PER_NODE": "4"})[0].wish["gpus_per_node"] is None
+    assert program("true").wish["gpus_per_node"] is None
+    assert program("--gres=none true").wish["gpus_per_node"] == 0
+    assert program("--gres=gpu:2 true").wish["gpus_per_node"] == 2
+    assert program("--gpus-per-task=1 true").wish["gpus_per_task"] == 1
+    assert program("true", {"SLURM_GPUS_PER_NODE": "4"}).wish["gpus_per_node"] is None
 
 
 def test_variables_stand_for_options() -> None:
@@ -113,8 +117,9 @@ def test_variables_stand_for_options() -> None:
         {"SLURM_LABELIO": "1", "SLURM_STDOUTMODE": "f%t", "SLURM_OVERLAP": "0", "SLURM_WAIT": "9"},
     )
 
-    assert (found.output.label, found.output.stdout) == (True, "f%t")
-    assert (found.wish["overlap"], found.conduct.wait_s) == (False, 9)
+    (only,) = found.programs
+    assert (only.output.label, only.output.stdout) == (True, "f%t")
+    assert (only.wish["overlap"], found.conduct.wait_s) == (False, 9)
 
 
 def test_export_chooses_what_is_passed_on() -> None:
@@ -134,7 +139,7 @@ def test_programs_come_from_the_file_of_multi_prog() -> None:
     job = Job(id=JobId(7), spec=spec, submitted_at=Instant(0))
     place = Place(job=job, nodes=(NodeId("n"),), folder="/spool/7.1")
 
-    assert step_of(asked, place, machines_of({}))[0].argvs == (("a",), ("b", "1"))
+    assert step_of([asked], [place], machines_of({}))[0].programs[0].argvs == (("a",), ("b", "1"))
 
 
 def test_an_mpi_that_is_not_there_is_refused() -> None:

@@ -4,8 +4,8 @@ from muster.doors.slurm import allocating
 from muster.doors.slurm.call import Call, Door, Hold, Reply, version
 from muster.doors.slurm.commands.srun import request_of, warnings_of
 from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import parsed
 from muster.doors.slurm.request import Request
+from muster.doors.slurm.several import lines_of
 from muster.doors.slurm.step_options import SALLOC
 from muster.doors.units import BadTextError, signal_number
 
@@ -14,17 +14,21 @@ NAME = "salloc"
 
 def run(call: Call, door: Door) -> Reply:
     """Submit, wait, and have the thin command run what was asked for."""
-    line = parsed(SALLOC.all, call.argv, SALLOC.manner)
+    lines = lines_of(call, SALLOC)
+    line = lines[0]
     if line.has("version"):
         return version()
     if line.has("help") or line.has("usage"):
         return help_reply(NAME, SALLOC.all, "[OPTIONS...] [command [args...]]")
-    request = request_of(call, line, door, SALLOC)
+    requests = tuple(
+        request_of(call, each, door, SALLOC, component=place) for place, each in enumerate(lines)
+    )
+    request = requests[0]
     kill_signal = _kill_signal(request)
     if "cancel" in call.memo:
         return allocating.given_up(request, door)
     if "job" not in call.memo:
-        return allocating.submitted(request, door, warnings_of(request, SALLOC))
+        return allocating.submitted(requests, door, warnings_of(requests, SALLOC))
     granted = allocating.waited(request, door)
     if isinstance(granted, Reply):
         return granted

@@ -1,5 +1,7 @@
 """`srun`: run a step of a job, or a job of its own."""
 
+from collections.abc import Sequence
+
 from muster.controller.asked import JobView
 from muster.doors.slurm import allocating
 from muster.doors.slurm.call import (
@@ -12,12 +14,21 @@ from muster.doors.slurm.call import (
     warning,
 )
 from muster.doors.slurm.checking import demand_sane
+from muster.doors.slurm.components import component_count, is_of_component
 from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Parsed, parsed
+from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.request import Request, merged
+from muster.doors.slurm.several import lines_of, shares_of
 from muster.doors.slurm.shape import node_count
 from muster.doors.slurm.step_options import ALIASES, SRUN, Options, from_environment
-from muster.doors.slurm.stepping import MPI_TYPES, Place, check_mpi, step_of, too_many_nodes
+from muster.doors.slurm.stepping import (
+    MPI_TYPES,
+    Place,
+    check_mpi,
+    side_by_side,
+    step_of,
+    too_many_nodes,
+)
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.errors import ForbiddenError, MusterError, UnknownError
 from muster.model.job import FINAL, JobState
@@ -28,60 +39,65 @@ NAME = "srun"
 
 def run(call: Call, door: Door) -> Reply:
     """Say what the thin command is to do: wait, or run the step."""
-    line = parsed(SRUN.all, call.argv, SRUN.manner)
+    lines = lines_of(call, SRUN)
+    line = lines[0]
     if line.has("version"):
         return version()
     if line.has("help") or line.has("usage"):
         return help_reply(NAME, SRUN.all, "[OPTIONS...] executable [args...]")
     if line.value("mpi") == "list":
         return Reply(out=MPI_TYPES)
-    request = request_of(call, line, door, SRUN)
     if "cancel" in call.memo:
-        return allocating.given_up(request, door)
-    return _goes(request, door)
+        return allocating.given_up(request_of(call, line, door, SRUN), door)
+    return _goes(call, lines, door)
 
 
-def request_of(call: Call, line: Parsed, door: Door, options: Options) -> Request:
+def request_of(
+    call: Call, line: Parsed, door: Door, options: Options, component: int = 0
+) -> Request:
     """The environment and the command line together; SlurmError for what cannot be done here."""
     name = options.manner.command
-    surrounding = from_environment(name, call.env, line)
+    surrounding = from_environment(name, call.env, line, component)
     for option, _ in line.given:
         if option in options.refused:
             raise unsupported(name, option)
     given = merged(surrounding, line, aliases=ALIASES)
-    return Request(command=name, given=given, call=call, now=door.now)
+    return Request(command=name, given=given, call=call, now=door.now, component=component)
 
 
-def warnings_of(request: Request, options: Options) -> str:
+def warnings_of(requests: Sequence[Request], options: Options) -> str:
     """What is accepted and has no effect, said once."""
-    if request.call.memo or request.call.script is not None:
+    call, command = requests[0].call, requests[0].command
+    if call.memo or call.script is not None:
         return ""
-    names = dict.fromkeys(name for name, _ in request.given.given)
-    return "".join(warning(request.command, name) for name in names if name in options.ignored)
+    names = dict.fromkeys(name for each in requests for name, _ in each.given.given)
+    return "".join(warning(command, name) for name in names if name in options.ignored)
 
 
-def _goes(request: Request, door: Door) -> Reply:
-    rest = request.given.rest
+def _goes(call: Call, lines: Sequence[Parsed], door: Door) -> Reply:
+    rest = lines[-1].rest
     if not rest:
         raise SlurmError("srun: fatal: No command given to execute.")
-    if ":" in rest:
-        raise failed(NAME, "Muster runs one program for each step; start the others beside it")
-    if request.text("het-group") not in {None, "0"}:
-        raise unsupported(NAME, "het-group")
-    check_mpi(request)
-    if request.has("multi-prog") and request.call.script is None:
-        otherwise = f"Could not open multi_prog config file {rest[0]}"
-        return Reply(then=ReadScript(file=rest[0], otherwise=otherwise))
-    job = _job_named(request)
-    if job is None:
-        return _of_its_own(request, door)
-    return _step(request, door, _place(door, job))
+    job = _job_named(call, lines[0])
+    view = None if job is None else _view(door, job)
+    shares = shares_of(lines, None if view is None else component_count(view.job))
+    requests = tuple(
+        request_of(call, share.line, door, SRUN, component=share.number) for share in shares
+    )
+    for request in requests:
+        check_mpi(request)
+    if any(request.has("multi-prog") for request in requests):
+        if len(requests) > 1:
+            raise failed(NAME, "Muster reads --multi-prog only for steps of one component")
+        if call.script is None:
+            otherwise = f"Could not open multi_prog config file {rest[0]}"
+            return Reply(then=ReadScript(file=rest[0], otherwise=otherwise))
+    return _of_its_own(requests, door) if view is None else _step(requests, view, door)
 
 
-def _job_named(request: Request) -> JobId | None:
+def _job_named(call: Call, line: Parsed) -> JobId | None:
     """The job in which we are, or that was named."""
-    env = request.call.env
-    text = request.text("jobid") or env.get("SLURM_JOB_ID") or env.get("SLURM_JOBID")
+    text = line.value("jobid") or call.env.get("SLURM_JOB_ID") or call.env.get("SLURM_JOBID")
     if text is None:
         return None
     if not text.isdigit():
@@ -89,20 +105,16 @@ def _job_named(request: Request) -> JobId | None:
     return JobId(int(text))
 
 
-def _of_its_own(request: Request, door: Door) -> Reply:
-    if "job" not in request.call.memo:
-        told = warnings_of(request, SRUN)
-        nodes, tasks = node_count(request), request.number("ntasks")
-        if nodes is not None and tasks is not None and tasks < nodes:
-            told += too_many_nodes(tasks, nodes)
-            given = replace(request.given, given=(*request.given.given, ("nodes", str(tasks))))
-            request = replace(request, given=given)
-        return allocating.submitted(request, door, told)
-    granted = allocating.waited(request, door)
+def _of_its_own(requests: tuple[Request, ...], door: Door) -> Reply:
+    if "job" not in requests[0].call.memo:
+        fitted = [_fitted(request) for request in requests]
+        told = warnings_of(requests, SRUN) + "".join(text for _, text in fitted)
+        return allocating.submitted(tuple(request for request, _ in fitted), door, told)
+    granted = allocating.waited(requests[0], door)
     if isinstance(granted, Reply):
         return granted
     try:
-        reply = _step(request, door, replace(_place_of(granted.view, door), owns=True))
+        reply = _step(requests, granted.view, door, owns=True)
     except MusterError:
         # Nobody will come for the job.
         door.service.cancel(door.caller, (granted.view.job.id,)).result()
@@ -110,36 +122,54 @@ def _of_its_own(request: Request, door: Door) -> Reply:
     return replace(reply, err=granted.told + reply.err)
 
 
-def _place(door: Door, job: JobId) -> Place:
+def _fitted(request: Request) -> tuple[Request, str]:
+    """No more nodes than tasks; and what is said of it."""
+    nodes, tasks = node_count(request), request.number("ntasks")
+    if nodes is None or tasks is None or tasks >= nodes:
+        return request, ""
+    given = replace(request.given, given=(*request.given.given, ("nodes", str(tasks))))
+    return replace(request, given=given), too_many_nodes(tasks, nodes)
+
+
+def _view(door: Door, job: JobId) -> JobView:
     try:
         view = door.looking.job(door.caller, job).view
-        if view.job.state in FINAL:
-            raise _expired(job)
-        if view.job.state in {JobState.PENDING, JobState.HELD}:
-            raise failed(NAME, f"Unable to create step for job {job}: Job is pending execution")
-        return _place_of(view, door)
     except UnknownError:
         raise _expired(job) from None
     except ForbiddenError:
         problem = "Access/permission denied"
         raise failed(NAME, f"Unable to create step for job {job}: {problem}") from None
+    if view.job.state in FINAL:
+        raise _expired(job)
+    if view.job.state in {JobState.PENDING, JobState.HELD}:
+        raise failed(NAME, f"Unable to create step for job {job}: Job is pending execution")
+    return view
 
 
-def _place_of(view: JobView, door: Door) -> Place:
-    held = view.allocation
-    placements = () if held is None else held.placements
-    return Place(
-        job=view.job,
-        nodes=tuple(dict.fromkeys(NodeId(each.node) for each in placements)),
-        folder=door.looking.steps_at(door.caller, view.job.id),
-    )
-
-
-def _step(request: Request, door: Door, place: Place) -> Reply:
-    demand_sane(request)
+def _step(requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool = False) -> Reply:
+    for request in requests:
+        demand_sane(request)
     machines = door.memory.machines(door.looking.snapshot().nodes)
-    step, warnings = step_of(request, place, machines)
-    return Reply(err=warnings_of(request, SRUN) + warnings, then=step)
+    step, warnings = step_of(requests, _places(requests, view, door, owns=owns), machines)
+    return Reply(err=warnings_of(requests, SRUN) + warnings, then=step)
+
+
+def _places(
+    requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool
+) -> tuple[Place, ...]:
+    """A place for each: in its component, or beside each other where the job has but one."""
+    folder = door.looking.steps_at(door.caller, view.job.id)
+    placements = () if view.allocation is None else view.allocation.placements
+    if component_count(view.job) == 1:
+        nodes = tuple(dict.fromkeys(NodeId(each.node) for each in placements))
+        return side_by_side(requests, Place(job=view.job, nodes=nodes, folder=folder, owns=owns))
+    found: list[Place] = []
+    for number in (request.component for request in requests):
+        here = (each.node for each in placements if is_of_component(each.group, number))
+        nodes = tuple(dict.fromkeys(map(NodeId, here)))
+        place = Place(job=view.job, nodes=nodes, folder=folder, owns=owns, component=number)
+        found.append(place)
+    return tuple(found)
 
 
 def _expired(job: JobId) -> SlurmError:

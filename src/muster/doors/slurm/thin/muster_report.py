@@ -17,10 +17,18 @@ GATHER_S = 0.05
 
 
 class Report:
-    """The tasks of one step: which run, which ended how, and what was said of them."""
+    """The tasks of one step: which run, which ended how, and what was said of them.
 
-    def __init__(self, job: int, created: "dict[str, Any]", names: dict[str, str]) -> None:
+    counts: how many tasks each component has; what is said of them counts anew in each.
+    """
+
+    def __init__(
+        self, job: int, created: "dict[str, Any]", names: dict[str, str], counts: list[int]
+    ) -> None:
         self._names = names
+        self._first_of = [
+            sum(counts[:place]) for place, count in enumerate(counts) for _ in range(count)
+        ]
         self.step = "{}.{}".format(job, created["step"])
         self._nodes: list[str] = created["nodes"]
         self._node_of = {
@@ -76,8 +84,11 @@ class Report:
     def tell(self) -> None:
         """Say how tasks ended, those together that ended alike."""
         untold, self._untold = self._untold, []
-        for node, status in dict.fromkeys((node, status) for node, status, _ in untold):
-            ranks = [rank for where, how, rank in untold if (where, how) == (node, status)]
+        alike: dict[tuple[str, int, int], list[int]] = {}
+        for node, status, rank in untold:
+            first = self._first_of[rank]
+            alike.setdefault((node, status, first), []).append(rank - first)
+        for (node, status, _), ranks in alike.items():
             say(f"error: {node}: {_tasks(ranks)}: {_words(status)}")
         is_killed = any(
             status & 0x7F in {signal.SIGKILL, signal.SIGTERM} for _, status, _ in untold

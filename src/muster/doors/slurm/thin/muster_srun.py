@@ -81,17 +81,13 @@ class Srun:
         """Until the step is over; its exit code."""
         self._listen()
         then, conduct = self._then, self._conduct
-        command = " ".join(then["argvs"][0])
+        first, *beside = map(_wanted, then["programs"])
         if conduct["immediate_s"] is not None:
             self._gives_up_at = time.monotonic() + max(0.2, conduct["immediate_s"])
         try:
-            self._line.tell(
-                "want",
-                wish=then["wish"],
-                name=then["name"],
-                command=command,
-                limit_ms=then["limit_ms"],
-            )
+            # A supervisor that is older than we are knows of one program alone.
+            more: dict[str, Any] = {"beside": beside} if beside else {}
+            self._line.tell("want", limit_ms=then["limit_ms"], **first, **more)
             while self._code is None:
                 self._turn()
         except Lost:
@@ -173,11 +169,16 @@ class Srun:
         then, self._gives_up_at = self._then, None
         if self._is_busy:
             self._inform("Step created for job {}")
-        report = self._report = Report(then["job"], created, then["names"])
+        programs: list[dict[str, Any]] = then["programs"]
+        counts: list[int] = [each["wish"]["tasks"] for each in programs]
+        report = self._report = Report(then["job"], created, then["names"], counts)
         self._run_beside("prolog")
-        streams = Streams(self._output(), report.named)
+        outputs = [
+            each for each, count in zip(self._outputs(), counts, strict=True) for _ in range(count)
+        ]
+        streams = Streams(outputs, report.named)
         try:
-            streams.open(then["wish"]["tasks"])
+            streams.open()
         except NoFile as error:
             say("error: " + str(error))
             self._code = 1
@@ -186,36 +187,28 @@ class Srun:
         if then["pmi"]:
             streams.meet(report.step)
         if self._conduct["verbose"]:
-            say("launching StepId={}, {} tasks".format(report.step, then["wish"]["tasks"]))
+            say(f"launching StepId={report.step}, {sum(counts)} tasks")
+        first, *beside = [_surrounded(each, created["nodes"][0]) for each in programs]
         self._line.tell(
             "launch",
             streams.files,
-            argvs=then["argvs"],
+            argvs=_commands(programs),
             streams=streams.triples,
-            env=self._environment(),
-            cwd=_folder(then["cwd"], created["nodes"][0]),
             umask=_umask(),
-            label=then["output"]["label"],
+            label=outputs[0]["label"],
             pty=streams.terminal is not None,
+            **first,
+            **({"beside": beside} if beside else {}),
         )
         streams.given()
 
-    def _output(self) -> "dict[str, Any]":
-        output: dict[str, Any] = self._then["output"]
-        if output["pty"] and not os.isatty(0):
+    def _outputs(self) -> "list[dict[str, Any]]":
+        outputs: list[dict[str, Any]] = [each["output"] for each in self._then["programs"]]
+        if outputs[0]["pty"] and not os.isatty(0):
             say("error: ioctl(TIOCGWINSZ): Inappropriate ioctl for device")
             say("error: Not using a pseudo-terminal, disregarding --pty option")
-            return dict(output, pty=False)
-        return output
-
-    def _environment(self) -> dict[str, str]:
-        keep = self._then["keep"]
-        kept = (
-            os.environ
-            if keep is None
-            else {name: os.environ[name] for name in keep if name in os.environ}
-        )
-        return {**kept, **self._then["env"]}
+            return [dict(output, pty=False) for output in outputs]
+        return outputs
 
     def _exited(self, message: "dict[str, Any]") -> None:
         report = self._report
@@ -330,6 +323,29 @@ class Srun:
                 subprocess.run([program], check=False, env=env)  # noqa: S603 -- the user's own
             except OSError as error:
                 say(f"error: {name}: {error}")
+
+
+def _wanted(program: "dict[str, Any]") -> "dict[str, Any]":
+    command = " ".join(program["argvs"][0])
+    return {"wish": program["wish"], "name": program["name"], "command": command}
+
+
+def _commands(programs: "list[dict[str, Any]]") -> list[list[str]]:
+    """One for all tasks, or one for each."""
+    if len(programs) == 1:
+        return programs[0]["argvs"]
+    return [program["argvs"][0] for program in programs for _ in range(program["wish"]["tasks"])]
+
+
+def _surrounded(program: "dict[str, Any]", node: str) -> "dict[str, Any]":
+    """What the tasks of a program find around them."""
+    keep = program["keep"]
+    kept = (
+        os.environ
+        if keep is None
+        else {name: os.environ[name] for name in keep if name in os.environ}
+    )
+    return {"env": {**kept, **program["env"]}, "cwd": _folder(program["cwd"], node)}
 
 
 def _folder(wanted: str, node: str) -> str:

@@ -30,31 +30,32 @@ class NoFile(Exception):  # noqa: N818 -- told to the user in Slurm's words
 class Streams:
     """Every open file that the step is given, and what has to be passed on while it runs.
 
-    `triples` are the places of stdin, stdout and stderr in `files`, for each task.
+    `outputs` is what is wanted for each task; `triples` are the places of its stdin, stdout and
+    stderr in `files`.
     """
 
-    def __init__(self, output: "dict[str, Any]", name_of: "Callable[[str, int], str]") -> None:
-        self._output = output
+    def __init__(
+        self, outputs: "list[dict[str, Any]]", name_of: "Callable[[str, int], str]"
+    ) -> None:
+        self._outputs = outputs
+        self._tasks = len(outputs)
         self._name_of = name_of
         self._opened: dict[tuple[str, int], int] = {}
         self.files: list[int] = []
         self.triples: list[list[int]] = []
         self.readers: dict[int, Lines] = {}
-        self._tasks = 1
         self.fed: Fed | None = None
         self.terminal: Terminal | None = None
         self._reads_terminal = True
         self._pmi: muster_pmi.Pmi | None = None
 
-    def open(self, tasks: int) -> None:
+    def open(self) -> None:
         """Open everything; NoFile says what cannot be."""
         _raise_limit()
-        self._tasks = tasks
-        if self._output["pty"]:
+        if self._outputs[0]["pty"]:
             self.terminal = Terminal()
-        broadcast = self._must_be_fed(tasks)
-        self.fed = Fed() if broadcast else None
-        for rank in range(tasks):
+        self.fed = Fed() if self._must_be_fed() else None
+        for rank in range(self._tasks):
             self.triples.append(self._triple(rank))
 
     def given(self) -> None:
@@ -109,14 +110,15 @@ class Streams:
         if self.terminal is not None:
             end = self._placed(self.terminal.task_end) if rank == 0 else self._null()
             return [end, end, end]
-        out = self._writing(rank, self._output["stdout"], 1)
-        mode = self._output["stderr"]
-        if mode is None and _is_file(self._output["stdout"]):
+        output = self._outputs[rank]
+        out = self._writing(rank, output["stdout"], 1)
+        mode = output["stderr"]
+        if mode is None and _is_file(output["stdout"]):
             return [self._reading(rank), out, out]
         return [self._reading(rank), out, self._writing(rank, mode, 2)]
 
     def _reading(self, rank: int) -> int:
-        mode = self._output["stdin"]
+        mode = self._outputs[rank]["stdin"]
         if _is_file(mode):
             return self._file(self._name_of(mode, rank), os.O_RDONLY, "stdin")
         if mode == "none" or (mode is not None and int(mode) != rank):
@@ -128,33 +130,33 @@ class Streams:
     def _writing(self, rank: int, mode: "str | None", number: int) -> int:
         if mode == "none":
             return self._null()
-        sink = number
+        sink, output = number, self._outputs[rank]
         if _is_file(mode):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            flags |= 0 if self._output["append"] else os.O_TRUNC
+            flags |= 0 if output["append"] else os.O_TRUNC
             stream = "stdout" if number == 1 else "stderr"
             at = self._file(self._name_of(mode or "", rank), flags, stream)
-            if not self._output["label"]:
+            if not output["label"]:
                 return at
             sink = os.dup(self.files[at])
         elif mode is not None and int(mode) != rank:
             return self._null()
-        if self._is_direct(mode):
+        if self._is_direct(mode, output):
             return self._placed(sink)
         reads, writes = os.pipe()
         width = len(str(self._tasks - 1))
-        label = f"{rank:{width}}: ".encode() if self._output["label"] else b""
+        label = f"{rank:{width}}: ".encode() if output["label"] else b""
         self.readers[reads] = Lines(label, sink)
         return self._placed(writes)
 
-    def _is_direct(self, mode: "str | None") -> bool:
+    def _is_direct(self, mode: "str | None", output: "dict[str, Any]") -> bool:
         """May the task write there itself? Lines of several would be mixed with each other."""
-        is_alone = self._tasks == 1 or mode is not None or self._output["unbuffered"]
-        return is_alone and not self._output["label"]
+        is_alone = self._tasks == 1 or mode is not None or output["unbuffered"]
+        return is_alone and not output["label"]
 
-    def _must_be_fed(self, tasks: int) -> bool:
+    def _must_be_fed(self) -> bool:
         """Must what we read be passed on? Several tasks read the same, or it is our terminal."""
-        mode = self._output["stdin"]
+        mode = self._outputs[0]["stdin"]
         if self.terminal is not None or _is_file(mode) or mode == "none":
             return False
         try:
@@ -164,7 +166,7 @@ class Streams:
             os.open(os.devnull, os.O_RDONLY)
             return False
         is_null = stat.S_ISCHR(found.st_mode) and _device(found) == NULL
-        return not is_null and (os.isatty(0) or (tasks > 1 and mode is None))
+        return not is_null and (os.isatty(0) or (self._tasks > 1 and mode is None))
 
     def _file(self, path: str, flags: int, stream: str) -> int:
         key = (path, flags & os.O_ACCMODE)
