@@ -69,11 +69,17 @@ default_queue: root
 """
 
 
+STRANGER = "nobody"
+"""Somebody to whom none of the jobs belong: `stranger COMMAND` is run as this user."""
+
+
 @pytest.fixture(scope="session")
 def ours(request: pytest.FixtureRequest) -> Iterator[Answers]:
     """What Muster answers."""
     with house(nodes=4, gpus="8xA100-40GB", rules=SITE) as found:
         side = Side(name="muster", root=found.root, environ=found.environ)
+        key = found.muster("tokens", "create", "--user", STRANGER, "--role", "user", "-o", "name")
+        side.has_tool("stranger", f'MUSTER_TOKEN={key.strip()} exec "$@"')
         yield _played(side, _chosen(request))
 
 
@@ -99,9 +105,14 @@ def _real_slurm(look: Look) -> Generator[Side]:
         pytest.skip("a real Slurm is started by root alone")
     root = Path(tempfile.mkdtemp(prefix="slurm-muster-"))
     try:
+        # The stranger too works there.
+        root.chmod(0o755)
         (root / "work").mkdir()
         with laboratory(nodes=4, gpus_per_node=8, look=look, rest=False) as lab:
-            yield Side(name="slurm", root=root, environ=lab.environ)
+            side = Side(name="slurm", root=root, environ=lab.environ)
+            as_stranger = f"setpriv --reuid={STRANGER} --regid=nogroup --clear-groups"
+            side.has_tool("stranger", f'exec {as_stranger} "$@"')
+            yield side
     except NoSlurmError as error:
         pytest.skip(f"a real Slurm does not start here: {error}")
     finally:

@@ -42,7 +42,7 @@ class Side:
 
     def shell(self, line: str) -> Answer:
         """As if typed."""
-        path = f"{TOOLS}:{self.environ['PATH']}"
+        path = f"{TOOLS}:{self._tools}:{self.environ['PATH']}"
         done = subprocess.run(  # noqa: S603 -- what the sessions say
             ["/usr/bin/timeout", str(PATIENCE_S), "/bin/bash", "-c", line],
             env={**self.environ, "PATH": path, "TZ": "UTC", "LC_ALL": "C.UTF-8", **self.variables},
@@ -53,6 +53,17 @@ class Side:
         )
         out, err = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
         return Answer(out=out, err=err, code=done.returncode)
+
+    @property
+    def _tools(self) -> Path:
+        return self.root / "tools"
+
+    def has_tool(self, name: str, line: str) -> None:
+        """A command that means something else on the other side."""
+        self._tools.mkdir(exist_ok=True)
+        file = self._tools / name
+        file.write_text(f"#!/bin/sh\n{line}\n")
+        file.chmod(0o755)
 
     def text(self, line: str) -> str:
         """What a command that must go well prints."""

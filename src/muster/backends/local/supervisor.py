@@ -103,9 +103,9 @@ class Supervisor:
 
     def _say_started(self, running: Outset) -> None:
         self._steps.open(running)
-        limit = self._launch["limit_ms"]
-        self._course.began_ms = _clock_ms()
-        self._course.limit(None if limit is None else _clock_ms() + limit)
+        limit, now = self._launch["limit_ms"], _clock_ms()
+        self._course.began_ms = now
+        self._course.limit(None if limit is None else now + limit)
         if self._launch["checkpoint"] is not None:
             self._lookout = Lookout(
                 os.path.join(running.folder, self._launch["checkpoint"]["path"]),

@@ -3,7 +3,7 @@
 from muster.controller.asked import JobView
 from muster.doors.slurm.call import Again, Door, Reply
 from muster.doors.slurm.commands.sbatch import world_of
-from muster.doors.slurm.refused import submission_words
+from muster.doors.slurm.refused import refusal
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.submit import held_for_steps
 from muster.doors.slurm.trouble import SlurmError, failed
@@ -42,7 +42,7 @@ def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply
     try:
         receipt = door.service.submit(door.caller, want.spec, held=want.held).result()
     except MusterError as error:
-        raise request.submission_failed(submission_words(error)) from error
+        raise refusal(request, error) from error
     waiting = Waiting(job=receipt.jobs[0], since=door.now)
     return Reply(err=warnings, then=Again(memo=waiting.memo()))
 

@@ -16,6 +16,7 @@ from muster.doors.slurm.choosing import (
 )
 from muster.doors.slurm.hostlist import ranges_text
 from muster.doors.slurm.options import Parsed
+from muster.doors.slurm.permitted import DENIED, STRANGER, may_change
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
@@ -59,6 +60,8 @@ def top(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply
         views = [] if name is None else live_views(door, _wish(name))
         if not views:
             raise SlurmError(f"{UNKNOWN} for job {word}")
+        if not all(may_change(door, view.job) for view in views):
+            raise SlurmError(f"{DENIED} for job {word}")
         chosen += [view for view in views if view.job.state is JobState.PENDING]
     if not chosen:
         raise SlurmError(f"Job is no longer pending execution for job {asked[0]}")
@@ -90,7 +93,7 @@ def _put_first(chosen: list[JobView], door: Door) -> None:
         try:
             door.service.update(door.caller, view.job.id, change).result()
         except MusterError as error:
-            raise SlurmError(f"Access/permission denied for job {view.job.id}") from error
+            raise SlurmError(f"{DENIED} for job {view.job.id}") from error
 
 
 def _moved(verb: str, word: str, door: Door) -> list[str]:
@@ -107,6 +110,8 @@ def _moved(verb: str, word: str, door: Door) -> list[str]:
         return [f"{why} for job {name.text}", *_once_more(verb, why)]
     if name.component is not None and verb in {"suspend", "resume", "requeue", "requeuehold"}:
         return [f"{NOT_WHOLE} for job {name.text}"]
+    if verb in ALSO_SUSPENDS and not all(may_change(door, view.job) for view in views):
+        return [f"{STRANGER} for job {name.text}", *_once_more(verb, STRANGER)]
     return _told(name, views, _done(verb, views, door))
 
 
@@ -176,7 +181,7 @@ def _parts_line(
 
 def _move_words(view: JobView, why: str) -> str:
     if "belongs to" in why or "held by an administrator" in why:
-        return "Access/permission denied"
+        return DENIED
     if view.job.state in {JobState.PENDING, JobState.HELD}:
         return PENDING
     return "Requested operation is presently disabled"

@@ -9,6 +9,7 @@ from muster.doors.slurm.choosing import Filter, job_name, live_views
 from muster.doors.slurm.error_numbers import NUMBERS
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import words_of
+from muster.doors.slurm.permitted import STRANGER, demand_admin
 from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError
@@ -74,6 +75,16 @@ def _version(_words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -
 def _nothing(_words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
     """Means something only in interactive mode, or is always so here."""
     return Reply()
+
+
+def _admins(denied: str, act: Act) -> Act:
+    """For administrators alone."""
+
+    def demanding(words: tuple[str, ...], line: Parsed, call: Call, door: Door) -> Reply:
+        demand_admin(door, denied)
+        return act(words, line, call, door)
+
+    return demanding
 
 
 def _warned(what: str) -> Act:
@@ -189,7 +200,10 @@ KEYWORDS = (
             "scontrol_reboot_nodes error: Unspecified error",
         ),
     ),
-    Keyword(name="reconfigure", act=_nothing),
+    Keyword(
+        name="reconfigure",
+        act=_admins(f"slurm_reconfigure error: {STRANGER}", _nothing),
+    ),
     Keyword(name="release", act=changing.moves("release"), least=1),
     Keyword(name="requeue", act=changing.moves("requeue"), least=1),
     Keyword(name="requeuehold", act=changing.moves("requeuehold"), letters=8, least=1),
@@ -200,10 +214,26 @@ KEYWORDS = (
         least=1,
         most=1,
     ),
-    Keyword(name="setdebug", act=_level, letters=2, least=1, most=2),
-    Keyword(name="setdebugflags", act=_warned("setdebugflags"), letters=9, least=1),
+    Keyword(
+        name="setdebug",
+        act=_admins("slurm_set_debug_level error: Permission denied", _level),
+        letters=2,
+        least=1,
+        most=2,
+    ),
+    Keyword(
+        name="setdebugflags",
+        act=_admins("slurm_set_debug_flags error: Permission denied", _warned("setdebugflags")),
+        letters=9,
+        least=1,
+    ),
     Keyword(name="show", act=showing_list.shown, least=1),
-    Keyword(name="shutdown", act=_refused(_OVER), letters=8, most=1),
+    Keyword(
+        name="shutdown",
+        act=_admins(f"slurm_shutdown error: {STRANGER}", _refused(_OVER)),
+        letters=8,
+        most=1,
+    ),
     Keyword(name="suspend", act=changing.moves("suspend"), letters=2, least=1),
     Keyword(
         name="takeover",

@@ -6,6 +6,7 @@ from muster.doors.slurm import times
 from muster.doors.slurm.call import Door, Reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.pairs import Pair, listed
+from muster.doors.slurm.permitted import STRANGER
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import Pool
 from muster.model.errors import ForbiddenError, MusterError
@@ -93,7 +94,7 @@ def _apply(change: Callable[[Site], Site], door: Door, begin: str) -> None:
     except SlurmError:
         raise
     except ForbiddenError as error:
-        raise SlurmError(f"{begin}: Access/permission denied") from error
+        raise SlurmError(f"{begin}: {STRANGER}") from error
     except MusterError as error:
         raise SlurmError(f"{begin}: {error}") from error
 

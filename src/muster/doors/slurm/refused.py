@@ -1,5 +1,7 @@
 """Why a request was refused, in Slurm's words. Pure."""
 
+from muster.doors.slurm.request import Request
+from muster.doors.slurm.trouble import SlurmError, failed
 from muster.lifecycle.refusal import (
     DeadlineTooSoon,
     MayNotSubmit,
@@ -42,6 +44,13 @@ _WORDS: dict[type[Value], str] = {
     OverLimit: POLICY,
     OverClassLimit: POLICY,
 }
+
+
+def refusal(request: Request, error: MusterError) -> SlurmError:
+    """What sbatch and its kin say of a job that was not taken."""
+    if isinstance(error, ForbiddenError) and "submit for" in str(error):
+        return failed(request.command, "--uid only permitted by root user", code=255)
+    return request.submission_failed(submission_words(error))
 
 
 def submission_words(error: MusterError) -> str:

@@ -6,6 +6,7 @@ from muster.doors.slurm import partitioning, reservation_keys
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair, words_of
+from muster.doors.slurm.permitted import STRANGER, demand_admin
 from muster.doors.slurm.reservation_keys import Draft
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import NodesReserved, Reservation
@@ -53,6 +54,7 @@ def delete(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Re
 def updated(name: str, pairs: tuple[Pair, ...], call: Call, door: Door) -> Reply:
     """`update ReservationName=x Duration=120`, with `+=` and `-=` for lists and times."""
     begin = "Error updating the reservation"
+    demand_admin(door, f"{begin}: {STRANGER}", f"slurm_update error: {STRANGER}")
     draft = reservation_keys.drafted(pairs, call, door, is_new=False)
 
     def change(site: Site) -> Site:
@@ -68,20 +70,22 @@ def updated(name: str, pairs: tuple[Pair, ...], call: Call, door: Door) -> Reply
 
 
 def _created(words: tuple[str, ...], call: Call, door: Door) -> Reply:
+    begin = "Error creating the reservation"
     draft = reservation_keys.drafted(words_of(words), call, door, is_new=True)
+    demand_admin(door, f"{begin}: {STRANGER}")
     made: list[str] = []
 
     def change(site: Site) -> Site:
         names = {each.name for each in site.reservations}
         name = draft.name or _free_name(draft, names)
         if name in names:
-            raise SlurmError("Error creating the reservation: Duplicate reservation name")
+            raise SlurmError(f"{begin}: Duplicate reservation name")
         new = draft.made(name, site, _taken(draft, site))
         _demand_free(new, draft, site, door)
         made.append(name)
         return replace(site, reservations=(*site.reservations, new))
 
-    _apply(change, door, "Error creating the reservation")
+    _apply(change, door, begin)
     return Reply(out=f"Reservation created: {made[-1]}\n", err=draft.warnings)
 
 
@@ -126,6 +130,7 @@ def _demand_free(new: Reservation, draft: Draft, site: Site, door: Door) -> None
 
 def _deleted(name: str, word: str, door: Door) -> Reply:
     begin = f"delete_reservation {word}"
+    demand_admin(door, f"{begin}: {STRANGER}")
 
     def change(site: Site) -> Site:
         left = tuple(each for each in site.reservations if each.name != name)
@@ -146,6 +151,6 @@ def _apply(change: Callable[[Site], Site], door: Door, begin: str) -> None:
     except SlurmError:
         raise
     except ForbiddenError as error:
-        raise SlurmError(f"{begin}: Access/permission denied") from error
+        raise SlurmError(f"{begin}: {STRANGER}") from error
     except MusterError as error:
         raise SlurmError(f"{begin}: {error}") from error

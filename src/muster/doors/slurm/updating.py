@@ -8,6 +8,7 @@ from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.job_changes import Changes, changes_of
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair, words_of
+from muster.doors.slurm.permitted import STRANGER
 from muster.doors.slurm.refused import submission_words
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError
@@ -97,7 +98,7 @@ def _words(error: MusterError, changes: Changes) -> str:
         return submission_words(error)
     if isinstance(error, ForbiddenError):
         is_running = "only its name" in str(error)
-        return "Job is no longer pending execution" if is_running else "Access/permission denied"
+        return "Job is no longer pending execution" if is_running else STRANGER
     return changes.problem or str(error)
 
 
@@ -157,4 +158,4 @@ def _set_state(nodes: str, wanted: Pair, reason: str, door: Door) -> None:
         except UnknownError as error:
             raise SlurmError("slurm_update error: Invalid node name specified") from error
         except ForbiddenError as error:
-            raise SlurmError("slurm_update error: Access/permission denied") from error
+            raise SlurmError(f"slurm_update error: {STRANGER}") from error

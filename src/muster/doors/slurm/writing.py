@@ -5,6 +5,7 @@ from muster.doors.slurm import configuration, times
 from muster.doors.slurm.call import Call, Door, Reply, WriteFile
 from muster.doors.slurm.choosing import Filter, job_name, live_views
 from muster.doors.slurm.options import Parsed
+from muster.doors.slurm.permitted import STRANGER, may_change
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
@@ -12,7 +13,8 @@ from muster.model.job import JobState
 from muster.model.site import Role
 from muster.model.value import Duration, UserName
 
-LOST = "job script retrieval failed: Invalid job id specified"
+FAILURE = "job script retrieval failed"
+LOST = f"{FAILURE}: Invalid job id specified"
 
 
 def write(words: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> Reply:
@@ -31,6 +33,8 @@ def notify(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Re
     views = [] if name is None else live_views(door, Filter(names=(name,), states=frozenset(State)))
     if not any(view.job.state is JobState.RUNNING for view in views):
         raise SlurmError("job notify failure: Invalid job id specified")
+    if not all(may_change(door, view.job) for view in views):
+        raise SlurmError(f"job notify failure: {STRANGER}")
     return Reply(err="scontrol: warning: notify is ignored by Muster\n")
 
 
@@ -51,10 +55,13 @@ def _script(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     if "written" in call.memo:
         return Reply(out=f"batch script for job {name.text} written to {file}\n")
     try:
-        launch = door.looking.job(door.caller, name.job).launch
+        detail = door.looking.job(door.caller, name.job)
     except MusterError as error:
         # Slurm ends well here.
         raise SlurmError(LOST, code=0) from error
+    if not may_change(door, detail.view.job):
+        raise SlurmError(f"{FAILURE}: {STRANGER}", code=0)
+    launch = detail.launch
     if launch is None or launch.script is None:
         raise SlurmError(LOST, code=0)
     if file == "-":

@@ -8,7 +8,7 @@ from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_options import OPTIONS
 from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.refused import UNAVAILABLE, submission_words
+from muster.doors.slurm.refused import UNAVAILABLE, refusal
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.states import State, exit_code, state_of
 from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
@@ -45,7 +45,7 @@ def run(call: Call, door: Door) -> Reply:
     except SlurmError:
         raise
     except MusterError as error:
-        raise requests[0].submission_failed(submission_words(error)) from error
+        raise refusal(requests[0], error) from error
 
 
 def _answered(want: Wanted, request: Request, door: Door, cluster: str | None) -> Reply:

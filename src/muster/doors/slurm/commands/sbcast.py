@@ -4,6 +4,7 @@ from muster.doors.slurm.call import Call, Copy, Door, Reply, version, warning
 from muster.doors.slurm.choosing import job_name
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.permitted import STRANGER, may_change
 from muster.doors.slurm.trouble import failed
 from muster.model.errors import UnknownError
 
@@ -43,9 +44,12 @@ def _node(line: Parsed, call: Call, door: Door) -> str:
         raise failed(NAME, f"Need a job id to run this command.  {where}")
     name = job_name(text)
     try:
-        held = None if name is None else door.looking.job(door.caller, name.job).view.allocation
+        view = None if name is None else door.looking.job(door.caller, name.job).view
     except UnknownError:
-        held = None
+        view = None
+    if view is not None and not may_change(door, view.job):
+        raise failed(NAME, f"Slurm job {text} lookup error: {STRANGER}", code=255)
+    held = None if view is None else view.allocation
     if held is None:
         raise failed(NAME, f"Job id {text}: Invalid job id specified")
     return held.placements[0].node

@@ -19,6 +19,7 @@ from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.permitted import DENIED, may_change
 from muster.doors.slurm.scene import Scene, is_user
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError, failed
@@ -60,6 +61,9 @@ VALUES: Mapping[str, str] = {
     "SCANCEL_WCKEY": "wckey",
 }
 KILL = 9
+NOT_YOURS = 210
+"""What is left in a byte of Slurm's number for what may not be done."""
+
 ANSWERS = "answers"
 """The memo of an interactive call: `y` or `n` for each job so far."""
 
@@ -85,7 +89,7 @@ def run(call: Call, door: Door) -> Reply:
     if steps and not whole:
         return Reply(err=strange)
     reply = _ended(line, call, door, whole)
-    return Reply(err=strange + reply.err, then=reply.then)
+    return Reply(err=strange + reply.err, code=reply.code, then=reply.then)
 
 
 def _demand_whole(names: tuple[JobName, ...]) -> None:
@@ -103,9 +107,13 @@ def _ended(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) -> 
         if question is not None:
             return Reply(then=question)
     told = _told(line, rows, signal) + _missed(line, door, names, rows)
-    if not rows:
-        return Reply(err=told)
-    return Reply(err=told + _acted(door, tuple(row.job.id for row in rows), signal, line))
+    denied = _denied(door, names, rows)
+    if rows:
+        _act(door, tuple(row.job.id for row in rows), signal)
+    said = "".join(
+        f"scancel: error: Kill job error on job id {each}: {DENIED}\n" for each in denied
+    )
+    return Reply(err=told + said, code=NOT_YOURS if denied else 0)
 
 
 def _with_environment(line: Parsed, env: Mapping[str, str]) -> tuple[Parsed, str]:
@@ -150,25 +158,33 @@ def _ended_step(door: Door, line: Parsed, name: JobName, signal: int) -> str:
     number = int(name.step or 0)
     outcome = door.service.signal(door.caller, (name.job,), signal, step=number).result()
     if outcome.failed:
-        why = "Access/permission denied"
-        said = f"scancel: error: Kill job error on job step id {step}: {why}\n"
-        return "" if line.has("quiet") else said
+        return f"scancel: error: Kill job error on job step id {step}: {DENIED}\n"
     return f"scancel: Terminating step {step}\n" if is_loud else ""
 
 
-def _acted(door: Door, ids: tuple[JobId, ...], signal: int | None, line: Parsed) -> str:
+def _denied(door: Door, names: tuple[JobName, ...], rows: list[JobRow]) -> list[str]:
+    """The jobs of others; of one that is named it is said even if it is over."""
+    live = [jobs.id_text(row) for row in rows if not may_change(door, row.job)]
+    lost = [name for name in names if not any(name.means(row.job) for row in rows)]
+    over = [
+        name.text
+        for name in lost
+        for view in ended_views(door, _any(name), Instant(0))[:1]
+        if not may_change(door, view.job)
+    ]
+    return live + over
+
+
+def _act(door: Door, ids: tuple[JobId, ...], signal: int | None) -> None:
     """The signal KILL ends a job, whatever its state; others only reach what runs."""
     if signal is None or signal == KILL:
-        outcome = door.service.cancel(door.caller, ids).result()
+        door.service.cancel(door.caller, ids).result()
     else:
-        outcome = door.service.signal(door.caller, ids, signal).result()
-    if line.has("quiet"):
-        return ""
-    return "".join(
-        f"scancel: error: Kill job error on job id {job}: Access/permission denied\n"
-        for job, why in outcome.failed.items()
-        if "belongs to" in why
-    )
+        door.service.signal(door.caller, ids, signal).result()
+
+
+def _any(name: JobName) -> Filter:
+    return Filter(names=(name,), states=frozenset(State))
 
 
 def _names(line: Parsed) -> tuple[JobName, ...]:
@@ -267,7 +283,6 @@ def _missed(line: Parsed, door: Door, names: tuple[JobName, ...], rows: list[Job
 
 
 def _why_not(door: Door, job: JobId) -> str:
-    wish = Filter(names=(JobName(job=job),), states=frozenset(State))
-    if ended_views(door, wish, Instant(0)):
+    if ended_views(door, _any(JobName(job=job)), Instant(0)):
         return "Job/step already completing or completed"
     return "Invalid job id specified"

@@ -10,8 +10,11 @@ from muster.doors.slurm.call import Call, Door, Reply, lines, version
 from muster.doors.slurm.elsewhere import demand_here
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.options import Manner, parsed, table
+from muster.doors.slurm.permitted import DENIED
 from muster.doors.slurm.scene import Scene, uid_of
 from muster.doors.slurm.traffic import Calls, message_of
+from muster.doors.slurm.trouble import SlurmError
+from muster.model.errors import ForbiddenError
 from muster.model.job import WAITING, JobState
 from muster.model.value import MINUTE, Instant
 
@@ -44,7 +47,10 @@ def run(call: Call, door: Door) -> Reply:
     scene = Scene(call, door)
     demand_here(NAME, line.words("cluster", "clusters"), scene)
     if line.has("reset"):
-        door.looking.count_anew(door.caller)
+        try:
+            door.looking.count_anew(door.caller)
+        except ForbiddenError as error:
+            raise SlurmError(f"slurm_reset_statistics: {DENIED}", code=255) from error
         door.traffic.reset()
         return Reply(out="Reset scheduling statistics\n")
     key = next((ORDERS[name] for name in ORDERS if line.has(name)), _by_count)
