@@ -1,6 +1,7 @@
 """`sshare`: who has which share, and what became of it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from muster.doors.slurm.associations import (
     ROOT,
@@ -38,9 +39,9 @@ LONG = (
 
 
 class Row:
-    """The whole, an account, or a user in an account."""
+    """The whole, an account, or a user in an account. beside: the weights of all at its place."""
 
-    __slots__ = ("account", "branch", "depth", "promised", "scene", "user")
+    __slots__ = ("account", "beside", "branch", "depth", "promised", "scene", "user")
 
     def __init__(self, account: str, user: str, branch: Branch, scene: Scene) -> None:
         self.account = account
@@ -48,6 +49,7 @@ class Row:
         self.branch = branch
         self.scene = scene
         self.depth = 0
+        self.beside = 1
         self.promised = Promised()
 
     @property
@@ -125,14 +127,24 @@ def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
     queues = {QueuePath(ROOT): shares.root} | {
         path: branch for path, branch in shares.queues().items() if path != ROOT
     }
+    weights = Counter({path: len(members.get(path, ())) for path in queues})
+    for path in set(queues) - {ROOT}:
+        weights[_above(path, queues)] += queues[path].weight
     for path in _in_tree_order(queues):
         account = Row(path, "", queues[path], scene)
         account.depth = sum(each in queues and each != ROOT for each in lineage(path))
+        account.beside = weights[_above(path, queues)]
         yield account
         for user in sorted(members.get(path, ())):
             row = Row(path, user, shares.seat(path, user), scene)
-            row.depth = account.depth + 1
+            row.depth, row.beside = account.depth + 1, weights[path]
             yield row
+
+
+def _above(path: QueuePath, queues: Container[QueuePath]) -> QueuePath:
+    """The nearest account above one, or the whole."""
+    above = (each for each in lineage(path) if each != path and each in queues)
+    return next(above, QueuePath(ROOT))
 
 
 def _in_tree_order(paths: Iterable[QueuePath]) -> list[QueuePath]:
@@ -206,7 +218,7 @@ _FIELDS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
     ("GrpTRESRaw", 30, lambda row: f"gres/gpu={row.branch.used // 60_000_000}"),
     ("ID", 6, lambda _: ""),
     ("LevelFS", 10, _level),
-    ("NormShares", 11, _of_part(lambda row: _fraction(row.branch.part, ONE), "0.000000")),
+    ("NormShares", 11, _of_part(lambda row: _fraction(row.branch.weight, row.beside), "0.000000")),
     ("NormUsage", 11, _norm_usage),
     ("Partition", 12, lambda _: ""),
     ("RawShares", 10, _of_part(lambda row: str(row.branch.weight), "")),
