@@ -17,6 +17,7 @@ from muster.doors.slurm.checking import demand_sane
 from muster.doors.slurm.components import component_count, is_of_component
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.options import Parsed
+from muster.doors.slurm.permitted import DENIED, may_change
 from muster.doors.slurm.request import Request, merged
 from muster.doors.slurm.several import lines_of, shares_of
 from muster.doors.slurm.shape import node_count
@@ -30,7 +31,7 @@ from muster.doors.slurm.stepping import (
     too_many_nodes,
 )
 from muster.doors.slurm.trouble import SlurmError, failed
-from muster.model.errors import ForbiddenError, MusterError, UnknownError
+from muster.model.errors import MusterError, UnknownError
 from muster.model.job import FINAL, JobState
 from muster.model.value import JobId, NodeId, replace
 
@@ -136,11 +137,10 @@ def _view(door: Door, job: JobId) -> JobView:
         view = door.looking.job(door.caller, job).view
     except UnknownError:
         raise _expired(job) from None
-    except ForbiddenError:
-        problem = "Access/permission denied"
-        raise failed(NAME, f"Unable to create step for job {job}: {problem}") from None
     if view.job.state in FINAL:
         raise _expired(job)
+    if not may_change(door, view.job):
+        raise failed(NAME, f"Unable to create step for job {job}: {DENIED}")
     if view.job.state in {JobState.PENDING, JobState.HELD}:
         raise failed(NAME, f"Unable to create step for job {job}: Job is pending execution")
     return view
