@@ -5,14 +5,14 @@ from muster.model.plan import Decision, NoEstimate
 from muster.model.value import Duration, GpuModel, Instant, JobId, QueuePath, Value
 
 
-class FewerGpus(Value, tag="fewer_gpus", gc=False):
+class FewerGpus(Value, kw_only=True, tag="fewer_gpus", gc=False):
     """Each task of the group asks for this many GPUs."""
 
     group: str = "main"
     gpus: int
 
 
-class FewerTasks(Value, tag="fewer_tasks", gc=False):
+class FewerTasks(Value, kw_only=True, tag="fewer_tasks", gc=False):
     """The group has this many tasks."""
 
     group: str = "main"
@@ -88,7 +88,7 @@ class Alternative(Value):
     text: str
 
 
-class Explanation(Value):
+class Explanation(Value, kw_only=True):
     """All there is to say about one job of a plan.
 
     decision: None for a job that the plan had nothing to decide about: it runs, or is about to.

@@ -348,7 +348,7 @@ class HeldBy(Value, tag="held_by", gc=False):
     as_admin: bool = False
 
 
-class Job(Value):
+class Job(Value, kw_only=True):
     """One request from submission to end. `attempt` counts starts; 0 means never started yet.
 
     why says who holds it, what it stops or is suspended for, or how its last attempt ended.

@@ -42,7 +42,7 @@ class User(Value):
     default_queue: QueuePath | None = None
 
 
-class Token(Value):
+class Token(Value, kw_only=True):
     """A key that somebody can use from elsewhere. Only its hash is kept.
 
     It can do what its user can, and no more than `role` in `queue` and below.

@@ -44,7 +44,7 @@ class Finished(Value, gc=False):
     ended_at: Instant
 
 
-class Snapshot(Value):
+class Snapshot(Value, kw_only=True):
     """The world when a plan begins. Unchanged values are shared with the snapshot before.
 
     jobs holds those that have not ended; finished only what a dependency still names.

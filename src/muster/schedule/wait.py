@@ -1,8 +1,6 @@
 """Why each of the others waits, and until when."""
 
-from collections.abc import Iterator
-
-from muster.model.job import HeldBy
+from muster.model.job import HeldBy, Job
 from muster.model.plan import BorrowedOut, NoEstimate, NoRoom, Wait, WaitReason
 from muster.schedule.decide import Turn
 from muster.schedule.estimate import IN_LINE, Estimates, Expected, Outlook, Outlooks
@@ -13,12 +11,15 @@ from muster.schedule.search import Standing, tiers
 from muster.schedule.share import dominant_milli
 
 
-def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> Iterator[Wait]:
+def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> list[Wait]:
     """One wait for each job that neither starts nor resumes nor has room cleared for it."""
-    for job_id, job in sorted(memory.held.items()):
-        why = job.why if isinstance(job.why, HeldBy) else HeldBy(user=job.spec.user)
-        yield Wait(job=job_id, why=why, expected=NoEstimate.HELD)
-    yield from _Line(standing).waits(order.settled(memory.roster), turn)
+    held = [_held(job) for _, job in sorted(memory.held.items())]
+    return held + _Line(standing).waits(order.settled(memory.roster), turn)
+
+
+def _held(job: Job) -> Wait:
+    why = job.why if isinstance(job.why, HeldBy) else HeldBy(user=job.spec.user)
+    return Wait(job=job.id, why=why, expected=NoEstimate.HELD)
 
 
 def _is_too_much(why: WaitReason) -> bool:
@@ -34,9 +35,10 @@ class _Line:
         self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
         self._estimates = Estimates(standing)
 
-    def waits(self, entries: list[Entry], turn: Turn) -> Iterator[Wait]:
+    def waits(self, entries: list[Entry], turn: Turn) -> list[Wait]:
         """The waits of all who were not decided about, first in line first."""
         decided, reasons, dates, homes = turn.decided, turn.reasons, turn.dates, self._homes
+        found: list[Wait] = []
         for entry in entries:
             job_id, shape = entry.id, entry.shape
             if job_id in decided:
@@ -53,7 +55,8 @@ class _Line:
                 when = dates.get(job_id) or self._expected(entry, why, outlook, milli)
             if outlook is not None and type(when) is int:
                 outlook.add(milli, milli * entry.limit_ms)
-            yield Wait(job=job_id, why=why, expected=when)
+            found.append(Wait(job=job_id, why=why, expected=when))
+        return found
 
     def _expected(
         self, entry: Entry, why: WaitReason, outlook: Outlook | None, milli: int

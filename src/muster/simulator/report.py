@@ -60,7 +60,7 @@ class Fairness(Value):
     rho: Spread = Spread()
 
 
-class Report(Value):
+class Report(Value, kw_only=True):
     """Seconds, GPU-hours and parts of one; over time, means over equal spans.
 
     wait_s counts up to the first start. slowdown: JCT by the time that the job needs.

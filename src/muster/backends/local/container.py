@@ -19,7 +19,7 @@ TOOL_FAILED = 125
 """The exit code by which podman and docker say that the command was never begun."""
 
 
-class Around(Value):
+class Around(Value, kw_only=True):
     """What a container gets of the machine around it.
 
     name: of the container; no other on this machine may have it.

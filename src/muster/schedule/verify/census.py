@@ -2,14 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from muster.model.job import Job, JobState, TaskGroup
 from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass
 from muster.model.snapshot import Snapshot
-from muster.model.value import ClassName, JobId, NodeId, PoolName, QueuePath
+from muster.model.value import ClassName, JobId, NodeId, PoolName, QueuePath, Value
 from muster.schedule.verify.register import Register
 
 Holder = tuple[Job, tuple[Placement, ...]]
@@ -24,25 +23,23 @@ GpuUse = dict[PoolName, dict[QueuePath, int]]
 NO_BOUND = Ceiling()
 
 
-@dataclass
-class Rows:
+class Rows(Value):
     """Jobs side by side: their queues, groups and what they hold."""
 
-    jobs: list[Job] = field(default_factory=list[Job])
-    queues: list[QueuePath] = field(default_factory=list[QueuePath])
-    groups: list[tuple[TaskGroup, ...]] = field(default_factory=list[tuple[TaskGroup, ...]])
-    held: list[tuple[Placement, ...]] = field(default_factory=list[tuple[Placement, ...]])
-    bounded: list[Holder] = field(default_factory=list[Holder])
-    suspended: list[Holder] = field(default_factory=list[Holder])
+    jobs: list[Job]
+    queues: list[QueuePath]
+    groups: list[tuple[TaskGroup, ...]]
+    held: list[tuple[Placement, ...]]
+    bounded: list[Holder]
+    suspended: list[Holder]
 
 
-@dataclass
-class Glimpse:
-    """Those on the nodes in question, and how many hold something at all."""
+class Glimpse(Value):
+    """Those on the nodes in question, and how many of those that were passed hold something."""
 
-    count: int = 0
-    standing: dict[NodeId, list[Sitting]] = field(default_factory=dict[NodeId, list[Sitting]])
-    dozing: dict[NodeId, list[Sitting]] = field(default_factory=dict[NodeId, list[Sitting]])
+    count: int
+    standing: dict[NodeId, list[Sitting]]
+    dozing: dict[NodeId, list[Sitting]]
 
 
 class Census:
@@ -66,7 +63,10 @@ class Census:
     @property
     def count(self) -> int:
         """How many they are."""
-        return self._glimpse.count
+        if self._register is None:
+            return self._glimpse.count
+        holding = self._register.holding
+        return len(holding) - len(holding & self._victims)
 
     @property
     def standing(self) -> dict[NodeId, list[Sitting]]:
@@ -140,9 +140,7 @@ class Census:
             return _glimpse_of(self._snapshot, everybody, self._victims, self._nodes)
         # In the order of their ids, whoever came first.
         there = sorted({job_id for node in self._nodes for job_id in register.on(node)})
-        glimpse = _glimpse_of(self._snapshot, there, self._victims, self._nodes)
-        glimpse.count = len(register.holding) - len(register.holding & self._victims)
-        return glimpse
+        return _glimpse_of(self._snapshot, there, self._victims, self._nodes)
 
     @cached_property
     def _rows(self) -> Rows:
@@ -193,12 +191,12 @@ def _glimpse_of(
         for placement in allocation.placements:
             if placement.node in nodes:
                 there.setdefault(placement.node, []).append((job, placement))
-    return Glimpse(count, standing, dozing)
+    return Glimpse(count=count, standing=standing, dozing=dozing)
 
 
 def _rows_of(snapshot: Snapshot, victims: Container[JobId]) -> Rows:
     """Jobs lie all over memory; whatever is needed of one is taken while it is at hand."""
-    rows = Rows()
+    rows = Rows(jobs=[], queues=[], groups=[], held=[], bounded=[], suspended=[])
     jobs, ceilings = snapshot.jobs, ceilings_of(snapshot.classes)
     running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
     note_job, note_queue = rows.jobs.append, rows.queues.append

@@ -1,33 +1,39 @@
 """What is special about the additions of a plan, so that few rules must look at all of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from muster.model.job import ANYWHERE
-from muster.model.value import ClassName, JobId, NodeId, QueuePath
+from muster.model.value import ClassName, JobId, NodeId, QueuePath, Value
 from muster.schedule.verify.additions import Addition, Task
 
 
-@dataclass(frozen=True)
-class Glance:
+class Glance(Value):
     """Whom and where something is added, and those additions that are not like most others.
 
     `labelled` jobs carry labels, `dependent` ones wait for others,
     and `choosy` tasks do not go just anywhere.
     """
 
-    queues: set[QueuePath] = field(default_factory=set[QueuePath])
-    classes: set[ClassName] = field(default_factory=set[ClassName])
-    arrays: set[JobId] = field(default_factory=set[JobId])
-    nodes: set[NodeId] = field(default_factory=set[NodeId])
-    labelled: list[Addition] = field(default_factory=list[Addition])
-    dependent: list[Addition] = field(default_factory=list[Addition])
-    choosy: list[Task] = field(default_factory=list[Task])
+    queues: set[QueuePath]
+    classes: set[ClassName]
+    arrays: set[JobId]
+    nodes: set[NodeId]
+    labelled: list[Addition]
+    dependent: list[Addition]
+    choosy: list[Task]
 
 
 def glance_at(additions: Iterable[Addition]) -> Glance:
     """Look once at each."""
-    found = Glance()
+    found = Glance(
+        queues=set(),
+        classes=set(),
+        arrays=set(),
+        nodes=set(),
+        labelled=[],
+        dependent=[],
+        choosy=[],
+    )
     for addition in additions:
         spec = addition.job.spec
         found.queues.add(addition.queue)

@@ -1,8 +1,6 @@
 """Who holds what: now, and once claims have replaced their victims."""
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 from muster.model.cluster import Node, NodeState
@@ -29,13 +27,13 @@ class Seats(Value, gc=False):
     added: list[Task]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Moment:
+class Moment(Value):
     """Who holds what at one time, and what the plan adds by then.
 
     Now, victims are still there and their room cannot be had.
     Then, they are gone, and claims have come in their place; `asleep` are those of them
     that keep their memory.
+    `seats` are the nodes to which the plan adds something, with everyone there.
     """
 
     words: str
@@ -45,6 +43,7 @@ class Moment:
     claims: list[Holder]
     asleep: list[Holder]
     added: list[Addition]
+    seats: dict[NodeId, Seats]
 
     def includes(self, kind: Kind) -> bool:
         """Does what comes in this way come by then?"""
@@ -54,32 +53,11 @@ class Moment:
         """All that hold or claim at this moment, beside those that stay at every one."""
         return chain(self.leaving, self.claims)
 
-    @cached_property
+    @property
     def memory_only(self) -> list[Holder]:
         """Those who hold their memory, and nothing else."""
         suspended = [_asleep(job, placements) for job, placements in self.staying.suspended]
         return suspended + self.asleep
-
-    @cached_property
-    def seats(self) -> dict[NodeId, Seats]:
-        """The nodes to which the plan adds something, and everyone there."""
-        found: dict[NodeId, Seats] = {}
-        for addition in self.added:
-            for task in addition.tasks:
-                node = task.node
-                if node.id not in found:
-                    found[node.id] = _seats(node, self.staying.standing.get(node.id, ()))
-                found[node.id].added.append(task)
-        for node_id, sitting in _on_nodes(self.leaving, found).items():
-            found[node_id].held.extend(sitting)
-        for node_id, sitting in _on_nodes(self.claims, found).items():
-            found[node_id].claimed.extend(sitting)
-        for node_id, seats in found.items():
-            dozing = self.staying.dozing.get(node_id, ())
-            seats.memory_only.extend((job, _memory_of(placed)) for job, placed in dozing)
-        for node_id, sitting in _on_nodes(self.asleep, found).items():
-            found[node_id].memory_only.extend(sitting)
-        return found
 
 
 def moments_of(
@@ -94,15 +72,7 @@ def moments_of(
     victims = _victims(snapshot, claiming, clears)
     staying = Census(snapshot, victims, nodes, register)
     leaving = _leaving(snapshot, victims)
-    now = Moment(
-        words="",
-        is_cleared=False,
-        staying=staying,
-        leaving=leaving,
-        claims=[],
-        asleep=[],
-        added=[addition for addition in additions if addition.kind is not Kind.CLEAR],
-    )
+    now = _now(staying, leaving, additions)
     if not claiming and not clears:
         return (now,)
     asleep = [
@@ -110,16 +80,68 @@ def moments_of(
         for job, placements in leaving
         if mode_of(snapshot, job) is PreemptMode.SUSPEND
     ]
-    then = Moment(
+    return now, _then(staying, _claims(claiming, additions), asleep, additions)
+
+
+def _now(staying: Census, leaving: list[Holder], additions: list[Addition]) -> Moment:
+    added = [addition for addition in additions if addition.kind is not Kind.CLEAR]
+    seats = _seats(added, staying)
+    for node_id, sitting in _on_nodes(leaving, seats).items():
+        seats[node_id].held.extend(sitting)
+    return Moment(
+        words="",
+        is_cleared=False,
+        staying=staying,
+        leaving=leaving,
+        claims=[],
+        asleep=[],
+        added=added,
+        seats=seats,
+    )
+
+
+def _then(
+    staying: Census, claims: list[Holder], asleep: list[Holder], additions: list[Addition]
+) -> Moment:
+    seats = _seats(additions, staying)
+    for node_id, sitting in _on_nodes(claims, seats).items():
+        seats[node_id].claimed.extend(sitting)
+    for node_id, sitting in _on_nodes(asleep, seats).items():
+        seats[node_id].memory_only.extend(sitting)
+    return Moment(
         words=" once claims have replaced their victims",
         is_cleared=True,
         staying=staying,
         leaving=[],
-        claims=_claims(claiming, additions),
+        claims=claims,
         asleep=asleep,
         added=additions,
+        seats=seats,
     )
-    return now, then
+
+
+def _seats(added: list[Addition], staying: Census) -> dict[NodeId, Seats]:
+    """The nodes to which something is added, and who stays there."""
+    found: dict[NodeId, Seats] = {}
+    for addition in added:
+        for task in addition.tasks:
+            node = task.node
+            seats = found.get(node.id)
+            if seats is None:
+                seats = found[node.id] = _seats_on(node, staying)
+            seats.added.append(task)
+    return found
+
+
+def _seats_on(node: Node, staying: Census) -> Seats:
+    dozing = staying.dozing.get(node.id, ())
+    return Seats(
+        node=node,
+        held=list(staying.standing.get(node.id, ())),
+        claimed=[],
+        memory_only=[(job, _memory_of(placed)) for job, placed in dozing],
+        added=[],
+    )
 
 
 def mode_of(snapshot: Snapshot, job: Job) -> PreemptMode:
@@ -206,7 +228,3 @@ def _on_nodes(holders: Iterable[Holder], nodes: Container[NodeId]) -> dict[NodeI
             if placement.node in nodes:
                 found.setdefault(placement.node, []).append((job, placement))
     return found
-
-
-def _seats(node: Node, held: Iterable[Sitting]) -> Seats:
-    return Seats(node=node, held=list(held), claimed=[], memory_only=[], added=[])

@@ -8,6 +8,7 @@ from muster.model.amounts import covers, measured
 from muster.model.job import Job
 from muster.model.levels import ran_by
 from muster.model.placement import Placement
+from muster.model.plan import Clear
 from muster.model.queue import Meter, Scope, lineage
 from muster.model.value import JobId, QueuePath
 from muster.schedule.verify.additions import Addition, Kind
@@ -86,7 +87,7 @@ def preemption_is_right(case: Case) -> Iterator[Violation]:
     for addition in case.additions:
         after_all.take(addition.job, addition.placements)
     for addition in case.additions:
-        theirs = _victims_of(case, addition, victims)
+        theirs = _victims_of(addition, victims)
         for job, placements in theirs:
             so_far.give_up(job, placements)
         # What a job grows by is decided last, when all rights are settled.
@@ -110,10 +111,11 @@ def _victims(case: Case) -> dict[JobId, Holder]:
     return {job.id: (job, placements) for job, placements in leaving if job.id in named}
 
 
-def _victims_of(case: Case, addition: Addition, victims: dict[JobId, Holder]) -> list[Holder]:
-    if addition.kind is not Kind.CLEAR:
+def _victims_of(addition: Addition, victims: dict[JobId, Holder]) -> list[Holder]:
+    act = addition.act
+    if not isinstance(act, Clear):
         return []
-    named = dict.fromkeys(case.clear_of[addition.job.id].victims)
+    named = dict.fromkeys(act.victims)
     return [victims[victim] for victim in named if victim in victims]
 
 
