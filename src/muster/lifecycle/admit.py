@@ -27,7 +27,7 @@ from muster.lifecycle.names import (
 )
 from muster.lifecycle.refusal import Accepted, Caution, Refusal
 from muster.lifecycle.room import groups_fit_somewhere, time_limit_is_allowed, with_time_limit
-from muster.lifecycle.submission import Kind, Submission, kinds_of, queues_above
+from muster.lifecycle.submission import Kind, Submission, kinds_of, queues_above, submission
 from muster.model.job import JobSpec
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, replace
@@ -88,11 +88,8 @@ def admit(
 
 
 def _completed(spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...] | None) -> Submission:
-    asked = Submission(
-        spec=_with_class(spec, snapshot),
-        snapshot=snapshot,
-        kinds=kinds_of(snapshot) if kinds is None else kinds,
-    )
+    known = kinds_of(snapshot) if kinds is None else kinds
+    asked = submission(_with_class(spec, snapshot), snapshot, known)
     return replace(asked, spec=with_time_limit(asked))
 
 

@@ -33,7 +33,7 @@ def quota_is_escaped(asked: Submission) -> Iterator[Caution]:
 
 def no_node_matches(asked: Submission) -> Iterator[Caution]:
     for group in asked.spec.groups:
-        nodes = (node for kind in options(asked, asked.spec, group) for node in kind.nodes)
+        nodes = (node for kind in options(asked, group) for node in kind.nodes)
         if not any(_is_allowed(node, group.where) for node in nodes):
             yield Caution(
                 reason=NoNodeMatches(group=group.name),

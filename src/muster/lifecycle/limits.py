@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from muster.lifecycle.names import may_submit
 from muster.lifecycle.refusal import AsksForNothing, Refusal, TooManySubmitted
-from muster.lifecycle.submission import Kind, Submission, amount_in, options
+from muster.lifecycle.submission import Kind, Submission, amount_in, options, submission
 from muster.model.amounts import capacity_of, ceiling, measured
 from muster.model.gpu import Device
 from muster.model.job import Job, TaskGroup
@@ -106,7 +106,7 @@ def _never_allowed(asked: Submission) -> OverLimit | None:
     lines = tuple(_lines(asked.snapshot, asked.queues))
     allowed: list[tuple[TaskGroup, list[Kind]]] = []
     for group in asked.spec.groups:
-        kinds = options(asked, asked.spec, group)
+        kinds = options(asked, group)
         broken = [_first_broken(lines, group, kind) for kind in kinds]
         left = [kind for kind, why in zip(kinds, broken, strict=True) if why is None]
         if kinds and not left:
@@ -140,7 +140,7 @@ def _roomier_queues(asked: Submission) -> Iterator[QueuePath]:
         return -len(above & set(lineage(path))), path in above, path
 
     for path in sorted(snapshot.queues, key=distance):
-        there = replace(asked, spec=replace(spec, queue=path))
+        there = submission(replace(spec, queue=path), snapshot, asked.kinds)
         if may_submit(snapshot, spec.user, path) and _never_allowed(there) is None:
             yield path
 
@@ -226,7 +226,7 @@ def _capacity(quota: Quota, snapshot: Snapshot) -> int:
 
 
 def _least(asked: Submission, scope: Scope, group: TaskGroup, tasks: int) -> int:
-    return _lowest(scope, group, options(asked, asked.spec, group), tasks)
+    return _lowest(scope, group, options(asked, group), tasks)
 
 
 def _lowest(scope: Scope, group: TaskGroup, kinds: Iterable[Kind], tasks: int) -> int:
@@ -243,7 +243,8 @@ def _asked_by(asked: Submission, job: Job, scope: Scope) -> int:
     if allocation := asked.snapshot.allocations.get(job.id):
         placements = allocation.placements
         return sum(measured(scope, each, _model(asked.snapshot, each)) for each in placements)
-    waiting = ((group, options(asked, job.spec, group)) for group in job.spec.groups)
+    theirs = submission(job.spec, asked.snapshot, asked.kinds)
+    waiting = ((group, options(theirs, group)) for group in job.spec.groups)
     return sum(_lowest(scope, group, kinds, group.count) for group, kinds in waiting)
 
 

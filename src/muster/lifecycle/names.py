@@ -22,7 +22,6 @@ from muster.lifecycle.submission import (
     is_spot_only,
     offers,
     queues_above,
-    usable_pools,
 )
 from muster.lifecycle.words import choice, near
 from muster.model.cluster import Pool, is_guest
@@ -121,7 +120,7 @@ def reservation_is_open(asked: Submission) -> Refusal | None:
 
 
 def some_pool_is_left(asked: Submission) -> Refusal | None:
-    if usable_pools(asked.spec, asked.snapshot):
+    if asked.pools:
         return None
     spot_only = is_spot_only(asked.spec, asked.snapshot)
     kind = "spot pools only" if spot_only else "no spot pools"
@@ -144,7 +143,7 @@ def models_exist(asked: Submission) -> Refusal | None:
 
 
 def sharing_is_offered(asked: Submission) -> Refusal | None:
-    names = {pool.cluster for pool in usable_pools(asked.spec, asked.snapshot)}
+    names = {pool.cluster for pool in asked.pools}
     clusters = [each for name, each in sorted(asked.snapshot.clusters.items()) if name in names]
     for group, part in _slices(asked):
         if not any(offers(cluster.abilities, part) for cluster in clusters):
@@ -170,8 +169,7 @@ def profiles_exist(asked: Submission) -> Refusal | None:
 
 
 def levels_exist(asked: Submission) -> Refusal | None:
-    pools = usable_pools(asked.spec, asked.snapshot)
-    known = {NODE_LEVEL, *(level for pool in pools for level in pool.levels)}
+    known = {NODE_LEVEL, *(level for pool in asked.pools for level in pool.levels)}
     for group in asked.spec.groups:
         for level in _levels(group):
             if level not in known:
@@ -245,7 +243,7 @@ def _sharing(part: Slice) -> Sharing:
 
 def _models(asked: Submission, group: TaskGroup) -> set[GpuModel]:
     """The models in the pools that the job may use, as far as the group accepts them."""
-    pools = {pool.name for pool in usable_pools(asked.spec, asked.snapshot)}
+    pools = {pool.name for pool in asked.pools}
     there = {kind.model for kind in asked.kinds if kind.pool.name in pools and kind.model}
     wanted = group.each.gpus.models if group.each.gpus else ()
     return there & set(wanted) if wanted else there

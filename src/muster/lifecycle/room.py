@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from muster.lifecycle.refusal import Refusal
-from muster.lifecycle.submission import Kind, Submission, options, usable_pools
+from muster.lifecycle.submission import Kind, Submission, options
 from muster.model.amounts import most_instances
 from muster.model.cluster import Node, Pool
 from muster.model.gpu import Device, GpuAsk, Mig, MpsShare, TimeShare
@@ -21,7 +21,7 @@ def groups_fit_somewhere(asked: Submission) -> Refusal | None:
     Nodes that are down and devices that are broken count: they come back.
     """
     for group in asked.spec.groups:
-        kinds = options(asked, asked.spec, group)
+        kinds = options(asked, group)
         if not any(_has_room(kind, group) for kind in kinds):
             at_most = max((sum(_tasks(kind, group)) for kind in kinds), default=0)
             return Refusal(
@@ -33,7 +33,7 @@ def groups_fit_somewhere(asked: Submission) -> Refusal | None:
 
 def time_limit_is_allowed(asked: Submission) -> Refusal | None:
     limit = asked.spec.time_limit
-    allowed = _longest(usable_pools(asked.spec, asked.snapshot), asked.job_class)
+    allowed = _longest(asked.pools, asked.job_class)
     if limit is None or allowed is None or limit <= allowed:
         return None
     return Refusal(
@@ -49,10 +49,11 @@ def with_time_limit(asked: Submission) -> JobSpec:
 
     Without it a job in a pool with a maximum would count as endless, and never start.
     """
-    pools = usable_pools(asked.spec, asked.snapshot)
-    if asked.spec.time_limit is not None or any(_default_is_allowed(p, asked) for p in pools):
-        return asked.spec
-    return replace(asked.spec, time_limit=_longest(pools, asked.job_class))
+    spec, pools = asked.spec, asked.pools
+    if spec.time_limit is not None or any(_default_is_allowed(pool, asked) for pool in pools):
+        return spec
+    longest = _longest(pools, asked.job_class)
+    return spec if longest is None else replace(spec, time_limit=longest)
 
 
 def _has_room(kind: Kind, group: TaskGroup) -> bool:

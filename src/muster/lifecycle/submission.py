@@ -21,21 +21,32 @@ class Kind(Value):
 
 
 class Submission(Value):
-    """What the rules of admission look at. `kinds` are those of all pools, used or not."""
+    """What the rules of admission look at. `kinds` are those of all pools, used or not.
+
+    `queues` are the job's own and its ancestors, nearest first; `pools` are those it may use.
+    """
 
     spec: JobSpec
     snapshot: Snapshot
     kinds: tuple[Kind, ...]
+    queues: tuple[Queue, ...]
+    pools: tuple[Pool, ...]
 
     @property
     def job_class(self) -> JobClass | None:
         """The class, if it exists."""
         return self.snapshot.classes.get(self.spec.job_class)
 
-    @property
-    def queues(self) -> tuple[Queue, ...]:
-        """The job's queue and its ancestors, nearest first."""
-        return queues_above(self.snapshot, self.spec.queue)
+
+def submission(spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...]) -> Submission:
+    """The request beside the world."""
+    return Submission(
+        spec=spec,
+        snapshot=snapshot,
+        kinds=kinds,
+        queues=queues_above(snapshot, spec.queue),
+        pools=usable_pools(spec, snapshot),
+    )
 
 
 def kinds_of(snapshot: Snapshot) -> tuple[Kind, ...]:
@@ -68,9 +79,9 @@ def is_spot_only(spec: JobSpec, snapshot: Snapshot) -> bool:
     return spec.spot is Spot.ONLY or (job_class is not None and job_class.spot_only)
 
 
-def options(asked: Submission, spec: JobSpec, group: TaskGroup) -> tuple[Kind, ...]:
-    """The kinds of nodes that a group of this spec could run on, were they empty and large."""
-    pools = {pool.name for pool in usable_pools(spec, asked.snapshot)}
+def options(asked: Submission, group: TaskGroup) -> tuple[Kind, ...]:
+    """The kinds of nodes that a group of the job could run on, were they empty and large."""
+    pools = {pool.name for pool in asked.pools}
     return tuple(
         kind
         for kind in asked.kinds

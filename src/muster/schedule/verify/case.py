@@ -63,7 +63,7 @@ class Case(Value):
 
 def case_of(snapshot: Snapshot, plan: Plan, register: Register | None = None) -> Case:
     """Gather it, looking once at each decision, each job and each allocation."""
-    acts = [each for each in plan.decisions if type(each) is not Wait]
+    acts = [each for each in plan.decisions if not isinstance(each, Wait)]
     clears = [each for each in acts if isinstance(each, Clear)]
     resizes = [each for each in plan.measures if isinstance(each, Resize)]
     additions = additions_of(snapshot, acts) + additions_of(snapshot, resizes)
