@@ -71,7 +71,9 @@ SITE = Site(
 )
 
 
-MORE = frozenset({"after", "begin_at", "deadline", "labels", "max_attempts", "retry"})
+MORE = frozenset(
+    {"after", "begin_at", "deadline", "labels", "max_attempts", "reservation", "retry"}
+)
 
 
 def node(name: str, gpus: int) -> Node:

@@ -13,6 +13,7 @@ GUESTS: tuple[dict[str, str], ...] = (
     {"users": "ann", "queue": "a"},
     {"users": "ann bob", "by_name": "yes"},
     {"queue": "a", "by_name": "yes"},
+    {"users": "ann bob", "by_name": "yes", "flexible": "yes"},
 )
 """Whom something can be reserved for, beside a queue alone."""
 CLASSES = ("normal", "urgent", "low")

@@ -9,7 +9,7 @@ from muster.doors.config.diff import changes
 from muster.doors.config.faults import BadSiteError
 from muster.doors.config.parse import site_from
 from muster.doors.config.show import site_text
-from muster.model.cluster import AmountReserved, NodesReserved, Pool, Reservation
+from muster.model.cluster import AmountReserved, Every, NodesReserved, Pool, Reservation
 from muster.model.policy import (
     OrderWeights,
     Packing,
@@ -175,6 +175,9 @@ def reservations(draw: DrawFn, name: str, queues: list[str], pools: list[str]) -
         "name": st.just(name),
         "for_users": several(USERS),
         "by_name": st.booleans(),
+        "every": st.sampled_from([None, *Every]),
+        "zone": st.sampled_from([None, "UTC", "Europe/Berlin"]),
+        "flexible": st.booleans(),
         "flags": several(NAMES),
         **times,
     }

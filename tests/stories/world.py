@@ -206,6 +206,7 @@ class World:
         """Nodes are kept from minute `begins` to minute `ends`.
 
         whose: a `queue`, `users`, and `by_name` for jobs that ask for it; without, for nobody.
+        `flexible`: these may begin before it.
         """
         self.scene.reservations.append(
             NodesReserved(
@@ -319,11 +320,13 @@ class Guests(TypedDict):
     for_queue: QueuePath | None
     for_users: tuple[UserName, ...]
     by_name: bool
+    flexible: bool
 
 
-def _guests(queue: str = "", users: str = "", by_name: str = "") -> Guests:
+def _guests(queue: str = "", users: str = "", by_name: str = "", flexible: str = "") -> Guests:
     return Guests(
         for_queue=QueuePath(queue) if queue else None,
         for_users=tuple(map(UserName, users.split())),
         by_name=bool(by_name),
+        flexible=bool(flexible),
     )

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from muster.backends.base import Action, Continue, Forget, Limit, Stop, Suspend
 from muster.controller.stage import Change
+from muster.controller.windows import as_of
 from muster.model.job import Cancelled, EndReason, HeldBy, Job, JobState, Preempted
 from muster.model.placement import Allocation
 from muster.model.queue import JobClass, PreemptMode
+from muster.model.site import Site
 from muster.model.value import ClassName, Duration, Instant, UserName, Value
 
 Classes = Mapping[ClassName, JobClass]
@@ -61,6 +63,19 @@ def grace_of(job: Job, classes: Classes) -> Duration:
     """How long the job may take to stop."""
     job_class = classes.get(job.spec.job_class)
     return USUAL_GRACE if job_class is None else job_class.grace
+
+
+def overdue(job: Job | None, allocation: Allocation, site: Site, now: Instant) -> Limit | None:
+    """The order for an attempt to end now, because its reservation has ended; or None."""
+    if job is None or job.spec.reservation is None or job.state is JobState.STOPPING:
+        return None
+    kept = next((each for each in site.reservations if each.name == job.spec.reservation), None)
+    if kept is None or kept.flexible:
+        return None
+    ends_at = as_of(kept, allocation.placed_at).ends_at
+    if ends_at > now:
+        return None
+    return Limit(job=job.id, attempt=allocation.attempt, ends_at=ends_at)
 
 
 def _moved(change: Change, holds: Allocation, classes: Classes) -> Iterator[Order]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from muster.controller.record import Record
 from muster.controller.stage import Change
+from muster.controller.windows import windows
 from muster.model.event import (
     ClusterSeen,
     Event,
@@ -17,7 +18,7 @@ from muster.model.event import (
 from muster.model.job import Dependency, DependencyKind, Job, JobState
 from muster.model.levels import bracket_of, end_of, ran_by
 from muster.model.site import Site
-from muster.model.value import Duration, Instant, JobId
+from muster.model.value import DAY, Duration, Instant, JobId
 from muster.stores.base import Batch
 
 Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
@@ -25,6 +26,11 @@ Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
 
 HEARTBEAT_MS = Duration(30_000)
 """Turns change as jobs age and use decays: while anybody waits, plan at least so often."""
+
+
+QUIET_FOR = Duration(8 * DAY)
+"""Reservations that come back are no reason to look again when nothing has happened for so long:
+each of them was open meanwhile. In pretend time somebody waits for the last reason."""
 
 
 class Attention:
@@ -36,18 +42,25 @@ class Attention:
         self._leaving: list[tuple[Instant, JobId]] = []
         self._leaves_at: dict[JobId, Instant] = {}
         self._site: Site | None = None
+        self._windows: set[Instant] = set()
+        self._comes_back = False
+        self._noted_at = Instant(0)
 
     def note(self, batch: Batch, changes: tuple[Change, ...], now: Instant) -> bool:
         """Is this a reason to plan now? What falls due later is remembered."""
         for change in changes:
             self._remember(change.after, now)
         self._remember_delays(batch, now)
+        self._noted_at = now
         self._remember_site(now)
+        if self._comes_back:
+            self._remember_windows(now)
         reasons = [self._matters(event) for event in batch.events]
         return any(reasons)
 
     def look_around(self, now: Instant) -> None:
         """Remember what falls due of all that was there before."""
+        self._noted_at = now
         self._remember_site(now)
         for job in tuple(self._record.jobs.values()):
             self._remember(job, now)
@@ -58,6 +71,8 @@ class Attention:
         while self._due and self._due[0] <= now:
             heapq.heappop(self._due)
             rang = True
+        if rang and self._comes_back:
+            self._remember_windows(now)
         return rang
 
     def next_at(self) -> Instant | None:
@@ -108,9 +123,18 @@ class Attention:
         self._site = self._record.site
         for job in tuple(self._record.jobs.values()):
             self._remember_bracket(job, now)
-        for each in self._site.reservations:
+        self._comes_back = any(each.every for each in self._site.reservations)
+        self._windows.clear()
+        self._remember_windows(now)
+
+    def _remember_windows(self, now: Instant) -> None:
+        if self._site is None or now > self._noted_at + QUIET_FOR:
+            return
+        self._windows = {at for at in self._windows if at > now}
+        for each in windows(self._site.reservations, now):
             for at in (each.begins_at, each.ends_at):
-                if at > now:
+                if at > now and at not in self._windows:
+                    self._windows.add(at)
                     heapq.heappush(self._due, at)
 
     def _remember_delays(self, batch: Batch, now: Instant) -> None:

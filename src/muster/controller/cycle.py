@@ -8,13 +8,14 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
-from muster.backends.base import Action, Backend, Cut, Mend, Run, Signal
-from muster.controller.acts import Begin, Order, grace_of, orders_after, orders_again
+from muster.backends.base import Action, Backend, Cut, Limit, Mend, Run, Signal
+from muster.controller.acts import Begin, Order, grace_of, orders_after, orders_again, overdue
 from muster.controller.commit import events_of
 from muster.controller.journal import Commit
 from muster.controller.record import Record
 from muster.controller.stage import Change, Stage
 from muster.controller.thinking import Thinker, Thought
+from muster.controller.windows import windows
 from muster.lifecycle.holding import ATTEMPTING
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import BackendDownError, MusterError, StaleSnapshotError, StoreError
@@ -30,10 +31,15 @@ from muster.model.event import (
 from muster.model.gpu import Mig
 from muster.model.job import NodeFailed
 from muster.model.placement import Allocation
+from muster.model.site import Site
 from muster.model.value import ClusterName, DeviceId, Instant, NodeId, Value
 from muster.stores.base import Batch, History, Store
 
 log = logging.getLogger("muster.cycle")
+
+
+LOOK_EVERY_MS = 30_000
+"""Whose reservation is over is looked at when one ends, and so often."""
 
 
 class Parts(Value):
@@ -55,6 +61,10 @@ class Hands:
         self._lock = Lock()
         self._owed: list[tuple[ClusterName, Order]] = []
         self._heard: tuple[Event, ...] = ()
+        # By which rules it was last seen whose reservation is over, and when to look again.
+        self._looked_at: Site | None = None
+        self._look_at = Instant(0)
+        self._late: set[tuple[ClusterName, Limit]] = set()
 
     def note(self, batch: Batch, changes: tuple[Change, ...]) -> bool:
         """Remember what follows from a commit; is there anything?"""
@@ -110,9 +120,27 @@ class Hands:
 
     def tend(self, now: Instant) -> None:
         """Act, observe, and act on what follows from that."""
+        self._end_with_reservations(now)
         self.act()
         if self.observe(now):
             self.act()
+
+    def _end_with_reservations(self, now: Instant) -> None:
+        """Who asked for a reservation by its name has to leave when it ends."""
+        record = self._parts.record
+        site = record.site
+        if not site.reservations or (site is self._looked_at and now < self._look_at):
+            return
+        ends = [each.ends_at for each in windows(site.reservations, now) if each.ends_at > now]
+        self._looked_at, self._look_at = site, min([*ends, Instant(now + LOOK_EVERY_MS)])
+        late = {
+            (held.cluster, order)
+            for held in tuple(record.allocations.values())
+            if (order := overdue(record.jobs.get(held.job), held, site, now)) is not None
+        }
+        with self._lock:
+            self._owed += sorted(late - self._late, key=lambda each: each[1].job)
+        self._late = late
 
     def _of_nodes(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
         for event in batch.events:

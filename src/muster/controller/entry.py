@@ -7,6 +7,7 @@ from muster.controller.notes import note
 from muster.controller.record import Record
 from muster.controller.rights import demand, has_role
 from muster.controller.stage import Stage, without_launch
+from muster.controller.windows import windows
 from muster.lifecycle.admit import admit
 from muster.lifecycle.refusal import Accepted, Refusal, TooManySubmitted
 from muster.lifecycle.submission import Kind, kinds_of, queues_above
@@ -106,7 +107,7 @@ class Entry(Value):
             classes=stage.site.classes,
             jobs=jobs,
             allocations=record.allocations,
-            reservations=stage.site.reservations,
+            reservations=windows(stage.site.reservations, stage.now),
             finished={**record.finished, **self.finished} if spec.after else {},
         )
 

@@ -8,6 +8,7 @@ from threading import Lock
 from muster.controller.foresight import Foresight
 from muster.controller.standings import Standings
 from muster.controller.using import Using, capacity
+from muster.controller.windows import windows
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.edition import Press
 from muster.model.history import Ended
@@ -158,7 +159,7 @@ class Record:
                 classes=self.site.classes,
                 jobs=self._jobs_told.edition(),
                 allocations=self._allocations_told.edition(),
-                reservations=self.site.reservations,
+                reservations=windows(self.site.reservations, now),
                 finished=dict(self.finished),
                 used_lately=self.using.lately(now, self.site.policy.share),
                 usual=self.seen.usual,

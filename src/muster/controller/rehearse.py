@@ -8,6 +8,7 @@ from muster.controller.entry import Entry, Kinds
 from muster.controller.journal import Clock, Journal
 from muster.controller.stage import Stage
 from muster.controller.thinking import Thinker, Thought
+from muster.controller.windows import windows
 from muster.model.job import Job, JobSpec
 from muster.model.launch import NO_LAUNCH
 from muster.model.placement import Allocation, Placement
@@ -75,7 +76,7 @@ class Rehearsing:
             queues=after.queues,
             classes=after.classes,
             pools=self._journal.record.pools(after),
-            reservations=after.reservations,
+            reservations=windows(after.reservations, world.now),
         )
         return self._compared(world, self._thinker.rehearse(changed, after.policy))
 

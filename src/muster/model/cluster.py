@@ -133,10 +133,24 @@ class Node(Value):
         )
 
 
+class Every(StrEnum):
+    """How often a reservation comes back; each day of the week, or only some of them."""
+
+    HOURLY = "hourly"
+    DAILY = "daily"
+    WEEKDAY = "weekday"
+    WEEKEND = "weekend"
+    WEEKLY = "weekly"
+
+
 class NodesReserved(Value, tag="nodes"):
     """Whole nodes are kept for a time: for a queue, for users, or for nobody (maintenance).
 
     by_name: only jobs that ask for it by its name may use it. flags: how Slurm users marked it.
+    every: it comes back, at the same time of the day in that zone; snapshots have the window that
+    is open, or else the next one.
+    Jobs that ask for it by its name end with it; where it is flexible, they may also begin before
+    it does, and stay.
     """
 
     name: str
@@ -146,6 +160,9 @@ class NodesReserved(Value, tag="nodes"):
     for_queue: QueuePath | None = None
     for_users: tuple[UserName, ...] = ()
     by_name: bool = False
+    every: Every | None = None
+    zone: str | None = None
+    flexible: bool = False
     flags: tuple[str, ...] = ()
 
 
@@ -153,7 +170,7 @@ class AmountReserved(Value, tag="amount"):
     """An amount of GPU in a pool is promised to a queue or users from `begins_at` to `ends_at`.
 
     Outsiders whose time would overlap may together take no more than the pool's rest.
-    by_name and flags: as for nodes.
+    All else is as for nodes.
     """
 
     name: str
@@ -164,6 +181,9 @@ class AmountReserved(Value, tag="amount"):
     for_queue: QueuePath | None = None
     for_users: tuple[UserName, ...] = ()
     by_name: bool = False
+    every: Every | None = None
+    zone: str | None = None
+    flexible: bool = False
     flags: tuple[str, ...] = ()
 
 

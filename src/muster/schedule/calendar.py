@@ -143,7 +143,7 @@ class Calendar:
         now = self._now
         if found is None:
             return ReservationClosed(reservation=name, begins_at=now, ends_at=now)
-        is_open = found.begins_at <= now < found.ends_at
+        is_open = (found.begins_at <= now or found.flexible) and now < found.ends_at
         if is_open and name in kind.inside and is_guest(found, *_whose(spec)):
             return None
         return ReservationClosed(reservation=name, begins_at=found.begins_at, ends_at=found.ends_at)

@@ -63,6 +63,39 @@ def test_what_a_file_reserves_is_shown_by_scontrol(slurm: House) -> None:
     )
 
 
+def test_a_reservation_comes_back_and_is_flexible_by_its_flags(slurm: House) -> None:
+    slurm.out(
+        "scontrol create reservation ReservationName=daily StartTime=now+1hour Duration=60 "
+        "Nodes=pretend2 Users=root Flags=DAILY,FLEX,MAGNETIC",
+        TZ="Europe/Berlin",
+    )
+    kept = slurm.muster("site")
+    shown = slurm.out("scontrol show reservation daily")
+    slurm.out("scontrol update ReservationName=daily Flags-=FLEX")
+    slurm.out("scontrol update ReservationName=daily Flags=WEEKDAY")
+    changed = slurm.out("scontrol show reservation daily")
+    slurm.out("scontrol delete ReservationName=daily")
+
+    assert "every: daily\n    zone: Europe/Berlin\n    flexible: true" in kept
+    assert "Flags=FLEX,DAILY,SPEC_NODES,MAGNETIC" in shown
+    assert "Flags=WEEKDAY,SPEC_NODES,MAGNETIC" in changed
+
+
+def test_a_job_that_asked_for_a_reservation_is_ended_with_it(slurm: House) -> None:
+    slurm.out(
+        "scontrol create reservation ReservationName=short StartTime=now Duration=60 "
+        "Nodes=pretend2 Users=root"
+    )
+    job = slurm.submits("--reservation=short -t 120 -o /dev/null --wrap 'sleep 600'")
+    slurm.waits_for(job, "RUNNING")
+
+    slurm.out("scontrol update ReservationName=short EndTime=now+1")
+
+    slurm.waits_for(job, "TIMEOUT")
+    assert slurm.out(f"squeue -h -t all -j {job} -o '%T %r'") == "TIMEOUT TimeLimit\n"
+    slurm.out("scontrol delete ReservationName=short")
+
+
 def test_snakemake_finds_how_long_jobs_are_remembered(slurm: House) -> None:
     config = slurm.out("scontrol show config")
 

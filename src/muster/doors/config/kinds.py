@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from muster.doors import units
 from muster.doors.config.faults import suggestion
@@ -136,6 +137,13 @@ def _instant(text: str) -> Instant:
     return units.instant(text, Instant(0))
 
 
+def _zone(text: str) -> str:
+    try:
+        return ZoneInfo(text).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadTextError(text, "a time zone such as `Europe/Berlin`") from None
+
+
 AMOUNTS = {
     Meter.GPU: "GPUs (`8`, `0.5`) or a percentage (`50%`)",
     Meter.CPU: "cores (`64`, `0.5`) or a percentage (`50%`)",
@@ -161,6 +169,7 @@ TRUTH = Kind(called="`true` or `false`", read=_truth, write=lambda told: str(tol
 SPAN = Kind(called="a time", read=units.duration, write=units.duration_text)
 SPAN_ABOVE_ZERO = Kind(called="a time", read=_span_above_zero, write=units.duration_text)
 INSTANT = Kind(called="an instant with zone", read=_instant, write=units.rfc3339)
+ZONE = Kind(called="a time zone", read=_zone)
 MONEY = Kind(called="a price", read=units.micros, write=units.micros_text)
 GPUS = Kind(called="GPUs", read=lambda text: units.milli(text, "GPUs"), write=thousandths)
 CPUS = Kind(called="cores", read=lambda text: units.milli(text, "cores"), write=thousandths)

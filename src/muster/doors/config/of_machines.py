@@ -9,9 +9,11 @@ from muster.doors.config.kinds import (
     SPAN_ABOVE_ZERO,
     TRUTH,
     USER,
+    ZONE,
+    choice,
 )
 from muster.doors.config.shapes import Key, Many, Section
-from muster.model.cluster import AmountReserved, NodesReserved, Pool
+from muster.model.cluster import AmountReserved, Every, NodesReserved, Pool
 from muster.model.value import ClusterName, PoolName
 
 POOL = Section(
@@ -165,8 +167,28 @@ RESERVATION = Section(
             field="ends_at",
             shape=INSTANT,
             required=True,
-            meaning="when it ends",
+            meaning="when it ends; jobs that asked for it by its name end then",
             example="2026-12-01T18:00:00Z",
+        ),
+        Key(
+            name="every",
+            shape=choice(Every),
+            optional=True,
+            meaning="it comes back, from its first time on; none is once",
+            example="weekday",
+        ),
+        Key(
+            name="zone",
+            shape=ZONE,
+            optional=True,
+            meaning="by whose calendar it comes back, at the same time of the day; none is UTC",
+            example="Europe/Berlin",
+        ),
+        Key(
+            name="flexible",
+            shape=TRUTH,
+            meaning="jobs that ask for it by its name may begin before it, and stay when it ends",
+            example="true",
         ),
     ),
 )

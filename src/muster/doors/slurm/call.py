@@ -1,5 +1,6 @@
 """What a thin command sends, what it gets back, and what a command may ask of the service."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -47,11 +48,22 @@ class Call(Value):
     @property
     def zone(self) -> tzinfo | None:
         """The user's time zone; None is the server's own."""
-        name = self.env.get("TZ", "").lstrip(":")
-        try:
-            return ZoneInfo(name) if name else None
-        except (ZoneInfoNotFoundError, ValueError):
-            return None
+        return _zone(self.env.get("TZ", ""))
+
+    @property
+    def zone_name(self) -> str:
+        """What that zone is called, for what must be kept by its calendar."""
+        link = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+        names = (self.env.get("TZ", ""), os.environ.get("TZ", ""), link)
+        zones = (zone for name in names if (zone := _zone(name)) is not None)
+        return next(zones, ZoneInfo("UTC")).key
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name.lstrip(":")) if name else None
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
 
 
 class ReadScript(Value, tag="read"):

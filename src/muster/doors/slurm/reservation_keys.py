@@ -9,9 +9,18 @@ from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.pairs import Pair, listed
+from muster.doors.slurm.reservation_flags import (
+    COMING_BACK,
+    IGNORED_FLAGS,
+    KNOWN_FLAGS,
+    REFUSED_FLAGS,
+    every_of,
+    flagged,
+    flags_of,
+)
 from muster.doors.slurm.scene import Scene, is_user
 from muster.doors.slurm.trouble import SlurmError
-from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Reservation
+from muster.model.cluster import AmountReserved, Every, NodesReserved, NodeState, Reservation
 from muster.model.site import Site
 from muster.model.value import (
     DAY,
@@ -29,20 +38,6 @@ ENDLESS = Duration(365 * DAY)
 
 UNSET = Instant(0)
 
-KNOWN_FLAGS = frozenset({"MAINT", "IGNORE_JOBS", "OVERLAP", "MAGNETIC", "SPEC_NODES"})
-IGNORED_FLAGS = frozenset(
-    """
-    ANY_NODES FIRST_CORES NO_HOLD_JOBS NO_HOLD_JOBS_AFTER NO_HOLD_JOBS_AFTER_END PART_NODES
-    PURGE_COMP STATIC STATIC_ALLOC USER_DELETE
-    """.split()
-)
-REFUSED_FLAGS = frozenset(
-    """
-    DAILY FLEX HOURLY LICENSE_ONLY REPLACE REPLACE_DOWN TIME_FLOAT WEEKDAY WEEKEND WEEKLY
-    """.split()
-)
-"""They would make another reservation of it, and we cannot."""
-
 
 @dataclass(kw_only=True)
 class Draft:
@@ -59,11 +54,17 @@ class Draft:
     users: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
+    zone: str = "UTC"
     warnings: str = ""
     changes: list[Callable[[Reservation], Reservation]] = field(
         default_factory=list[Callable[[Reservation], Reservation]]
     )
     scene: Scene | None = None
+
+    @property
+    def every(self) -> Every | None:
+        """How often it comes back."""
+        return every_of(self.flags)
 
     def changed(self, known: Reservation) -> Reservation:
         """An update of one that is there."""
@@ -92,13 +93,8 @@ class Draft:
         else:
             nodes = self.nodes or self._chosen(pool, taken)
             plain = NodesReserved(name=name, nodes=nodes, begins_at=begins_at, ends_at=ends_at)
-        return replace(
-            plain,
-            for_queue=queue,
-            for_users=tuple(map(UserName, self.users)),
-            by_name="MAGNETIC" not in self.flags,
-            flags=tuple(sorted(self.flags - {"SPEC_NODES"})),
-        )
+        plain = replace(plain, for_queue=queue, for_users=tuple(map(UserName, self.users)))
+        return flagged(plain, self.flags, self.zone)
 
     def _chosen(self, pool: PoolName, taken: frozenset[NodeId]) -> tuple[NodeId, ...]:
         nodes = self.scene.nodes.values() if self.scene else ()
@@ -119,7 +115,7 @@ class Draft:
 
 def drafted(pairs: tuple[Pair, ...], call: Call, door: Door, *, is_new: bool) -> Draft:
     """Read every key; SlurmError in Slurm's words for what cannot be."""
-    draft = Draft(scene=Scene(call, door))
+    draft = Draft(scene=Scene(call, door), zone=call.zone_name)
     for pair in pairs:
         read = KEYS.get(pair.name)
         if read is None:
@@ -319,13 +315,19 @@ def _flags(word: _Word) -> None:
         elif each not in KNOWN_FLAGS:
             raise word.wrong(f"Error parsing flags {word.pair.value}")
     word.draft.flags = frozenset(given)
-    pair = replace(word.pair, value=",".join(given))
+    if len(word.draft.flags & COMING_BACK.keys()) > 1:
+        raise word.wrong(f"A reservation comes back in one way, not as {word.pair.value}")
+    # An update adds flags, whether a `+` is written or not.
+    pair = replace(word.pair, value=",".join(given), sign=word.pair.sign or "+")
+    zone = word.draft.zone
+    word.draft.changes.append(lambda known: _reflagged(known, pair, zone))
 
-    def change(known: Reservation) -> Reservation:
-        flags = tuple(sorted(listed(known.flags, pair)))
-        return replace(known, flags=flags, by_name="MAGNETIC" not in flags)
 
-    word.draft.changes.append(change)
+def _reflagged(known: Reservation, pair: Pair, zone: str) -> Reservation:
+    given, old = set(pair.value.split(",")), flags_of(known)
+    if pair.sign == "+" and given & COMING_BACK.keys():
+        old = tuple(each for each in old if each not in COMING_BACK)
+    return flagged(known, frozenset(listed(old, pair)), zone)
 
 
 def _unsupported(word: _Word) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from muster.controller.windows import as_of
 from muster.doors.slurm import partitioning, reservation_keys
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.options import Parsed
@@ -12,7 +13,7 @@ from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import NodesReserved, Reservation
 from muster.model.errors import ForbiddenError, MusterError
 from muster.model.site import Site
-from muster.model.value import NodeId, replace
+from muster.model.value import DAY, NodeId, replace
 
 INVALID = "Requested reservation is invalid"
 BUSY = (
@@ -99,14 +100,22 @@ def _free_name(draft: Draft, names: set[str]) -> str:
 
 def _taken(draft: Draft, site: Site) -> frozenset[NodeId]:
     """Nodes that others have reserved for a part of the time."""
-    return frozenset(
-        node
-        for each in site.reservations
-        if isinstance(each, NodesReserved)
-        and each.begins_at < draft.ends_at
-        and each.ends_at > draft.begins_at
-        for node in each.nodes
-    )
+    kept = [each for each in site.reservations if isinstance(each, NodesReserved)]
+    return frozenset(node for each in kept if _meets(each, draft) for node in each.nodes)
+
+
+def _meets(each: NodesReserved, draft: Draft) -> bool:
+    """Do they overlap, in the days in which every window was there once?"""
+    mine = replace(each, begins_at=draft.begins_at, ends_at=draft.ends_at, every=draft.every)
+    until = draft.begins_at + 8 * DAY
+    while mine.begins_at < until:
+        theirs = as_of(each, mine.begins_at)
+        if theirs.begins_at < mine.ends_at and theirs.ends_at > mine.begins_at:
+            return True
+        if mine.every is None:
+            return False
+        mine = as_of(mine, mine.ends_at)
+    return False
 
 
 def _demand_free(new: Reservation, draft: Draft, site: Site, door: Door) -> None:

@@ -55,7 +55,7 @@ class Scene:
         if self._kept is None:
             self._kept = {
                 node: "maint" if "MAINT" in each.flags or not _is_for_somebody(each) else "reserved"
-                for each in self.site.reservations
+                for each in self.snapshot.reservations
                 if isinstance(each, NodesReserved) and each.begins_at <= self.now < each.ends_at
                 for node in each.nodes
             }

@@ -160,7 +160,7 @@ def _is_step(lines: list[str], wanted: str | None) -> bool:
 def _reservations(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     scene = Scene(call, door)
     now = door.now
-    live = [each for each in scene.site.reservations if each.ends_at > now]
+    live = [each for each in scene.snapshot.reservations if each.ends_at > now]
     chosen = [each for each in live if not ids or each.name in ids]
     if ids and not chosen:
         raise SlurmError(f"Reservation {ids[0]} not found", on_stdout=True)

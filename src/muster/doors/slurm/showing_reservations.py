@@ -3,9 +3,15 @@
 from muster.doors.slurm import times
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.jobs import by_number
+from muster.doors.slurm.reservation_flags import flags_of
 from muster.doors.slurm.scene import Scene
 from muster.model.cluster import AmountReserved, NodesReserved, Reservation
 from muster.model.value import Duration, NodeId
+
+ORDER = (
+    *("MAINT", "FLEX", "OVERLAP", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKDAY", "WEEKEND"),
+    *("WEEKLY", "SPEC_NODES", "MAGNETIC"),
+)
 
 
 def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
@@ -37,7 +43,7 @@ def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
 
 def table(scene: Scene, *, header: bool) -> str:
     """`sinfo -T`."""
-    live = [each for each in scene.site.reservations if each.ends_at > scene.now]
+    live = [each for each in scene.snapshot.reservations if each.ends_at > scene.now]
     if not live:
         return "No reservations in the system\n"
     rows = [_row(each, scene) for each in live]
@@ -57,12 +63,9 @@ def state_text(each: Reservation, scene: Scene) -> str:
 
 def flags_text(each: Reservation) -> str:
     """Those it was made with, in Slurm's order, and that its nodes were named."""
-    order = ("MAINT", "OVERLAP", "IGNORE_JOBS")
-    found = [name for name in order if name in each.flags]
-    found += [name for name in each.flags if name not in order]
-    if isinstance(each, NodesReserved):
-        found.append("SPEC_NODES")
-    return ",".join(found)
+    flags = {*flags_of(each), *(["SPEC_NODES"] if isinstance(each, NodesReserved) else [])}
+    others = sorted(flags - set(ORDER))
+    return ",".join([*(name for name in ORDER if name in flags), *others])
 
 
 def _row(each: Reservation, scene: Scene) -> tuple[str, ...]:

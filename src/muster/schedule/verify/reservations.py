@@ -54,7 +54,9 @@ def _not_inside(
         return "which does not exist"
     if _is_outside(job, reservation):
         return "which is not for it"
-    if not reservation.begins_at <= case.snapshot.now < reservation.ends_at:
+    now = case.snapshot.now
+    has_begun = reservation.begins_at <= now or reservation.flexible
+    if not has_begun or reservation.ends_at <= now:
         return "which is not open now"
     strange = [each.node for each in placements if not _is_part(each, reservation)]
     return f"and {strange[0]} is not in it" if strange else None
