@@ -13,7 +13,7 @@ from muster.lifecycle.refusal import Accepted, Refusal, TooManySubmitted
 from muster.lifecycle.submission import Kind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
-from muster.model.job import ArrayPart, Job, JobSpec
+from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.queue import WhenFull, is_within
 from muster.model.site import Role
 from muster.model.snapshot import Finished, Snapshot
@@ -131,10 +131,28 @@ class Entry(Value):
     def _parts(self, spec: JobSpec, first: JobId) -> list[JobSpec]:
         if not self.indices:
             return [spec]
+        after = _after_by_part(spec.after, self.indices)
         return [
-            replace(spec, array=ArrayPart(array=first, index=index, at_once=self.at_once))
+            replace(
+                spec,
+                array=ArrayPart(array=first, index=index, at_once=self.at_once),
+                after=after[index],
+            )
             for index in self.indices
         ]
+
+
+def _after_by_part(
+    after: tuple[Dependency, ...], indices: tuple[int, ...]
+) -> dict[int, tuple[Dependency, ...]]:
+    """What each part waits for; those that wait for the same share it."""
+    if all(each.part is None for each in after):
+        return dict.fromkeys(indices, after)
+    found: dict[int, list[Dependency]] = {index: [] for index in indices}
+    for each in after:
+        for index in indices if each.part is None else (each.part,):
+            found[index].append(each)
+    return {index: tuple(conditions) for index, conditions in found.items()}
 
 
 def _counts_jobs(spec: JobSpec, stage: Stage) -> bool:

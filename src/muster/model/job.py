@@ -161,12 +161,14 @@ class Dependency(Value, gc=False):
     """A condition on another job; a singleton waits for the user's earlier jobs of its name.
 
     All conditions of one way must be met; where there are several ways, one of them is enough.
+    part: of an array, only the part of this index has the condition.
     """
 
     kind: DependencyKind
     job: JobId | None = None
     delay: Duration = Duration(0)
     way: int = 0
+    part: int | None = None
 
 
 def ways(after: tuple[Dependency, ...]) -> tuple[tuple[Dependency, ...], ...]:

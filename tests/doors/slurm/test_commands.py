@@ -73,6 +73,22 @@ def test_a_job_waits_for_another_and_for_a_whole_array(slurm: House) -> None:
     slurm.waits_for(second, "COMPLETED")
 
 
+def test_the_parts_of_an_array_wait_for_those_with_their_own_index(slurm: House) -> None:
+    first = slurm.submits("-H --array=1-3 -o /dev/null --wrap true")
+    second = slurm.submits(f"--array=2-4 -d aftercorr:{first} -o /dev/null --wrap true")
+
+    slurm.waits_until(lambda: "Dependency" in slurm.out(f"squeue -h -r -j {second}_2 -o %r"))
+    unmet = slurm.out(f"squeue -h -r -j {second}_2 -o %E").strip()
+    assert unmet == f"aftercorr:{first}_*(unfulfilled)"
+
+    slurm.out(f"scontrol release {first}_2")
+    slurm.waits_for(f"{second}_2", "COMPLETED")
+    assert slurm.out(f"squeue -h -r -j {second} -o %K").split() == ["3", "4"]
+    slurm.out(f"scontrol release {first}")
+    # It has no counterpart, so that it waits for all.
+    slurm.waits_for(f"{second}_4", "COMPLETED")
+
+
 def test_a_job_waits_for_one_of_several(slurm: House) -> None:
     bad = slurm.submits("-o /dev/null --wrap false")
     slurm.waits_for(bad, "FAILED")

@@ -1,7 +1,7 @@
 """The other options of a job: arrays, dependencies, signals, names of files. Pure."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.scene import is_group, is_user, user_of
@@ -39,22 +39,25 @@ def indices_of(request: Request) -> tuple[tuple[int, ...], int | None]:
     return tuple(sorted(found)), int(most) or None if percent else None
 
 
-Meant = Callable[[int, int | None], tuple[JobId, ...]]
-"""The jobs that `12` or `12_3` stands for: all parts of an array, or one of them."""
+Meant = Callable[[int, int | None], Mapping[JobId, int | None]]
+"""The jobs that `12` or `12_3` stands for, all parts of an array or one, with their indices."""
 
 
-def dependencies_of(request: Request, meant: Meant) -> tuple[Dependency, ...]:
+def dependencies_of(
+    request: Request, meant: Meant, indices: tuple[int, ...] = ()
+) -> tuple[Dependency, ...]:
     """`afterok:12:13,afterany:14`, or `afterok:12:13?afterany:14`, where each job is enough.
 
-    One `?` makes every `,` another, as in Slurm.
+    One `?` makes every `,` another, as in Slurm. indices: of the array that is asked for.
     """
     text = request.text("dependency")
     if not text:
         return ()
     if "?" not in text:
         words = filter(None, text.split(","))
-        return tuple(each for word in words for way in _ways(word, request, meant) for each in way)
-    found = [way for word in re.split("[,?]", text) for way in _ways(word, request, meant)]
+        found = [way for word in words for way in _ways(word, request, meant, indices)]
+        return tuple(each for way in found for each in way)
+    found = [way for word in re.split("[,?]", text) for way in _ways(word, request, meant, indices)]
     return tuple(replace(each, way=number) for number, way in enumerate(found) for each in way)
 
 
@@ -117,7 +120,9 @@ def appends(request: Request) -> bool:
     return mode is not None and mode[0].lower() == "a"
 
 
-def _ways(word: str, request: Request, meant: Meant) -> Iterator[tuple[Dependency, ...]]:
+def _ways(
+    word: str, request: Request, meant: Meant, indices: tuple[int, ...]
+) -> Iterator[tuple[Dependency, ...]]:
     """One for each job that is written: a whole array is one, with a condition on each part."""
     # A job alone is how Slurm once wrote `afterany`.
     name, *others = ("afterany", word) if word[:1].isdigit() else word.split(":")
@@ -134,7 +139,21 @@ def _ways(word: str, request: Request, meant: Meant) -> Iterator[tuple[Dependenc
         index = int(match[2]) if match[2] and match[2] != "*" else None
         delay = Duration(int(match[3] or 0) * MINUTE)
         jobs = meant(int(match[1]), index)
-        yield tuple(Dependency(kind=kind, job=job, delay=delay) for job in jobs)
+        if indices and name.strip().lower() == CORRESPONDING:
+            yield tuple(_corresponding(jobs, indices))
+        else:
+            yield tuple(Dependency(kind=kind, job=job, delay=delay) for job in jobs)
+
+
+def _corresponding(
+    jobs: Mapping[JobId, int | None], indices: tuple[int, ...]
+) -> Iterator[Dependency]:
+    """Each part waits for that with its own index; for all of them if there is none."""
+    by_index = {index: job for job, index in jobs.items()}
+    for index in indices:
+        others = (by_index[index],) if index in by_index else tuple(jobs)
+        for job in others:
+            yield Dependency(kind=DependencyKind.AFTER_OK, job=job, part=index)
 
 
 def _bad_array(request: Request) -> Exception:
@@ -145,4 +164,5 @@ _MAILS = frozenset(
     "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 "
     "TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS".split()
 )
-_KINDS = {kind.value: kind for kind in DependencyKind} | {"aftercorr": DependencyKind.AFTER_OK}
+CORRESPONDING = "aftercorr"
+_KINDS = {kind.value: kind for kind in DependencyKind} | {CORRESPONDING: DependencyKind.AFTER_OK}

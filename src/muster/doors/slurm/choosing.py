@@ -160,15 +160,16 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
     return [found[each] for each in sorted(found)]
 
 
-def parts_of(door: Door, job: int, index: int | None) -> tuple[JobId, ...]:
-    """The jobs that `12` or `12_3` names, over or not; as it is, if there are none."""
+def parts_of(door: Door, job: int, index: int | None) -> dict[JobId, int | None]:
+    """The jobs that `12` or `12_3` names, over or not, with their indices; as it is, if none."""
     query = JobQuery(arrays=(JobId(job),), limit=1)
     named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
     if index is None and not door.looking.jobs(door.caller, query).jobs:
-        return (JobId(job),)
+        return {JobId(job): None}
     wish = Filter(names=(named,), states=frozenset(State))
     views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
-    return tuple(sorted({view.job.id for view in views})) or (JobId(job),)
+    parts = {view.job.id: view.job.spec.array for view in views} or {JobId(job): None}
+    return {each: part and part.index for each, part in sorted(parts.items())}
 
 
 def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:

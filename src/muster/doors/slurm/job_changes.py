@@ -177,7 +177,9 @@ def _dependency(field: Field) -> Change:
     given = Parsed(given=(("dependency", field.value),))
     request = Request(command="scontrol", given=given, call=field.call, now=field.door.now)
     try:
-        after = asking.dependencies_of(request, partial(parts_of, field.door))
+        part = field.view.job.spec.array
+        own = () if part is None else (part.index,)
+        after = asking.dependencies_of(request, partial(parts_of, field.door), own)
     except SlurmError as bad:
         raise field.wrong("Job dependency problem") from bad
     if any(each.job == field.view.job.id for each in after):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from muster.doors.slurm.asking import CORRESPONDING
 from muster.doors.slurm.jobs import JobRow
 from muster.model.job import ArrayPart, Dependency, DependencyKind, JobState, ways
 from muster.model.value import JobId
@@ -43,10 +44,12 @@ def _dependency(
         return ""
     name = str(each.job)
     if part is not None:
-        name = f"{part.array}_{part.index if of_array[part.array] == 1 else '*'}"
+        is_whole = of_array[part.array] > 1 or each.part is not None
+        name = f"{part.array}_{'*' if is_whole else part.index}"
     delay = f"+{each.delay // 60_000}" if each.delay else ""
     state = "unfulfilled" if ended is None else "failed"
-    return f"{each.kind.value}:{name}{delay}({state})"
+    kind = each.kind.value if each.part is None else CORRESPONDING
+    return f"{kind}:{name}{delay}({state})"
 
 
 def _is_met(kind: DependencyKind, state: JobState) -> bool:

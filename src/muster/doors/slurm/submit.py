@@ -147,7 +147,7 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     indices, at_once = asking.indices_of(request)
     told = _described(requests, shapes, world, indices)
     launch = _launch(request, script, exported(request) | told)
-    after = asking.dependencies_of(request, world.meant)
+    after = asking.dependencies_of(request, world.meant, indices)
     if indices and len(requests) > 1:
         raise request.submission_failed("Invalid job array specification")
     labels = labels_of(requests, shapes, world.machines)

@@ -53,10 +53,10 @@ def machines(nodes: int = 4, gpus: int = 8, model: str = "A100-40GB") -> Machine
 
 
 def world(found: Machines | None = None) -> World:
-    def meant(job: int, index: int | None) -> tuple[JobId, ...]:
+    def meant(job: int, index: int | None) -> dict[JobId, int | None]:
         if job == 50 and index is None:
-            return (JobId(50), JobId(51))
-        return (JobId(job if index is None else job + index),)
+            return {JobId(50): 0, JobId(51): 1}
+        return {JobId(job if index is None else job + index): index}
 
     return World(
         machines=found or machines(),

@@ -333,3 +333,10 @@ def test_errors_are_in_slurms_words(argv: str, text: str, code: int) -> None:
         asked(*argv.split())
 
     assert (caught.value.text, caught.value.code) == (f"{text}\n", code)
+
+
+def test_the_parts_of_an_array_depend_on_their_counterparts() -> None:
+    after = asked("--array=1-2", "-d", "aftercorr:50").spec.after
+
+    # The second has none, so that it waits for all.
+    assert [(each.part, each.job) for each in after] == [(1, 51), (2, 50), (2, 51)]

@@ -58,7 +58,7 @@ def world_of(door: Door) -> World:
     """What requests are read against, as things are now."""
     snapshot = door.looking.snapshot()
 
-    def meant(job: int, index: int | None) -> tuple[JobId, ...]:
+    def meant(job: int, index: int | None) -> dict[JobId, int | None]:
         return parts_of(door, job, index)
 
     return World(
