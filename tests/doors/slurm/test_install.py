@@ -12,6 +12,7 @@ from muster.doors.slurm.install import (
     MARK,
     WouldShadowError,
     install,
+    is_for_all,
     is_ours,
     quickest_python,
 )
@@ -55,7 +56,9 @@ def test_a_real_slurm_is_never_shadowed_unasked(real_slurm: Path) -> None:
     with pytest.raises(WouldShadowError, match="is a real Slurm's"):
         install(real_slurm.parent / "ours")
 
-    assert install(real_slurm.parent / "ours", force=True).notes == ()
+    notes = install(real_slurm.parent / "ours", force=True).notes
+
+    assert not any("PATH" in note for note in notes)
 
 
 def test_beside_a_real_slurm_the_user_is_told(real_slurm: Path) -> None:
@@ -145,3 +148,16 @@ def test_the_commands_run_with_a_python_that_has_the_same_compiled_modules() -> 
     ).stdout
 
     assert chosen.strip() == sys.implementation.cache_tag
+
+
+def test_what_lies_in_a_private_folder_is_not_for_all(tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    (private / "python").symlink_to("/bin/sh")
+    (private / "bin").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(private / "bin")
+
+    assert is_for_all(Path("/bin/sh"))
+    assert not is_for_all(private / "python")
+    assert not is_for_all(link)

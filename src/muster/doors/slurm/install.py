@@ -3,6 +3,7 @@
 import os
 import py_compile
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -102,11 +103,21 @@ def path_line(folder: Path) -> str:
 
 
 def quickest_python() -> str:
-    """Ours, or the system's if that starts sooner: most of a command's time is Python's start."""
+    """Ours, or the system's if that starts sooner: most of a command's time is Python's start.
+
+    What root installs is for all users, who may not get to a Python in root's own folder.
+    """
     ours, theirs = _start_s(sys.executable), _start_s(SYSTEM_PYTHON)
     if ours is None or theirs is None:
         return sys.executable
-    return SYSTEM_PYTHON if theirs < CLEARLY * ours else sys.executable
+    is_lacking = os.geteuid() == 0 and not is_for_all(Path(sys.executable))
+    return SYSTEM_PYTHON if is_lacking or theirs < CLEARLY * ours else sys.executable
+
+
+def is_for_all(path: Path) -> bool:
+    """Can every user of the machine get there, whatever links lead to it?"""
+    ways = {path.absolute(), path.resolve()}
+    return all(each.stat().st_mode & stat.S_IXOTH for way in ways for each in (way, *way.parents))
 
 
 def _start_s(python: str) -> float | None:
@@ -201,9 +212,12 @@ def is_ours(path: Path) -> bool:
 
 
 def _notes(folder: Path) -> list[str]:
+    notes: list[str] = []
+    if os.geteuid() == 0 and not is_for_all(THIN):
+        notes.append(f"Other users cannot use them: they may not read {THIN}")
     if str(folder) in os.environ.get("PATH", "").split(os.pathsep):
-        return []
-    notes = [f"Put them on your PATH: {path_line(folder)}"]
+        return notes
+    notes.append(f"Put them on your PATH: {path_line(folder)}")
     if (real := real_slurm(folder)) is not None:
         notes.append(f"There is a real Slurm as well ({real}); whichever comes first is used.")
     return notes
