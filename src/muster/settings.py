@@ -11,6 +11,11 @@ from muster.model.value import Value
 
 SETTINGS_NAME = "settings.json"
 
+NO_MAIL_PROGRAM = "none"
+
+USUAL_MAIL_PROGRAMS = ("/usr/bin/mail", "/bin/mail", "/usr/sbin/sendmail")
+"""Where programs that send mail usually are; the first that is there is used."""
+
 
 class BadSettingsError(MusterError):
     """The settings cannot be read, or do not go together."""
@@ -37,6 +42,7 @@ class Settings(Value):
     doors_only: answer, but never lead: a controller elsewhere uses the same store.
     standby_for: the state folder of another Muster on this machine, with the same store: whoever
     leads runs the jobs from there.
+    mail_program: what sends mail, or `none`; one that the machine has, if it is not said.
     """
 
     store: str | None = None
@@ -46,6 +52,7 @@ class Settings(Value):
     listen: Listen | None = None
     doors_only: bool = False
     standby_for: str | None = None
+    mail_program: str | None = None
 
 
 def made_home(home: Path) -> Path:
@@ -91,3 +98,16 @@ def jobs_home(home: Path, settings: Settings) -> Path:
 def store_url(home: Path, settings: Settings) -> str:
     """The store's address: SQLite in the state folder, unless told."""
     return settings.store or f"sqlite:///{home / 'muster.db'}"
+
+
+def mail_program(settings: Settings) -> str | None:
+    """What sends mail, if anything does."""
+    named = settings.mail_program
+    if named is not None:
+        return None if named == NO_MAIL_PROGRAM else named
+    return next((each for each in USUAL_MAIL_PROGRAMS if is_program(each)), None)
+
+
+def is_program(path: str) -> bool:
+    """Is there a program of this whole name that we may run?"""
+    return path.startswith("/") and Path(path).is_file() and os.access(path, os.X_OK)

@@ -71,9 +71,7 @@ SITE = Site(
 )
 
 
-MORE = frozenset(
-    {"after", "begin_at", "deadline", "labels", "max_attempts", "reservation", "retry"}
-)
+MORE = frozenset("after begin_at deadline labels mail max_attempts reservation retry".split())
 
 
 def node(name: str, gpus: int) -> Node:

@@ -42,6 +42,9 @@ class SubmitDocument(Value):
     or one text, `afterok:17?afterany:18`, where each is enough.
     array: `0-9`, `1,3,5-9:2`, with `%4` for at most four at once.
     warn: `USR1@60`: that signal so many seconds before the time limit.
+    mail_on: `begin`, `end`, `fail`, `requeue`, `time_limit`, `time_limit_90`, `time_limit_80`,
+    `time_limit_50`, `invalid_depend`, `all`; `array_tasks`: about each part of an array.
+    mail_to: an address, or several with commas; the user if it is left out.
     """
 
     groups: tuple[GroupDocument, ...] = (GroupDocument(),)
@@ -74,6 +77,8 @@ class SubmitDocument(Value):
     requeue: bool = True
     restart_cost: int | str = 0
     labels: Mapping[str, str] = {}
+    mail_on: tuple[str, ...] = ()
+    mail_to: str | None = None
     held: bool = False
     warn: str | None = None
     checkpoint: str | None = None
@@ -167,6 +172,8 @@ class JobDocument(Value, gc=False):
     array: int | None = None
     array_index: int | None = None
     labels: Mapping[str, str] = {}
+    mail_on: tuple[str, ...] = ()
+    mail_to: str | None = None
     checkpointed_at: str | None = None
     gpu_seconds: float = 0
     lost_gpu_seconds: float = 0
@@ -220,7 +227,10 @@ class LinePage(Value):
 
 
 class UpdateDocument(Value):
-    """What to change about a job; the rest stays. Of a running job only time and labels change."""
+    """What to change about a job; the rest stays.
+
+    Of a running job only its name, time, labels and mail change. mail_on: all occasions, anew.
+    """
 
     name: str | None = None
     queue: str | None = None
@@ -231,6 +241,8 @@ class UpdateDocument(Value):
     deadline: str | None = None
     pools: tuple[str, ...] | None = None
     labels: Mapping[str, str] | None = None
+    mail_on: tuple[str, ...] | None = None
+    mail_to: str | None = None
 
 
 class ManyDocument(Value):

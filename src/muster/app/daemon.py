@@ -25,9 +25,11 @@ from muster.model.errors import MusterError
 from muster.model.site import Site
 from muster.model.value import replace
 from muster.settings import (
+    NO_MAIL_PROGRAM,
     BadSettingsError,
     Listen,
     Settings,
+    is_program,
     keep_file,
     keep_settings,
     made_home,
@@ -161,6 +163,16 @@ def _settled(kept: Settings, options: UpOptions) -> Settings:
         racks=racks or (() if is_alike else kept.racks),
         listen=_listen(options.listen) or kept.listen,
         standby_for=kept.standby_for,
+        mail_program=_mail_program(options.mail_program) or kept.mail_program,
+    )
+
+
+def _mail_program(told: str | None) -> str | None:
+    if told is None or told == NO_MAIL_PROGRAM or is_program(told):
+        return told
+    raise BadSettingsError(
+        f"--mail-program {told}: there is no such program that can be run; "
+        "write its whole path, or `none` to send no mail"
     )
 
 
@@ -179,6 +191,7 @@ def _beside(other: Path, home: Path, settings: Settings) -> Settings:
         gpus=theirs.gpus,
         racks=theirs.racks,
         standby_for=theirs.standby_for or str(other),
+        mail_program=settings.mail_program or theirs.mail_program,
     )
 
 

@@ -14,17 +14,21 @@ from muster.backends.local.racks import pretend_racks
 from muster.controller.cycle import Parts
 from muster.controller.journal import Journal, Writer
 from muster.controller.looking import Looking
+from muster.controller.mail_news import News
+from muster.controller.mailing import Mailing, Post
+from muster.controller.posting import MailProgram
 from muster.controller.record import Record, awaited_by
 from muster.controller.run import Controller
 from muster.controller.service import Service
 from muster.controller.stage import Stage
 from muster.controller.thinker_process import ProcessThinker
 from muster.doors.config.default import DEFAULT_SITE
+from muster.doors.slurm.letters import letter
 from muster.model.cluster import Pool
 from muster.model.event import SiteChanged
 from muster.model.site import Site
 from muster.model.value import ClusterName, Instant, UserName, replace
-from muster.settings import BadSettingsError, Settings, jobs_home, store_url
+from muster.settings import BadSettingsError, Settings, jobs_home, mail_program, store_url
 from muster.stores.base import HistoryQuery, Leadership
 from muster.stores.opening import WholeStore, open_store
 
@@ -59,10 +63,12 @@ class Muster:
             write=self.writer.write,
             thinker=self.thinker,
             backends=self.backends,
+            mail_program="" if settings.doors_only else mail_program(settings),
         )
         here = Lead(self.store, self.backends, self._local)
         self._lead = Follower() if settings.doors_only else here
         self.controller = Controller(parts, self.journal, clock, self._lead)
+        self._mailing = self._made_mailing(parts.mail_program)
         looking = Looking(self.journal, self.controller, self.backends, clock)
         self.service = Service(self.writer.write, looking)
         self.store.listen(self.writer.catch_up)
@@ -78,8 +84,21 @@ class Muster:
         """Stop deciding, write what is queued, let go; jobs run on."""
         self.controller.stop()
         self.writer.close()
+        if self._mailing is not None:
+            self._mailing.close()
         self.thinker.close()
         self.store.close()
+
+    def _made_mailing(self, program: str | None) -> Mailing | None:
+        """What sends mail while we lead, if there is a program for it."""
+        if not program:
+            return None
+        post = Post(written=letter, send=MailProgram(program).send)
+        news = News(self.journal.record, self.store)
+        mailing = Mailing(news, self.store, clock, post)
+        self.journal.told.add(mailing.note)
+        self.controller.companions.append(mailing)
+        return mailing
 
     def _local(self) -> Backend:
         home, wake = jobs_home(self.home, self._settings), self.controller.wake

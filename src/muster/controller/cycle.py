@@ -43,7 +43,10 @@ LOOK_EVERY_MS = 30_000
 
 
 class Parts(Value):
-    """What the loop works with."""
+    """What the loop works with.
+
+    mail_program: what sends mail; None if nothing does, empty if another process knows.
+    """
 
     store: Store
     history: History
@@ -51,6 +54,7 @@ class Parts(Value):
     write: Commit
     thinker: Thinker
     backends: Mapping[ClusterName, Backend]
+    mail_program: str | None = ""
 
 
 class Hands:

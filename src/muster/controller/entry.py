@@ -9,7 +9,13 @@ from muster.controller.rights import demand, has_role
 from muster.controller.stage import Stage, without_launch
 from muster.controller.windows import windows
 from muster.lifecycle.admit import admit
-from muster.lifecycle.refusal import Accepted, Refusal, TooManySubmitted
+from muster.lifecycle.refusal import (
+    Accepted,
+    Caution,
+    NoMailProgram,
+    Refusal,
+    TooManySubmitted,
+)
 from muster.lifecycle.submission import Kind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
@@ -21,6 +27,12 @@ from muster.model.value import JobId, QueuePath, Value, replace
 
 NO_QUEUE = QueuePath("")
 """The queue of a spec whose user named none: theirs, or the site's, is put in its place."""
+
+
+NO_MAIL_SENT = (
+    "No mail will be sent: Muster has no mail program. "
+    "An administrator can name one: muster up --mail-program PROGRAM."
+)
 
 
 class Kinds:
@@ -42,6 +54,7 @@ class Entry(Value):
 
     finished: how the ended jobs came out that it depends on.
     instead_of: a job that is there already and would be this one: it takes no second place.
+    sends_mail: is there something here that sends mail?
     """
 
     caller: Caller
@@ -52,6 +65,7 @@ class Entry(Value):
     held: bool = False
     finished: Mapping[JobId, Finished] = {}
     instead_of: JobId | None = None
+    sends_mail: bool = True
 
     def enter(self, stage: Stage) -> Receipt:
         """The command: let it in, or raise RefusedError or ForbiddenError."""
@@ -66,7 +80,7 @@ class Entry(Value):
         count = max(1, len(self.indices))
         note(stage, self.caller, "submit", f"job {first}", f"{count} to {spec.queue}")
         jobs = tuple(JobId(each) for each in range(first, stage.next_job))
-        return Receipt(jobs=jobs, cautions=accepted.cautions)
+        return Receipt(jobs=jobs, cautions=(*accepted.cautions, *self._no_mail(spec)))
 
     def admitted(self, spec: JobSpec, stage: Stage) -> Accepted:
         """The spec, completed, if it may come in."""
@@ -127,6 +141,11 @@ class Entry(Value):
                     f"Queue {queue.path} has places for {left} more jobs; this array has "
                     f"{len(self.indices)} parts. Submit fewer, or submit again later.",
                 )
+
+    def _no_mail(self, spec: JobSpec) -> tuple[Caution, ...]:
+        if self.sends_mail or not spec.mail.on:
+            return ()
+        return (Caution(reason=NoMailProgram(), advice=NO_MAIL_SENT),)
 
     def _parts(self, spec: JobSpec, first: JobId) -> list[JobSpec]:
         if not self.indices:

@@ -112,6 +112,7 @@ class Journal:
             # Too far behind to be told step by step.
             missed = (_everything(self.record, self.store.load()),)
         for batch in missed:
+            self.record.heard_at = batch.version
             if _gives_out(batch):
                 self.record.given_out_at = batch.version
             self._take(batch, _changes(self.record, batch))

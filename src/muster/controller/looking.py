@@ -209,6 +209,10 @@ class Looking:
     def site(self) -> Site:
         return self._record.site
 
+    def mail_program(self) -> str | None:
+        """What sends mail: None if nothing does, empty if another process knows."""
+        return self._controller.parts.mail_program
+
     def audit(
         self, caller: Caller, *, before: Instant | None, limit: int
     ) -> tuple[AuditEntry, ...]:

@@ -116,6 +116,8 @@ class Record:
         self._pools_key: tuple[Mapping[PoolName, Pool], int] = (self._pools, 0)
         # The last version at which another process gave out room: plans from before do not stand.
         self.given_out_at = -1
+        # The last version that another process wrote.
+        self.heard_at = -1
         # Those few whose claims and deadlines must be looked after in every cycle.
         self.claimed: set[JobId] = {job.id for job in self.jobs.values() if job.claim}
         self.dated: set[JobId] = {job.id for job in self.jobs.values() if job.spec.deadline}

@@ -4,13 +4,14 @@ import logging
 import time
 from collections.abc import Callable
 from threading import Condition, Event, Thread
+from typing import Protocol
 
 from muster.controller.asked import Caller
 from muster.controller.attention import HEARTBEAT_MS, Attention
 from muster.controller.cycle import Hands, Parts, decide
 from muster.controller.journal import Clock, Journal
 from muster.controller.notes import note
-from muster.controller.stage import Change
+from muster.controller.stage import Change, Stage
 from muster.controller.tally import Tally
 from muster.controller.thinking import Thought
 from muster.model.errors import BadPlanError, MusterError
@@ -62,6 +63,18 @@ class Standing:
             return self._changed.wait_for(is_so, timeout_s)
 
 
+class Companion(Protocol):
+    """Does something besides while this process leads, and only then."""
+
+    def begin(self, stage: Stage) -> None:
+        """A command: what is committed from here on is this process's to look after."""
+        ...
+
+    def rest(self) -> None:
+        """This process leads no longer."""
+        ...
+
+
 class Controller:
     """Leads: two threads, one that listens and acts and one that plans."""
 
@@ -69,6 +82,7 @@ class Controller:
         self, parts: Parts, journal: Journal, clock: Clock, leadership: Leadership
     ) -> None:
         self.parts = parts
+        self.companions: list[Companion] = []
         self.standing = Standing()
         self.is_leading = False
         self._is_listening = False
@@ -99,6 +113,7 @@ class Controller:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
+        self._rest()
         self._leadership.step_down()
 
     def wake(self) -> None:
@@ -139,6 +154,7 @@ class Controller:
                 self._take_over()
             except BaseException:
                 # Somebody else may be able to.
+                self._rest()
                 self._leadership.step_down()
                 raise
             self.is_leading = True
@@ -146,13 +162,20 @@ class Controller:
         elif self._is_listening and not may_lead:
             log.warning("another process leads now")
             self.is_leading = self._is_listening = False
+            self._rest()
 
     def _take_over(self) -> None:
         # A store takes this only from who knows all that was written, so that we do afterwards.
         self.parts.write(lambda stage: note(stage, ITSELF, "lead", "site")).result()
+        for each in self.companions:
+            self.parts.write(each.begin).result()
         self._attention.look_around(self._clock())
         self._hands.take_over(self._clock())
         self._to_plan.set()
+
+    def _rest(self) -> None:
+        for each in self.companions:
+            each.rest()
 
     def _planning(self) -> None:
         forgotten_at = Instant(0)

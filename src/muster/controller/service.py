@@ -52,6 +52,7 @@ class Service:
             at_once=at_once,
             held=held,
             finished=self.looking.finished(spec),
+            sends_mail=self.looking.mail_program() is not None,
         )
         return self._write(entry.enter)
 

@@ -7,8 +7,9 @@ from muster.controller.entry import Entry, Kinds
 from muster.controller.notes import note
 from muster.controller.rights import demand, demand_change
 from muster.controller.stage import Stage
+from muster.lifecycle.form import wrong_address
 from muster.lifecycle.step import UNSTARTED
-from muster.model.errors import ForbiddenError, UnknownError
+from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.event import JobUpdated
 from muster.model.job import Job, JobSpec
 from muster.model.site import Role
@@ -36,15 +37,21 @@ def updated(
 
 
 def _demand_running(caller: Caller, job: Job, wanted: JobSpec, stage: Stage) -> None:
-    """Of a running job only its name, labels and time limit change; more time is not one's own."""
+    """Of a running job only these change; more time is not one's own to take."""
     same = replace(
-        wanted, name=job.spec.name, labels=job.spec.labels, time_limit=job.spec.time_limit
+        wanted,
+        name=job.spec.name,
+        labels=job.spec.labels,
+        mail=job.spec.mail,
+        time_limit=job.spec.time_limit,
     )
     if same != job.spec:
         raise ForbiddenError(
-            f"job {job.id} is {job.state}: only its name, labels and time limit can change now; "
-            "requeue it to change the rest"
+            f"job {job.id} is {job.state}: only its name, labels, mail and time limit can change "
+            "now; requeue it to change the rest"
         )
+    if refusal := wrong_address(wanted.mail):
+        raise RefusedError(refusal.reason, refusal.advice)
     old, new = job.spec.time_limit, wanted.time_limit
     if old is not None and (new is None or new > old):
         demand(

@@ -3,7 +3,12 @@
 from collections.abc import Callable, Iterator
 
 from muster.lifecycle.cautions import dependency_is_hopeless, no_node_matches, quota_is_escaped
-from muster.lifecycle.form import deadline_can_be_met, groups_are_named_once, numbers_make_sense
+from muster.lifecycle.form import (
+    deadline_can_be_met,
+    groups_are_named_once,
+    mail_has_an_address,
+    numbers_make_sense,
+)
 from muster.lifecycle.limits import (
     asks_for_something,
     full_queues_refuse,
@@ -47,6 +52,7 @@ RULES: tuple[Callable[[Submission], Refusal | None], ...] = (
     dependencies_exist,
     groups_are_named_once,
     numbers_make_sense,
+    mail_has_an_address,
     asks_for_something,
     named_pools_are_open,
     some_pool_is_left,

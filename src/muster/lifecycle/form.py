@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator
 
-from muster.lifecycle.refusal import BadGroups, BadNumber, DeadlineTooSoon, Refusal
+from muster.lifecycle.refusal import (
+    BadAddress,
+    BadGroups,
+    BadNumber,
+    DeadlineTooSoon,
+    Refusal,
+)
 from muster.lifecycle.submission import Submission
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import JobSpec, TaskGroup
+from muster.model.mail import Mail, is_address
 from muster.model.value import Duration
 from muster.model.words import exact_span
 
@@ -45,6 +52,21 @@ def deadline_can_be_met(asked: Submission) -> Refusal | None:
         reason=DeadlineTooSoon(late_by=late_by),
         advice=f"The job could end {exact_span(late_by)} after its deadline at the earliest. "
         "Set a later deadline, an earlier begin or a shorter time limit.",
+    )
+
+
+def mail_has_an_address(asked: Submission) -> Refusal | None:
+    return wrong_address(asked.spec.mail)
+
+
+def wrong_address(mail: Mail) -> Refusal | None:
+    """Why nothing can be sent to whom this names."""
+    if mail.to is None or is_address(mail.to):
+        return None
+    return Refusal(
+        reason=BadAddress(address=mail.to),
+        advice=f"{mail.to!r} is no mail address. Write ann@example.org, or the name of a user; "
+        "several with commas between them.",
     )
 
 

@@ -127,6 +127,12 @@ class NoSuchJob(Value, tag="no_such_job", gc=False):
     job: JobId | None
 
 
+class BadAddress(Value, tag="bad_address", gc=False):
+    """Mail cannot be sent to this."""
+
+    address: str
+
+
 class DeadlineTooSoon(Value, tag="deadline_too_soon", gc=False):
     """Even if it began as soon as it may, the job would end this much after its deadline."""
 
@@ -156,6 +162,7 @@ Reason = (
     | TooLong
     | TooManySubmitted
     | NoSuchJob
+    | BadAddress
     | DeadlineTooSoon
 )
 
@@ -181,6 +188,10 @@ class NeverReady(Value, tag="never_ready", gc=False):
     job: JobId
 
 
+class NoMailProgram(Value, tag="no_mail_program", gc=False):
+    """The job wants mail, and nothing here sends it."""
+
+
 class Refusal(Value):
     """The request cannot be accepted as it is; `advice` tells its user what to change."""
 
@@ -191,7 +202,7 @@ class Refusal(Value):
 class Caution(Value):
     """The request is accepted, but its user should know this."""
 
-    reason: EscapesQuota | NoNodeMatches | NeverReady
+    reason: EscapesQuota | NoNodeMatches | NeverReady | NoMailProgram
     advice: str
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.launch import NO_LAUNCH, Launch
+from muster.model.mail import NO_MAIL, Mail
 from muster.model.mig import mig_milli
 from muster.model.placement import Claim
 from muster.model.queue import PreemptMode
@@ -239,6 +240,7 @@ class JobSpec(Value):
     max_attempts: int = 1
     retry: RetryPolicy = RetryPolicy()
     labels: Mapping[str, str] = {}
+    mail: Mail = NO_MAIL
     launch: Launch = NO_LAUNCH
 
 

@@ -85,7 +85,7 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
         "--attempts 3 --no-requeue --not-preemptible --preempt-mode suspend --restart-cost 5m "
         "--name n --label a=b --image i --env X=1 --env-only PATH --workdir sub --output o "
         "--error e --input i --append --first-task-only --warn USR1@60 --checkpoint c "
-        "--checkpoint-signal USR2"
+        "--checkpoint-signal USR2 --mail-type begin,fail --mail-type end --mail-user ann@x"
     ).split()
 
     outcome = muster("submit", *options, "--", "true")
@@ -141,6 +141,8 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
         "requeue": False,
         "restart_cost": "5m",
         "labels": {"a": "b"},
+        "mail_on": ["begin", "fail", "end"],
+        "mail_to": "ann@x",
         "held": True,
         "warn": "USR1@60",
         "checkpoint": "c",

@@ -65,10 +65,9 @@ def test_what_pbs_jobs_wait_for_is_said_in_our_words() -> None:
     assert found.options["after"] == ("afterok:12", "afterok:13", "afterany:14")
     assert found.options["begin"] == "2026-12-01T08:30:00"
     assert (found.options["held"], found.options["env"]) == (True, ("A=1", "B"))
-    assert found.cautions == [
-        "-m has no effect: no mail is sent",
-        "-M has no effect: no mail is sent",
-    ]
+    assert found.options["mail_on"] == ("fail", "begin", "end")
+    assert found.options["mail_to"] == "ann@example.org"
+    assert found.cautions == []
     assert found.env == {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_O_WORKDIR": "/w"}
 
 
@@ -106,8 +105,37 @@ def test_what_lsf_jobs_wait_for_is_said_in_our_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "on", "to"),
+    [
+        ("#PBS -m be", ("begin", "end", "fail"), None),
+        ("#PBS -m n", ("none",), None),
+        ("#PBS -m aj -M ann,bob@example.org", ("fail", "array_tasks"), "ann,bob@example.org"),
+        ("#PBS -M ann", ("fail",), "ann"),
+        ("#BSUB -B -N", ("begin", "end", "fail"), None),
+        ("#BSUB -Ne -u ann@example.org", ("fail",), "ann@example.org"),
+        ('#BSUB -N -u "ann bob"', ("end", "fail"), "ann,bob"),
+    ],
+)
+def test_mail_is_sent_on_the_occasions_that_other_systems_name(
+    line: str, on: tuple[str, ...], to: str | None
+) -> None:
+    found = meant(line)
+
+    assert (found.options["mail_on"], found.options.get("mail_to")) == (on, to)
+    assert found.cautions == []
+
+
+def test_lsf_would_mail_what_a_job_writes_which_is_not_done_here() -> None:
+    found = meant("#BSUB -u ann@example.org")
+
+    assert "mail_on" not in found.options
+    assert found.cautions == ["-u has no effect without -B or -N: what a job writes is not mailed"]
+
+
+@pytest.mark.parametrize(
     ("line", "text"),
     [
+        ("#PBS -m x", "2: #PBS: -m x: x is none of a, b, e, f, j, n, p"),
         ("#PBS -Z", "2: #PBS: there is no option -Z"),
         ("#PBS -N", "2: #PBS: -N needs a value"),
         ("#PBS -I", "-I is not supported: to sit at a job use muster run"),

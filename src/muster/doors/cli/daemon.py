@@ -32,6 +32,7 @@ class UpOptions(Value):
     site: a configuration file to apply when there is none yet.
     store: where the state is kept, `postgresql://...`; SQLite in the home folder without it.
     standby_for: the state folder of a Muster on this machine whose jobs this one would take over.
+    mail_program: what sends mail, by its whole path; `none` to send none.
     foreground: stay in the foreground until told to end.
     """
 
@@ -43,6 +44,7 @@ class UpOptions(Value):
     site: Path | None = None
     store: str | None = None
     standby_for: Path | None = None
+    mail_program: str | None = None
     foreground: bool = False
 
 

@@ -67,6 +67,11 @@ def _listening(command: F) -> F:
     metavar="HOME",
     help="Take over from the Muster in that folder, with its store, when it ends.",
 )
+@click.option(
+    "--mail-program",
+    metavar="PROGRAM",
+    help="What sends mail about jobs, such as /usr/bin/mail; none: nothing does.",
+)
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C.")
 @_listening
 @click.pass_obj
@@ -90,6 +95,7 @@ def up(call: Call, **chosen: Any) -> int:
             site=chosen["site"],
             store=chosen["store"],
             standby_for=chosen["standby_for"],
+            mail_program=chosen["mail_program"],
             foreground=chosen["foreground"],
         )
     )

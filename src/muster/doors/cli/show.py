@@ -76,6 +76,7 @@ def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
     yield "Time limit", "" if job.time_limit is None else exact_span(job.time_limit)
     yield "Checkpoint", moment.told(job.checkpointed_at) if job.checkpointed_at else ""
     yield "Used", _used(job)
+    yield "Mail", f"{', '.join(job.mail_on)} to {job.mail_to or job.user}" if job.mail_on else ""
     yield "Labels", ", ".join(f"{name}={value}" for name, value in job.labels.items())
 
 

@@ -91,6 +91,13 @@ WHAT: tuple[Any, ...] = (
     click.option("--append", is_flag=True, help="Keep what earlier attempts wrote."),
     click.option("--first-task-only", is_flag=True, help="Run the command once, not per task."),
     click.option("--warn", metavar="SIGNAL@SECONDS", help="Warn it before its time is over."),
+    _many(
+        "--mail-type",
+        "mail_on",
+        metavar="OCCASION",
+        help="Send mail on begin, end, fail, requeue, time_limit_90, all ...",
+    ),
+    click.option("--mail-user", "mail_to", metavar="ADDRESS", help="To whom; to you if not said."),
     click.option("--checkpoint", metavar="PATH", help="Where it writes its checkpoints."),
     click.option("--checkpoint-signal", metavar="SIGNAL", help="What makes it write one."),
 )

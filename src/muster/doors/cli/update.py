@@ -27,9 +27,14 @@ from muster.doors.cli.wish import pairs
 @click.option("--deadline", help="Of no use after this instant.")
 @click.option("--pool", "pools", multiple=True, help="A pool that will do.")
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Labels, anew.")
+@click.option("--mail-type", "mail_on", metavar="OCCASIONS", help="When to send mail, anew.")
+@click.option("--mail-user", "mail_to", metavar="ADDRESS", help="Another address for mail.")
 @click.pass_obj
 def update(call: Call, jobs: tuple[str, ...], **changes: Any) -> None:
-    """Change what waiting jobs ask for. Of a running job, only its time limit and labels change."""
+    """Change what waiting jobs ask for.
+
+    Of a running job, only its name, time limit, labels and mail change.
+    """
     change = _change(call, changes)
     if not jobs or change == UpdateDocument():
         raise click.UsageError("Name a job and at least one thing to change.")
@@ -50,4 +55,6 @@ def _change(call: Call, changes: dict[str, Any]) -> UpdateDocument:
         deadline=zoned(changes["deadline"], now),
         pools=changes["pools"] or None,
         labels=pairs(changes["labels"], "--label") if changes["labels"] else None,
+        mail_on=None if changes["mail_on"] is None else tuple(changes["mail_on"].split(",")),
+        mail_to=changes["mail_to"],
     )

@@ -16,7 +16,7 @@ SECRETS = frozenset({"MUSTER_TOKEN"})
 
 PASSED_ON = (
     "name queue job_class stdin stdout stderr append array time spot priority held "
-    "attempts preempt_mode warn checkpoint checkpoint_signal image"
+    "attempts preempt_mode warn checkpoint checkpoint_signal image mail_to"
 ).split()
 
 
@@ -48,6 +48,7 @@ def wish(options: Mapping[str, Any], work: Work, around: Surroundings) -> Submit
         pools=_words(options["pools"]),
         clusters=_words(options["clusters"]),
         labels=pairs(options["labels"], "--label"),
+        mail_on=_words(options["mail_on"]),
         preemptible=not options["not_preemptible"],
         requeue=not options["no_requeue"],
     )

@@ -47,6 +47,10 @@ def finish(meaning: Meaning, name: str, workdir: str) -> None:
         options["max_per_node"] = 1
     options["cpus"] = per_host
     options["first_task_only"] = True
+    if "mail_to" in options and "mail_on" not in options:
+        meaning.cautions.append(
+            "-u has no effect without -B or -N: what a job writes is not mailed"
+        )
     meaning.env |= {"LS_SUBCWD": workdir}
 
 
@@ -186,6 +190,22 @@ def _waits(part: str) -> str:
     return f"{_KINDS[found[1] or 'done']}:{found[2] or found[3]}"
 
 
+def _mail_at_begin(meaning: Meaning, _: str) -> None:
+    meaning.add_mail("begin")
+
+
+def _mail_at_end(meaning: Meaning, _: str) -> None:
+    meaning.add_mail("end", "fail")
+
+
+def _mail_at_failure(meaning: Meaning, _: str) -> None:
+    meaning.add_mail("fail")
+
+
+def _mail_to(meaning: Meaning, value: str) -> None:
+    meaning.options["mail_to"] = ",".join(value.strip("\"'").split())
+
+
 def _begin(meaning: Meaning, value: str) -> None:
     meaning.options["begin"] = _instant(value)
 
@@ -274,11 +294,14 @@ OPTIONS: dict[str, Option] = {
     **valued("-sp", does=_priority),
     **valued("-cwd", does=_folder),
     **valued("-L", does=_shell),
+    **valued("-u", does=_mail_to),
     **flags("-H", does=_hold),
     **flags("-x", does=_exclusive),
     **flags("-r", does=_rerun),
     **flags("-rn", does=_no_rerun),
-    **without_effect("-N", "-B", why="no mail is sent", takes=False),
+    **flags("-B", does=_mail_at_begin),
+    **flags("-N", does=_mail_at_end),
+    **flags("-Ne", does=_mail_at_failure),
     **without_effect("-K", why="use muster submit --wait", takes=False),
     **without_effect(
         "-app", "-Jd", "-We", "-E", "-Ep", "-sla", "-Lp", why="unknown here", takes=True
@@ -288,5 +311,4 @@ OPTIONS: dict[str, Option] = {
     **refused("-U", why="a queue has what is reserved for it", takes=True),
     **refused("-k", why="see --checkpoint", takes=True),
     **refused("-f", why="jobs here see the files of this machine", takes=True),
-    **without_effect("-u", why="no mail is sent", takes=True),
 }

@@ -29,6 +29,12 @@ class Meaning:
         """One more of an option that may be given several times."""
         self.options[name] = (*self.options.get(name, ()), *values)
 
+    def add_mail(self, *occasions: str) -> None:
+        """Send mail on these occasions too."""
+        self.options["mail_on"] = tuple(
+            dict.fromkeys((*self.options.get("mail_on", ()), *occasions))
+        )
+
 
 Reads = Callable[[Meaning, str], None]
 

@@ -27,6 +27,16 @@ _DEPENDENCIES = {
     "afternotokarray": "afternotok",
     "afteranyarray": "afterany",
 }
+_MAILS = {
+    "a": ("fail",),
+    "b": ("begin",),
+    "e": ("end", "fail"),
+    "f": ("fail",),
+    "j": ("array_tasks",),
+    "n": ("none",),
+    "p": ("none",),
+}
+"""What `-m` says with each letter; an end is one however it came about."""
 _CHUNK = frozenset({"ncpus", "ngpus", "mem", "mpiprocs", "ompthreads", "host", "gpu_model"})
 
 
@@ -44,6 +54,9 @@ def finish(meaning: Meaning, name: str, workdir: str) -> None:
     else:
         options.pop("stderr", None)
     options["first_task_only"] = True
+    if "mail_to" in options:
+        # Who is named and not told when hears of failures, as with qsub.
+        options.setdefault("mail_on", ("fail",))
     meaning.env |= {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_O_WORKDIR": workdir}
 
 
@@ -66,6 +79,17 @@ def _output(meaning: Meaning, value: str) -> None:
 
 def _error(meaning: Meaning, value: str) -> None:
     meaning.options["stderr"] = _file(value)
+
+
+def _mail_on(meaning: Meaning, value: str) -> None:
+    if unknown := sorted(set(value) - _MAILS.keys()):
+        raise ForeignError(f"-m {value}: {unknown[0]} is none of {', '.join(_MAILS)}")
+    for letter in value:
+        meaning.add_mail(*_MAILS[letter])
+
+
+def _mail_to(meaning: Meaning, value: str) -> None:
+    meaning.options["mail_to"] = value
 
 
 def _file(value: str) -> str:
@@ -305,7 +329,8 @@ OPTIONS: dict[str, Option] = {
     **valued("-d", "-w", does=_folder),
     **flags("-h", does=_hold),
     **flags("-V", does=_nothing),
-    **without_effect("-m", "-M", why="no mail is sent", takes=True),
+    **valued("-m", does=_mail_on),
+    **valued("-M", does=_mail_to),
     **without_effect("-k", "-R", why="files are written where they belong at once", takes=True),
     **without_effect("-z", why="the id is printed; use --quiet for the id alone", takes=False),
     **without_effect("-c", why="see --checkpoint", takes=True),

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from muster.api.jobs import GroupDocument, SubmitDocument
+from muster.doors.mail_words import KNOWN, mail_of
 from muster.doors.rest.arrays import array_of
 from muster.doors.rest.bad import BadRequestError, bounded, read
 from muster.doors.rest.launches import launch_of
@@ -25,6 +26,7 @@ from muster.model.job import (
     Where,
 )
 from muster.model.launch import Launch
+from muster.model.mail import Mail
 from muster.model.queue import PreemptMode
 from muster.model.value import (
     ClassName,
@@ -96,6 +98,7 @@ def wanted(document: SubmitDocument, by: Submitter) -> Wanted:
         max_attempts=bounded("attempts", document.attempts, 1, MOST_ATTEMPTS),
         retry=_RETRIES if document.requeue else _NO_REQUEUE,
         labels=document.labels,
+        mail=mail_wanted(document.mail_on, document.mail_to),
         launch=launch,
     )
     return Wanted(spec=spec, indices=indices, at_once=at_once, held=document.held)
@@ -109,6 +112,15 @@ def time_limit_of(text: int | str | None) -> Duration | None:
 def instant_of(where: str, text: str | None, now: Instant) -> Instant | None:
     """RFC 3339, or `now+2h`."""
     return None if text is None else read(where, lambda written: instant(written, now), text)
+
+
+def mail_wanted(words: tuple[str, ...], to: str | None) -> Mail:
+    """When to send mail, and to whom; nobody in particular is the user."""
+    for word in words:
+        if word.strip().lower() not in KNOWN:
+            known = ", ".join(f"`{each}`" for each in KNOWN)
+            raise BadRequestError("mail_on", f"`{word}` is none of {known}")
+    return mail_of(words, to or None)
 
 
 def chosen(where: str, words: type[E], text: str) -> E:

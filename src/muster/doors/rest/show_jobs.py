@@ -15,6 +15,7 @@ from muster.api.jobs import (
     TaskDocument,
 )
 from muster.controller.asked import JobDetail, JobView
+from muster.doors.mail_words import words_of
 from muster.doors.rest.words import ended, kind, reason
 from muster.doors.units import rfc3339, slice_text
 from muster.model.cluster import Node
@@ -62,6 +63,8 @@ def job_document(view: JobView, now: Instant) -> JobDocument:
         array=None if spec.array is None else spec.array.array,
         array_index=None if spec.array is None else spec.array.index,
         labels=spec.labels,
+        mail_on=words_of(spec.mail),
+        mail_to=spec.mail.to,
         checkpointed_at=None if held is None else stamp_or_none(held.checkpointed_at),
         gpu_seconds=0 if held is None else gpu_seconds_held(job, held, now),
     )

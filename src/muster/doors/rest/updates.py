@@ -5,8 +5,9 @@ from typing import Any
 
 from muster.api.jobs import UpdateDocument
 from muster.doors.rest.bad import BadRequestError, bounded
-from muster.doors.rest.parse import MOST_PRIORITY, instant_of, time_limit_of
+from muster.doors.rest.parse import MOST_PRIORITY, instant_of, mail_wanted, time_limit_of
 from muster.model.job import JobSpec
+from muster.model.mail import Mail
 from muster.model.value import ClassName, Instant, PoolName, QueuePath, replace
 
 
@@ -24,10 +25,29 @@ def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], Job
         "labels": document.labels,
     }
     told = {name: value for name, value in fields.items() if value is not None}
-    if not told:
+    mail = _mail(document)
+    if not told and mail is None:
         raise BadRequestError(
             "", "nothing to change is named; see `UpdateDocument` for what can be"
         )
     if document.priority is not None:
         bounded("priority", document.priority, -MOST_PRIORITY, MOST_PRIORITY)
-    return lambda spec: replace(spec, **told)
+
+    def changed(spec: JobSpec) -> JobSpec:
+        return replace(spec, **told, mail=spec.mail if mail is None else mail(spec.mail))
+
+    return changed
+
+
+def _mail(document: UpdateDocument) -> Callable[[Mail], Mail] | None:
+    """When, whom, or both."""
+    on, to = document.mail_on, document.mail_to
+    if on is None and to is None:
+        return None
+    new = mail_wanted(on or (), to)
+
+    def changed(old: Mail) -> Mail:
+        kept = old if on is None else new
+        return replace(kept, to=old.to if to is None else new.to)
+
+    return changed

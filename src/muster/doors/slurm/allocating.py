@@ -3,7 +3,7 @@
 from muster.controller.asked import JobView
 from muster.doors.slurm.call import Again, Door, Reply
 from muster.doors.slurm.commands.sbatch import world_of
-from muster.doors.slurm.refused import refusal
+from muster.doors.slurm.refused import mail_warning, refusal
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.submit import held_for_steps
 from muster.doors.slurm.trouble import SlurmError, failed
@@ -44,7 +44,8 @@ def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply
     except MusterError as error:
         raise refusal(request, error) from error
     waiting = Waiting(job=receipt.jobs[0], since=door.now)
-    return Reply(err=warnings, then=Again(memo=waiting.memo()))
+    told = warnings + mail_warning(request.command, receipt)
+    return Reply(err=told, then=Again(memo=waiting.memo()))
 
 
 def waited(request: Request, door: Door) -> Granted | Reply:

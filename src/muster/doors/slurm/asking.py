@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from muster.doors.mail_words import KNOWN, NONE
+from muster.doors.mail_words import mail_of as mail_of_words
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.scene import is_group, is_user, user_of
 from muster.doors.units import BadTextError, signal_number
 from muster.model.job import Dependency, DependencyKind
 from muster.model.launch import Warn
+from muster.model.mail import Mail, is_address
 from muster.model.value import MINUTE, Duration, JobId, UserName, replace
 
 MOST_PARTS = 100_000
@@ -78,9 +81,24 @@ def warn_of(request: Request) -> Warn | None:
     return Warn(signal=number, lead=span, shell_only="B" in flags)
 
 
-def is_mail_type(text: str | None) -> bool:
-    """Would Slurm know when to write?"""
-    return text is None or all(word.strip().upper() in _MAILS for word in text.split(","))
+def mail_of(request: Request) -> Mail:
+    """When to write to whom. What several options ask for comes together, as in Slurm."""
+    texts = [text or "" for name, text in request.given.given if name == "mail-type"]
+    found = [mail_words(text) for text in texts]
+    if not all(found):
+        raise request.bad("mail-type")
+    to = request.text("mail-user")
+    if to and not is_address(to):
+        raise request.bad("mail-user")
+    return mail_of_words(
+        (word for words in found if NONE not in words for word in words), to or None
+    )
+
+
+def mail_words(text: str) -> list[str]:
+    """The words that Slurm knows; it passes over others beside them."""
+    words = (word.strip().lower() for word in text.split(","))
+    return [word for word in words if word in KNOWN]
 
 
 def user(request: Request) -> UserName | None:
@@ -160,9 +178,5 @@ def _bad_array(request: Request) -> Exception:
     return request.submission_failed("Invalid job array specification")
 
 
-_MAILS = frozenset(
-    "NONE BEGIN END FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 "
-    "TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS".split()
-)
 CORRESPONDING = "aftercorr"
 _KINDS = {kind.value: kind for kind in DependencyKind} | {CORRESPONDING: DependencyKind.AFTER_OK}

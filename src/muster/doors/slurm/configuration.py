@@ -40,6 +40,7 @@ def _of_site(call: Call, door: Door) -> dict[str, str]:
     return {
         "cluster": scene.cluster,
         "host": call.host,
+        "mail_program": door.looking.mail_program() or "(null)",
         "kill_wait": f"{max(graces, default=30 * SECOND) // SECOND} sec",
         "max_array": str(asking.MOST_INDEX + 1),
         "min_age": f"{KEPT_MS // SECOND} sec",
@@ -150,7 +151,7 @@ LaunchType=launch/slurm
 Licenses=(null)
 LogTimeFormat=iso8601_ms
 MailDomain=(null)
-MailProg=/bin/mail
+MailProg={mail_program}
 MaxArraySize={max_array}
 MaxDBDMsgs=200016
 MaxJobCount=1000000

@@ -5,6 +5,7 @@ from functools import partial
 from math import ceil
 
 from muster.controller.asked import JobView
+from muster.doors.mail_words import mail_of
 from muster.doors.slurm import asking, sizes, times
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.choosing import parts_of
@@ -17,6 +18,7 @@ from muster.doors.slurm.request import Request
 from muster.doors.slurm.shape import features_of
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.job import Ask, JobSpec, TaskGroup, Where
+from muster.model.mail import is_address
 from muster.model.value import (
     MINUTE,
     ClassName,
@@ -133,6 +135,21 @@ def _label(name: str) -> Callable[[Field], Change]:
         return lambda spec: replace(spec, labels={**spec.labels, **label})
 
     return make
+
+
+def _mail_type(field: Field) -> Change:
+    words = asking.mail_words(field.value)
+    if not words:
+        raise SlurmError(f"Invalid MailType: {field.value}")
+    return lambda spec: replace(spec, mail=mail_of(words, spec.mail.to))
+
+
+def _mail_user(field: Field) -> Change:
+    """An empty one is the job's own user."""
+    to = field.value or None
+    if to is not None and not is_address(to):
+        raise field.wrong("Invalid mail user")
+    return lambda spec: replace(spec, mail=replace(spec.mail, to=to))
 
 
 def _begin(field: Field) -> Change:
@@ -333,8 +350,8 @@ KEYS: dict[str, Callable[[Field], Change]] = {
     "features": _features,
     "gres": _gres,
     "jobname": _name,
-    "mailtype": _label("mail-type"),
-    "mailuser": _label("mail-user"),
+    "mailtype": _mail_type,
+    "mailuser": _mail_user,
     "mincpusnode": partial(_cpus, of="node"),
     "minmemorycpu": partial(_memory, per_cpu=True),
     "minmemorynode": partial(_memory, per_cpu=False),

@@ -1,10 +1,12 @@
-"""Why a request was refused, in Slurm's words. Pure."""
+"""Why a request was refused, in Slurm's words, and what is said of one that was not. Pure."""
 
+from muster.controller.asked import Receipt
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.lifecycle.refusal import (
     DeadlineTooSoon,
     MayNotSubmit,
+    NoMailProgram,
     NoSuchJob,
     NoSuchReservation,
     NotYourReservation,
@@ -51,6 +53,12 @@ def refusal(request: Request, error: MusterError) -> SlurmError:
     if isinstance(error, ForbiddenError) and "submit for" in str(error):
         return failed(request.command, "--uid only permitted by root user", code=255)
     return request.submission_failed(submission_words(error))
+
+
+def mail_warning(command: str, receipt: Receipt) -> str:
+    """Said on stderr when mail was asked for that nothing sends."""
+    told = [each for each in receipt.cautions if isinstance(each.reason, NoMailProgram)]
+    return "".join(f"{command}: warning: {each.advice}\n" for each in told)
 
 
 def submission_words(error: MusterError) -> str:

@@ -7,6 +7,7 @@ with holes for the rest.
 import re
 from typing import NamedTuple
 
+from muster.doors.mail_words import words_of
 from muster.doors.slurm import eligible, jobs, states, times
 from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.job_dependencies import dependency_text
@@ -23,8 +24,6 @@ SHOWN = (
     "comment",
     "cpus-per-task",
     "features",
-    "mail-type",
-    "mail-user",
     "max-nodes",
     "nodes",
     "ntasks",
@@ -113,7 +112,7 @@ def _kind(row: JobRow) -> tuple[object, ...]:
     """All else that is shown of a job that waits."""
     spec, launch = row.job.spec, row.launch
     labels = spec.labels
-    whose = (spec.name, spec.user, spec.queue, spec.job_class, spec.priority)
+    whose = (spec.name, spec.user, spec.queue, spec.job_class, spec.priority, spec.mail)
     asked = (spec.groups, spec.pools, spec.time_limit, spec.deadline, spec.reservation, spec.after)
     told = (row.job.state, jobs.reason(row), spec.retry.requeue, launch.workdir, launch.stdin)
     return (*whose, *asked, *told, *map(labels.get, _LABELS))
@@ -246,7 +245,8 @@ def _held(row: JobRow) -> list[str]:
 def _files(row: JobRow, facts: Facts) -> list[str]:
     gres = jobs.tres_per_node(row)
     comment, admins = row.label("comment"), row.label("admin-comment")
-    mail = (row.label("mail-user"), row.label("mail-type"))
+    occasions = words_of(row.job.spec.mail)
+    to = row.job.spec.mail.to or row.job.spec.user
     return [
         f"Command={row.label('command') or '(null)'}",
         f"WorkDir={row.launch.workdir or '(null)'}",
@@ -257,6 +257,6 @@ def _files(row: JobRow, facts: Facts) -> list[str]:
         f"StdOut={facts.stdout}",
         "Power=",
         *([] if gres == "N/A" else [f"TresPerNode={gres}"]),
-        *([f"MailUser={mail[0] or '(null)'} MailType={mail[1] or 'NONE'}"] if any(mail) else []),
+        *([f"MailUser={to} MailType={','.join(occasions).upper()}"] if occasions else []),
         "",
     ]

@@ -11,14 +11,15 @@ from muster.model.value import Value
 _OF_BOTH = """
     A:account= b:begin= comment= C:constraint= c:cpus-per-task= cpus-per-gpu= deadline=
     D:chdir= d:dependency= x:exclude= exclusive? G:gpus= gpu-bind= gpus-per-node= gpus-per-task=
-    gres= h:help H:hold I:immediate? J:job-name= mem= mem-per-cpu= mem-per-gpu= mincpus= nice?
+    gres= h:help H:hold I:immediate? J:job-name= mail-type= mail-user= mem= mem-per-cpu=
+    mem-per-gpu= mincpus= nice?
     w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node= tasks-per-node= p:partition=
     priority= q:qos= Q:quiet signal= t:time= uid= usage v:verbose V:version wckey=
 """
 _IGNORED_BY_BOTH = """
     acctg-freq= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous S:core-spec=
     cores-per-socket= cpu-freq= delay-boot= B:extra-node-info= gid= gpu-freq= gres-flags=
-    hint= L:licenses= mail-type= mail-user= mcs-label= mem-bind= network= k:no-kill?
+    hint= L:licenses= mcs-label= mem-bind= network= k:no-kill?
     ntasks-per-core= ntasks-per-tres= ntasks-per-socket= power= prefer= profile=
     reboot s:oversubscribe sockets-per-node= spread-job switches= thread-spec= threads-per-core=
     time-min= tmp= use-min-nodes

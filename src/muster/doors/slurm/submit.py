@@ -224,8 +224,7 @@ def _deeds(request: Request) -> str:
     for name in names:
         if name in REFUSED_NAMES:
             raise unsupported(request.command, name)
-    if not asking.is_mail_type(request.text("mail-type")):
-        raise request.bad("mail-type")
+    asking.mail_of(request)
     demand_sane(request)
     asking.demand_group(request)
     return "".join(warning(request.command, name) for name in names if name in IGNORED_NAMES)
@@ -253,6 +252,7 @@ def _spec(
         after=after,
         retry=RetryPolicy(requeue=_requeues(request)),
         labels=labels,
+        mail=asking.mail_of(request),
         launch=launch,
     )
 

@@ -6,6 +6,7 @@ from muster.doors.slurm.trouble import SlurmError
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import Ask, Dependency, DependencyKind, LabelRule, Operator, TaskGroup, Where
 from muster.model.launch import Runs, Warn
+from muster.model.mail import Mail, Occasion
 from muster.model.value import MINUTE, Duration, GpuModel, JobId, NodeId
 from unit.doors.slurm.asked import NOW, asked
 
@@ -269,14 +270,44 @@ def test_asking_for_a_logins_environment_says_nothing_that_clients_would_stumble
 
 
 def test_what_has_no_effect_is_said_and_what_would_change_the_job_is_refused() -> None:
-    want = asked("--hint=nomultithread", "--mail-type=END")
+    want = asked("--hint=nomultithread", "--no-kill")
 
     assert want.warnings == (
         "sbatch: warning: --hint is ignored by Muster\n"
-        "sbatch: warning: --mail-type is ignored by Muster\n"
+        "sbatch: warning: --no-kill is ignored by Muster\n"
     )
     with pytest.raises(SlurmError, match="--container is not supported by Muster"):
         asked("--container=/bundle")
+
+
+@pytest.mark.parametrize(
+    ("argv", "on", "each_part"),
+    [
+        (("--mail-type=END,fail",), (Occasion.END, Occasion.FAIL), False),
+        (("--mail-type=END", "--mail-type=BEGIN"), (Occasion.BEGIN, Occasion.END), False),
+        (("--mail-type=END,NONE",), (), False),
+        (("--mail-type=NONE", "--mail-type=FAIL"), (Occasion.FAIL,), False),
+        (("--mail-type=bogus,END,ARRAY_TASKS",), (Occasion.END,), True),
+        (("--mail-type=ALL",), tuple(Occasion)[:6], False),
+        (("--mail-type=TIME_LIMIT_80",), (Occasion.TIME_LIMIT_80,), False),
+        ((), (), False),
+    ],
+)
+def test_mail_is_sent_on_the_occasions_that_are_named(
+    argv: tuple[str, ...], on: tuple[Occasion, ...], *, each_part: bool
+) -> None:
+    want = asked(*argv, "--mail-user=ann@example.org")
+
+    assert want.spec.mail == Mail(on=on, to="ann@example.org", each_part=each_part)
+    assert want.warnings == ""
+
+
+def test_a_script_and_its_command_line_ask_for_mail_together() -> None:
+    script = "#!/bin/sh\n#SBATCH --mail-type=END --mail-user=a@b\n"
+
+    mail = asked("--mail-type=FAIL", "--mail-user=c@d", script=script).spec.mail
+
+    assert mail == Mail(on=(Occasion.END, Occasion.FAIL), to="c@d")
 
 
 def test_a_heterogeneous_job_is_one_job_of_several_groups() -> None:
@@ -298,6 +329,8 @@ def test_a_heterogeneous_job_is_one_job_of_several_groups() -> None:
         ("--signal=FOO", "sbatch: error: Invalid --signal specification", 255),
         ("--open-mode=x", "sbatch: error: Invalid --open-mode specification", 255),
         ("--mail-type=x", "sbatch: error: Invalid --mail-type specification", 255),
+        ("--mail-type=", "sbatch: error: Invalid --mail-type specification", 255),
+        ("--mail-user=|reboot", "sbatch: error: Invalid --mail-user specification", 255),
         ("--exclusive=foo", "sbatch: error: Invalid --exclusive specification", 255),
         ("--gres=tpu:1", "sbatch: error: Invalid generic resource (gres) specification", 1),
         (

@@ -8,7 +8,7 @@ from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_options import OPTIONS
 from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.refused import UNAVAILABLE, refusal
+from muster.doors.slurm.refused import UNAVAILABLE, mail_warning, refusal
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.states import State, exit_code, state_of
 from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
@@ -89,7 +89,8 @@ def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> 
         said = f"{job};{cluster}" if cluster else str(job)
     quiet = given.has("quiet") and not given.has("parsable")
     then = Again(memo={"waits_for": str(job)}) if given.has("wait") else None
-    return Reply(out="" if quiet else f"{said}\n", err=want.warnings, then=then)
+    told = want.warnings + mail_warning(NAME, receipt)
+    return Reply(out="" if quiet else f"{said}\n", err=told, then=then)
 
 
 def _waited(job: int, door: Door) -> Reply:

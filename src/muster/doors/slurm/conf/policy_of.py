@@ -22,7 +22,7 @@ MODES = {
 # Ways, ports, keys and daemons of Slurm itself: there is nothing here that they could set.
 _OWN = re.compile(
     r"(slurm|auth|cred|crypto|statesave|plugin|proctrack|taskplugin|switch|mpi|jobacct|jobcomp|"
-    r"accountingstorage(?!enforce)|return|inactive|wait|kill|debug|log|mail|tmpfs|health|batchstart|"
+    r"accountingstorage(?!enforce)|return|inactive|wait|kill|debug|log|tmpfs|health|batchstart|"
     r"communication|tcp|message|msg|unkillable|control|backup|clustername|usepam|firstjob|maxjobid|"
     r"minjobage|treewidth|grestypes|topologyplugin|srun|launch|compl|eiotimeout|getenv|"
     r"licenses$|acct|ext|cpufreq|core|jobfile|jobsubmit|cli|dependency|federation|rebootprogram|"
@@ -49,6 +49,8 @@ WITHOUT = {
     "maxmempercpu": "memory is not bounded by CPU; bound it with a queue's quota",
     "maxmempernode": "memory is bounded by what nodes have, and by a queue's quota",
     "maxjobcount": "there is no bound; max_submitted of a queue sets one",
+    "mailprog": "what sends mail is named when Muster is started: muster up --mail-program",
+    "maildomain": "users are written to by their names; the mail program knows where they are",
     "maxarraysize": "an array may have 100,000 parts",
     "schedulerparameters": "see policy.backfill_depth and policy.backfill_horizon",
     "prolog": "nothing is run before a job; put it into the job, or into an image",
