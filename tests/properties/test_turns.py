@@ -3,13 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.model.job import JobState
+from muster.model.edition import Press
+from muster.model.job import Job, JobSpec, JobState, TaskGroup
+from muster.model.placement import Claim
 from muster.model.policy import OrderWeights, Policy
 from muster.model.queue import Queue, lineage
-from muster.model.value import JobId, QueuePath, UserName, replace
+from muster.model.value import ClusterName, Instant, JobId, QueuePath, UserName, replace
 from muster.schedule.follow import Memory
 from muster.schedule.merit import aged
-from muster.schedule.turns import Turns
+from muster.schedule.turns import Crowds, Turns
 from properties.samples import QUEUES
 from properties.strategies import guaranteed_worlds, worlds
 from stories.world import World
@@ -116,3 +118,31 @@ def remembering(world: World, policy: Policy) -> Memory:
     memory.follow(snapshot)
     memory.standing()
     return memory
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["", "ann", "bob"])), max_size=30))
+def test_crowds_that_follow_are_those_that_are_counted(moves: list[tuple[int, str]]) -> None:
+    jobs: dict[JobId, Job] = {}
+    press, following = Press(jobs), Crowds()
+
+    for number, user in moves:
+        job_id = JobId(number)
+        jobs.pop(job_id, None)
+        if user:
+            jobs[job_id] = _job_of(job_id, UserName(user))
+        press.note(job_id)
+        if number % 2:
+            following.follow(press.edition())
+    following.follow(press.edition())
+    counted = Crowds()
+    counted.follow(dict(jobs))
+
+    assert +following.sizes == counted.sizes
+    assert following.claimants == counted.claimants
+
+
+def _job_of(job_id: JobId, user: UserName) -> Job:
+    lab, soon = ClusterName("lab"), Instant(1)
+    claim = Claim(cluster=lab, placements=(), victims=(), until=soon) if user == "bob" else None
+    spec = JobSpec(name="fit", queue=QueuePath("a"), user=user, groups=(TaskGroup(),))
+    return Job(id=job_id, spec=spec, submitted_at=Instant(0), claim=claim)

@@ -45,6 +45,8 @@ LOOK_AGAIN_S = 0.02
 LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 LOG_NAME = "muster.log"
+NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
+"""When to look for garbage: values hold no cycles, and there are many of them."""
 SITE_NAME = "first-site.yaml"
 
 
@@ -117,6 +119,7 @@ def run(home: Path) -> int:
         # What was loaded lives long: looking through it for garbage would only take time.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(NEW_BEFORE_COLLECTION, *RARELY)
         serving = answer(
             rest_app(muster.service, clock), path=home / SOCKET_NAME, tcp=_tcp(settings.listen)
         )

@@ -149,7 +149,8 @@ class Journal:
         named = {each for job in batch.jobs if job.spec.after for each in awaited_by(job)}
         if not named:
             return
-        unknown = named - self.record.jobs.keys() - self.record.finished.keys()
+        known = (self.record.jobs, self.record.finished)
+        unknown = {each for each in named if not any(each in some for some in known)}
         if unknown:
             self.record.finished.update(self.store.finished(tuple(sorted(unknown))))
 

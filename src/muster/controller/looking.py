@@ -152,8 +152,9 @@ class Looking:
 
     def finished(self, spec: JobSpec) -> Mapping[JobId, Finished]:
         """How the jobs came out that a request depends on, as far as they are over."""
+        live = self._record.jobs
         named = {each.job for each in spec.after if each.job is not None}
-        gone = tuple(sorted(named - self._record.jobs.keys()))
+        gone = tuple(sorted(each for each in named if each not in live))
         return self._store.finished(gone) if gone else {}
 
     # Why.

@@ -1,4 +1,4 @@
-"""Mappings that come out in editions, each knowing in what it differs from the one before."""
+"""Mappings that come out in editions, of which any two can be told what differs between them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
@@ -6,20 +6,19 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+MOST_KEPT = 256
+"""So many editions back it is known what changed: several follow, and not all read every one."""
+
 
 class Edition(dict[K, V]):
-    """One state of a mapping; `changed` are the keys whose values the edition before had not.
+    """One state of a mapping. It is for looking at: nobody changes an edition."""
 
-    It is for looking at: nobody changes an edition.
-    """
+    __slots__ = ("number", "press")
 
-    __slots__ = ("changed", "number", "press")
-
-    def __init__(self, values: Mapping[K, V], press: object, number: int) -> None:
+    def __init__(self, values: Mapping[K, V], press: "Press[K, V]", number: int) -> None:
         super().__init__(values)
         self.press = press
         self.number = number
-        self.changed: frozenset[K] = frozenset()
 
 
 class Press(Generic[K, V]):
@@ -29,6 +28,8 @@ class Press(Generic[K, V]):
         self._values = values
         self._changed: set[K] = set(values)
         self._latest: Edition[K, V] | None = None
+        # By the number of an edition, the keys whose values the one before it had not.
+        self._notes: dict[int, frozenset[K]] = {}
 
     def note(self, key: K) -> None:
         """The value of this key is, or may be, another one now."""
@@ -39,11 +40,26 @@ class Press(Generic[K, V]):
         latest = self._latest
         if latest is not None and not self._changed:
             return latest
-        made = Edition(self._values, self, 0 if latest is None else latest.number + 1)
-        made.changed = frozenset(self._changed)
+        number = 0 if latest is None else latest.number + 1
+        made = Edition(self._values, self, number)
+        self._notes[number] = frozenset(self._changed)
+        self._notes.pop(number - MOST_KEPT, None)
         self._changed = set()
         self._latest = made
         return made
+
+    def between(self, old: int, new: int) -> Iterable[K] | None:
+        """Keys that were noted after the one edition up to the other; None if that is forgotten."""
+        if not old <= new <= old + MOST_KEPT:
+            return None
+        # One by one, because meanwhile another thread may bring out the next edition.
+        notes = [self._notes.get(number) for number in range(old + 1, new + 1)]
+        found: set[K] = set()
+        for each in notes:
+            if each is None:
+                return None
+            found |= each
+        return found
 
 
 def changed(old: Mapping[K, object], new: Mapping[K, object]) -> Iterable[K] | None:
@@ -52,4 +68,4 @@ def changed(old: Mapping[K, object], new: Mapping[K, object]) -> Iterable[K] | N
         return ()
     if not isinstance(old, Edition) or not isinstance(new, Edition) or old.press is not new.press:
         return None
-    return new.changed if new.number == old.number + 1 else None
+    return new.press.between(old.number, new.number)

@@ -379,5 +379,7 @@ class Job(Value, kw_only=True):
     @property
     def begin_at(self) -> Instant | None:
         """Not earlier than this, because the user said so or because it failed a moment ago."""
-        bounds = [at for at in (self.spec.begin_at, self.not_before) if at is not None]
-        return max(bounds, default=None)
+        asked, paused = self.spec.begin_at, self.not_before
+        if asked is None or paused is None:
+            return paused if asked is None else asked
+        return max(asked, paused)

@@ -4,9 +4,12 @@ The numbers are those that hold before the first decision of a plan of the same 
 worked out without the ledger, so that a list of jobs can have them at once.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Set
+from operator import attrgetter
 from typing import NamedTuple
 
+from muster.model.edition import changed
 from muster.model.job import Job, JobSpec
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
@@ -21,6 +24,9 @@ from muster.schedule.share import Shares, dominant_milli
 
 Alike = tuple[QueuePath, UserName, ClassName, int]
 """Jobs that bring the same, apart from their age, size and level."""
+
+Leaf = tuple[QueuePath, UserName]
+_LEAF: Callable[[Job], Leaf] = attrgetter("spec.queue", "spec.user")
 
 
 class Points(NamedTuple):
@@ -42,10 +48,39 @@ class Points(NamedTuple):
         return sum(self[:-1])
 
 
-class Turns:
-    """Everybody's turn, by one snapshot."""
+class Crowds:
+    """How many jobs everybody has, and who has a claim: kept up from snapshot to snapshot."""
 
-    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+    def __init__(self) -> None:
+        self._seen: Mapping[JobId, Job] = {}
+        self.sizes: Counter[Leaf] = Counter()
+        self.claimants: set[JobId] = set()
+
+    def follow(self, jobs: Mapping[JobId, Job]) -> None:
+        """Agree with these jobs."""
+        old, self._seen = self._seen, jobs
+        noted = changed(old, jobs)
+        if noted is None:
+            self.sizes = Counter(map(_LEAF, jobs.values()))
+            self.claimants = {job.id for job in jobs.values() if job.claim is not None}
+            return
+        for each in noted:
+            self._swap(old.get(each), jobs.get(each))
+
+    def _swap(self, old: Job | None, new: Job | None) -> None:
+        if old is not None:
+            self.sizes[_LEAF(old)] -= 1
+            self.claimants.discard(old.id)
+        if new is not None:
+            self.sizes[_LEAF(new)] += 1
+            if new.claim is not None:
+                self.claimants.add(new.id)
+
+
+class Turns:
+    """Everybody's turn, by one snapshot. crowds: of the same snapshot, where they are known."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, crowds: Crowds | None = None) -> None:
         self.weights = policy.order
         self.shares = Shares(snapshot.queues, policy.share)
         self._merits = Merits(snapshot.queues, snapshot.classes, policy.order)
@@ -57,7 +92,10 @@ class Turns:
         self._levels = snapshot.levels if policy.has_levels else None
         self._is_plain = not (policy.order.size or policy.order.short or policy.order.service)
         self._same: dict[Alike, int] = {}
-        self._count(snapshot, policy)
+        if crowds is None:
+            crowds = Crowds()
+            crowds.follow(snapshot.jobs)
+        self._count(snapshot, policy, crowds)
 
     def of(self, job: Job) -> Points:
         """What the job's turn is made of; an age counts from when it could first have begun."""
@@ -98,12 +136,13 @@ class Turns:
         leaf = self.shares.seat(spec.queue, spec.user)
         return self.weights.fair_share * self.shares.factor(leaf)
 
-    def _count(self, snapshot: Snapshot, policy: Policy) -> None:
+    def _count(self, snapshot: Snapshot, policy: Policy, crowds: Crowds) -> None:
         capacity = whole(snapshot.nodes)
         leaf = self.shares.leaf
-        for job in snapshot.jobs.values():
-            leaf(job.spec.queue, job.spec.user).jobs += 1
-        holds = dict(_holds(snapshot, policy))
+        for (queue, user), size in crowds.sizes.items():
+            if size:
+                leaf(queue, user).jobs += size
+        holds = dict(_holds(snapshot, policy, crowds.claimants))
         portions = {
             job: portions_of(hold.placements, snapshot.nodes, is_suspended=hold.is_suspended)
             for job, hold in holds.items()
@@ -118,8 +157,9 @@ class Turns:
         self.shares.recount(snapshot, capacity.gpu_milli or capacity.cpu_milli)
 
 
-def _holds(snapshot: Snapshot, policy: Policy) -> Iterator[tuple[JobId, Hold]]:
-    claimants = {job.id for job in snapshot.jobs.values() if job.claim is not None}
+def _holds(
+    snapshot: Snapshot, policy: Policy, claimants: Set[JobId]
+) -> Iterator[tuple[JobId, Hold]]:
     for job in sorted(snapshot.allocations.keys() | claimants):
         hold = hold_of(job, snapshot, policy)
         if hold is not None:

@@ -219,3 +219,20 @@ def gpus_of(slurm: House, job: str) -> str:
 
 def has(path: Path, text: str) -> bool:
     return path.exists() and text in path.read_text()
+
+
+def test_a_listing_shows_what_changed_since_the_last_one(slurm: House) -> None:
+    job = slurm.submits("-H -J before -o /dev/null --wrap true")
+    line = f"squeue -h -j {job} -o '%i %j %T %r %P'"
+
+    first = slurm.out(line)
+    slurm.out(f"scontrol update JobId={job} JobName=after")
+    second = slurm.out(line)
+    slurm.out(f"scontrol update JobId={job} StartTime=now+1hour")
+    slurm.out(f"scontrol release {job}")
+    slurm.waits_until(lambda: "BeginTime" in slurm.out(line))
+    slurm.out(f"scancel {job}")
+
+    assert first.split()[:4] == [job, "before", "PENDING", "JobHeldUser"]
+    assert second.split()[:4] == [job, "after", "PENDING", "JobHeldUser"]
+    assert slurm.shell(line).out == ""

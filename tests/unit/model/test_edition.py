@@ -1,6 +1,6 @@
 """Editions of a mapping, and what they say about each other."""
 
-from muster.model.edition import Press, changed
+from muster.model.edition import MOST_KEPT, Press, changed
 
 
 def test_nothing_noted_gives_the_very_same_edition_again() -> None:
@@ -30,14 +30,27 @@ def test_an_edition_tells_what_came_changed_and_went() -> None:
     assert second == {"a": 4, "c": 3, "d": 5}
 
 
-def test_who_missed_an_edition_must_look_for_himself() -> None:
-    values = {"a": 1}
-    press = Press(values)
+def test_who_missed_some_editions_is_told_of_all_that_changed() -> None:
+    press = Press({"a": 1})
     first = press.edition()
+    for key in "bcd":
+        press.note(key)
+        press.edition()
     press.note("a")
-    press.edition()
-    press.note("b")
 
+    assert changed(first, press.edition()) == {"a", "b", "c", "d"}
+
+
+def test_who_missed_too_many_or_looks_back_must_look_for_himself() -> None:
+    press = Press({"a": 1})
+    first = last = press.edition()
+    for _ in range(MOST_KEPT):
+        press.note("a")
+        last = press.edition()
+
+    assert changed(first, last) == {"a"}
+    assert changed(last, first) is None
+    press.note("a")
     assert changed(first, press.edition()) is None
 
 

@@ -112,14 +112,26 @@ def without_unknown(form: Form, fields: Fields[R]) -> tuple[Form, list[str]]:
 
 def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:
     """The lines of the table; all columns of the form must be fields."""
-    shown = [column for column in form.columns if column.field]
-    chosen = [fields[column.field] for column in shown]
     if header:
-        yield _template(form, ()) % tuple(field.header for field in chosen)
+        yield heading(form, fields)
+    yield from map(writer(form, fields), rows)
+
+
+def heading(form: Form, fields: Fields[R]) -> str:
+    """The line above a table."""
+    shown = tuple(fields[column.field].header for column in form.columns if column.field)
+    return _template(form, ()) % shown
+
+
+def writer(form: Form, fields: Fields[R]) -> Callable[[R], str]:
+    """What makes a line of a row."""
     template = _template(form, {name for name in fields if fields[name].whole})
-    getters = [field.get for field in chosen]
-    for row in rows:
-        yield template % tuple([get(row) for get in getters])
+    getters = [fields[column.field].get for column in form.columns if column.field]
+
+    def line(row: R) -> str:
+        return template % tuple([get(row) for get in getters])
+
+    return line
 
 
 def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) -> Iterator[str]:

@@ -354,7 +354,9 @@ def priority(row: JobRow) -> int:
 
 def within_bounds(points: int) -> int:
     """Slurm counts in 32 bits, and 0 means that a job is held."""
-    return max(1, min(points, MOST_PRIORITY))
+    if 0 < points <= MOST_PRIORITY:
+        return points
+    return 1 if points < 1 else MOST_PRIORITY
 
 
 def output_file(row: JobRow, *, stderr: bool = False) -> str:

@@ -37,6 +37,7 @@ class Scene:
         # Slurm always has a default partition: where the site names none, the first stands for it.
         self.default_pool = self.site.default_pool or min(self.pools, default=PoolName("local"))
         self.snapshot = snapshot
+        self._memory = door.memory
         self._kept: dict[NodeId, str] | None = None
         self._models: tuple[GpuModel, ...] | None = None
 
@@ -47,7 +48,7 @@ class Scene:
     @cached_property
     def turns(self) -> Turns:
         """Whose turn it is; worked out only for lists that show or sort by it."""
-        return Turns(self.snapshot, self.site.policy)
+        return self._memory.turns(self.snapshot, self.site.policy)
 
     @property
     def kept(self) -> Mapping[NodeId, str]:

@@ -15,7 +15,8 @@ from muster.doors.slurm.choosing import (
     users_of,
 )
 from muster.doors.slurm.components import all_parts
-from muster.doors.slurm.formats import known, long_form, rendered, short_form
+from muster.doors.slurm.fleet import Memory
+from muster.doors.slurm.formats import heading, known, long_form, short_form, writer
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.job_json import jobs_json
@@ -25,6 +26,7 @@ from muster.doors.slurm.scene import Scene, is_user
 from muster.doors.slurm.squeue_fields import LETTERS, NAMES
 from muster.doors.slurm.squeue_steps import listed_steps
 from muster.doors.slurm.states import LIVE, State
+from muster.doors.slurm.still import lines_of
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.value import Instant
 
@@ -111,7 +113,7 @@ def _listed(line: Parsed, call: Call, door: Door) -> Reply:
     above = clusters.heading(named, header=not line.has("noheader"))
     if with_date and not line.has("noheader"):
         above.append(times.heading_text(scene.now, call.zone))
-    shown, lost = _table(line, call, rows)
+    shown, lost = _table(line, call, rows, door.memory)
     warned += "".join(f"squeue: error: Invalid job format specification: {each}\n" for each in lost)
     return Reply(out=lines([*above, *shown]), err=warned)
 
@@ -124,7 +126,9 @@ def _strangers(line: Parsed, call: Call, rows: list[JobRow]) -> str:
     return "".join(f"squeue: error: Invalid user: {word}\n\n" for word in strange)
 
 
-def _table(line: Parsed, call: Call, rows: list[JobRow]) -> tuple[list[str], list[str]]:
+def _table(
+    line: Parsed, call: Call, rows: list[JobRow], memory: Memory
+) -> tuple[list[str], list[str]]:
     """The lines, and the columns that there are not."""
     given = [name for name, _ in line.given if name in {"format", "Format"}]
     if len(set(given)) > 1:
@@ -136,7 +140,11 @@ def _table(line: Parsed, call: Call, rows: list[JobRow]) -> tuple[list[str], lis
     form = short_form(_format(line, call)) if by_name is None else long_form(by_name)
     fields = LETTERS if by_name is None else NAMES
     form, lost = known(form, fields)
-    return list(rendered(form, fields, rows, header=not line.has("noheader"))), lost
+    above = [] if line.has("noheader") else [heading(form, fields)]
+    write = writer(form, fields)
+    if by_name is not None:
+        return [*above, *map(write, rows)], lost
+    return [*above, *lines_of(rows, form, write, memory)], lost
 
 
 def _format(line: Parsed, call: Call) -> str:
