@@ -1,6 +1,7 @@
 """Several processes and one PostgreSQL: everybody answers, one leads, and another takes over."""
 
 import logging
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from databases import Postgres
 from live.house import GPUS, NODES, Process, ended, folder, running, shell, until
 from muster.api.site import EventDocument
 from muster.app.parts import Muster
+from muster.model.value import replace
 from muster.settings import BadSettingsError, Settings, keep_settings, made_home, read_settings
 
 pytestmark = pytest.mark.slow
@@ -30,10 +32,10 @@ TAKES_OVER_WITHIN_S = 5.0
 class Household:
     """A leader, its standby, and two processes that only answer, with one store."""
 
-    def __init__(self, place: Path, store: str) -> None:
+    def __init__(self, place: Path, store: str, mail_program: str = "none") -> None:
         self.place = place
-        first = Settings(store=store, nodes=NODES, gpus=GPUS)
-        second = Settings(store=store, nodes=NODES, gpus=GPUS, standby_for=str(place / "first"))
+        first = Settings(store=store, nodes=NODES, gpus=GPUS, mail_program=mail_program)
+        second = replace(first, standby_for=str(place / "first"))
         doors = Settings(store=store, doors_only=True)
         self.first = Process(place / "first", first)
         self.second = Process(place / "second", second)
@@ -105,6 +107,47 @@ def away(postgres: Postgres) -> Generator[None]:
         yield
     finally:
         postgres.start()
+
+
+def test_mail_is_sent_once_whoever_leads_when_it_is_due(postgres: Postgres) -> None:
+    with folder() as place:
+        program, sent = place / "mail", place / "sent"
+        program.write_text(f'#!/bin/sh\necho "$3: $2" >> {sent}\n', encoding="utf-8")
+        program.chmod(0o755)
+        made = Household(place, postgres.new_address(), mail_program=str(program))
+        try:
+            made.start()
+            _mails_through_a_change_of_leader(made, sent)
+        finally:
+            made.close()
+
+
+def _mails_through_a_change_of_leader(made: Household, sent: Path) -> None:
+    gate = made.place / "gate"
+    wait = f"until [ -e {gate} ]; do sleep 0.02; done"
+    with made.doors[0].client() as client:
+        jobs = [
+            client.submit(shell(wait, name=name, mail_on=("all",), mail_to="ann")).id
+            for name in ("first", "second")
+        ]
+        held = client.submit(shell("true", held=True, mail_on=("end",), mail_to="bob")).id
+        until(lambda: _subjects(sent), lambda seen: len(seen) == len(jobs))
+        made.first.kill()
+        until(made.second.leads, bool)
+        gate.touch()
+        ended(client, jobs)
+        client.cancel([held])
+        expected = [f"{job} {word}" for job in jobs for word in ("Began", "Ended")]
+        until(lambda: _subjects(sent), lambda seen: len(seen) > len(expected))
+
+    assert sorted(_subjects(sent)) == sorted([*expected, f"{held} Ended"])
+
+
+def _subjects(sent: Path) -> list[str]:
+    """`12 Began` for each mail."""
+    lines = sent.read_text(encoding="utf-8").splitlines() if sent.exists() else []
+    found = (re.search(r"Job_id=(\d+) Name=\S+ (\w+)", line) for line in lines)
+    return [f"{each[1]} {each[2]}" for each in found if each is not None]
 
 
 def submits(made: Household, door: Process, name: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ from muster.model.event import Event, JobEnded, JobRequeued, JobStarted
 from muster.model.history import Ended
 from muster.model.job import (
     FINAL,
+    Dependency,
     EndReason,
     Exited,
     HeldBy,
@@ -19,6 +20,7 @@ from muster.model.job import (
     Preempted,
     Signaled,
     TimedOut,
+    ways,
 )
 from muster.model.mail import Occasion
 from muster.model.placement import Allocation
@@ -153,18 +155,21 @@ def lost_hope(
 
 
 def is_hopeless(spec: JobSpec, finished: Mapping[JobId, Finished]) -> bool:
-    """Does it wait for something that can never happen?"""
-    return any(
-        each.job is not None
-        and each.job in finished
-        and finished[each.job].state in CANNOT_FOLLOW.get(each.kind, frozenset())
-        for each in spec.after
+    """Does it wait for something that can never happen, whichever way it takes?"""
+    found = ways(spec.after)
+    return bool(found) and all(
+        any(_cannot_come(each, finished) for each in conditions) for conditions in found
     )
 
 
 def is_whole(spec: JobSpec) -> bool:
     """Is the mail of this job about the array that it is a part of?"""
     return spec.array is not None and not spec.mail.each_part
+
+
+def _cannot_come(dependency: Dependency, finished: Mapping[JobId, Finished]) -> bool:
+    other = None if dependency.job is None else finished.get(dependency.job)
+    return other is not None and other.state in CANNOT_FOLLOW.get(dependency.kind, frozenset())
 
 
 def _endings(job: Job, told: Sequence[Event]) -> Iterator[Occasion]:

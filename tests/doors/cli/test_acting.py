@@ -141,13 +141,14 @@ def test_drain_says_what_is_still_there(muster: Caller, server: CannedServer) ->
 def test_update_sends_only_what_is_to_change(muster: Caller, server: CannedServer) -> None:
     server.answer("PATCH", "/v1/jobs/17", RUNNING)
 
-    outcome = muster("update", "17", "--time", "4h", "--label", "a=b")
+    outcome = muster("update", "17", "--time", "4h", "--label", "a=b", "--mail-type", "end,fail")
 
     assert outcome.out == "job 17 updated\n"
     body = server.asked("PATCH", "/v1/jobs/17")[0].body
     assert {name: value for name, value in body.items() if value is not None} == {
         "time": "4h",
         "labels": {"a": "b"},
+        "mail_on": ["end", "fail"],
     }
 
 

@@ -144,6 +144,39 @@ def test_an_update_changes_what_is_named_and_nothing_else(client: Client) -> Non
     client.cancel([job])
 
 
+def test_a_job_says_when_mail_is_sent_about_it_and_to_whom(client: Client) -> None:
+    on = ("end", "FAIL", "array_tasks")
+    job = client.submit(shell("true", held=True, mail_on=on, mail_to="ann@example.org")).id
+
+    shown = client.job(job)
+    moved = client.update(job, UpdateDocument(mail_to="bob"))
+    fewer = client.update(job, UpdateDocument(mail_on=("begin",)))
+    none = client.update(job, UpdateDocument(mail_on=("none",), mail_to=""))
+
+    assert (shown.mail_on, shown.mail_to) == (("array_tasks", "end", "fail"), "ann@example.org")
+    assert (moved.mail_on, moved.mail_to) == (("array_tasks", "end", "fail"), "bob")
+    assert (fewer.mail_on, fewer.mail_to) == (("begin",), "bob")
+    assert (none.mail_on, none.mail_to) == ((), None)
+    client.cancel([job])
+
+
+@pytest.mark.parametrize(
+    ("on", "to", "kind", "text"),
+    [
+        ("sometimes", None, "bad_request", "`sometimes` is none of `none`, `all`"),
+        ("end", "|reboot", "bad_address", "is no mail address. Write ann@example.org"),
+    ],
+)
+def test_mail_that_could_not_be_sent_is_refused(
+    client: Client, on: str, to: str | None, kind: str, text: str
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        client.submit(shell("true", mail_on=(on,), mail_to=to))
+
+    assert refused.value.problem.kind == kind
+    assert text in refused.value.problem.text
+
+
 def test_a_job_that_waits_is_explained(client: Client) -> None:
     first = client.submit(shell("sleep 60", gpus=4)).id
     second = client.submit(shell("sleep 60", gpus=4)).id

@@ -15,6 +15,9 @@ from pathlib import Path
 
 PATIENCE_S = 60
 
+NO_MAIL = ("--mail-program", "/bin/true")
+"""Nobody is really written to, and nothing is said about that."""
+
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 DATE = re.compile(r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d \d{4}")
@@ -92,14 +95,14 @@ class House:
         path = self.root / "site.yaml"
         path.write_text(rules, encoding="utf-8")
         given = ("--site", str(path)) if rules else ()
-        self.muster("up", "--nodes", str(nodes), "--gpus", gpus, *given)
+        self.muster("up", "--nodes", str(nodes), "--gpus", gpus, *NO_MAIL, *given)
 
     def imports(self, site: Path) -> None:
         """Start with what Slurm's files in a folder say."""
         rules, nodes = self.root / "cluster.yaml", self.root / "nodes.yaml"
         files = [str(path) for path in sorted(site.iterdir())]
         rules.write_text(self.muster("import", *files, "--nodes", str(nodes)))
-        self.muster("up", "--site", str(rules), "--pretend", str(nodes))
+        self.muster("up", "--site", str(rules), "--pretend", str(nodes), *NO_MAIL)
 
     def waits_until(self, look: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S

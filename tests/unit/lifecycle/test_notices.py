@@ -253,6 +253,16 @@ def test_a_dependency_is_hopeless_when_the_other_job_came_out_so(
     assert not is_hopeless(asked, {})
 
 
+def test_a_dependency_is_not_hopeless_while_one_of_its_ways_is_open() -> None:
+    first, second = (
+        Dependency(kind=DependencyKind.AFTER_OK, job=JobId(each), way=each) for each in (1, 2)
+    )
+    failed = Finished(state=JobState.FAILED, started_at=NOW, ended_at=NOW)
+
+    assert not is_hopeless(spec(after=(first, second)), {JobId(1): failed})
+    assert is_hopeless(spec(after=(first, second)), {JobId(1): failed, JobId(2): failed})
+
+
 @pytest.mark.parametrize(
     "text", ["ann", "ann@example.org", "a.b+c@x-y.org,bob", "müller@example.org", "u1234", "a=b@x"]
 )
