@@ -119,6 +119,7 @@ class Program(Value):
     """What a step runs in one component of its job.
 
     argvs: one command for all tasks, or one for each. keep: variables that are passed on, or all.
+    before, after: programs that run before and after each task.
     """
 
     wish: Mapping[str, int | bool | str | tuple[str, ...] | None]
@@ -128,6 +129,8 @@ class Program(Value):
     keep: tuple[str, ...] | None = None
     env: Mapping[str, str] = {}
     output: Output = Output()
+    before: str = ""
+    after: str = ""
 
 
 class RunStep(Value, tag="step"):

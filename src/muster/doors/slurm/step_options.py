@@ -51,7 +51,8 @@ SRUN = _options(
     f"""{_OF_BOTH}
     X:disable-status epilog= e:error= exact export= het-group= i:input= jobid=
     K:kill-on-bad-exit? l:label m:distribution= mpi= multi-prog open-mode= o:output= O:overcommit
-    overlap? pack-group= prolog= pty quit-on-interrupt r:relative= u:unbuffered W:wait= whole
+    overlap? pack-group= prolog= pty quit-on-interrupt r:relative= task-epilog= task-prolog=
+    u:unbuffered W:wait= whole
     """,
     f"""{_IGNORED_BY_BOTH}
     accel-bind= bcast? bcast-exclude= compress? cpu-bind= cpu_bind= debugger-test interactive
@@ -59,7 +60,7 @@ SRUN = _options(
     send-libs? slurmd-debug= T:threads=
     """,
     f"""{_REFUSED_BY_BOTH}
-    container-image= container-mounts= Z:no-allocate nodefile= task-epilog= task-prolog= test-only
+    container-image= container-mounts= Z:no-allocate nodefile= test-only
     """,
 )
 
@@ -113,6 +114,8 @@ _OF_SRUN: Mapping[str, str] = {
     "SLURM_STDINMODE": "input",
     "SLURM_STDOUTMODE": "output",
     "SLURM_STEP_GRES": "gres",
+    "SLURM_TASK_EPILOG": "task-epilog",
+    "SLURM_TASK_PROLOG": "task-prolog",
     "SLURM_TIMELIMIT": "time",
     "SLURM_UNBUFFEREDIO": "unbuffered",
     "SLURM_WAIT": "wait",

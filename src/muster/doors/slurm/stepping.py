@@ -70,6 +70,8 @@ def _program(request: Request, place: Place, machines: Machines) -> tuple[Progra
         keep=keep,
         env=extra | _told(request),
         output=_output(request),
+        before=_beside(request, "task-prolog") or "",
+        after=_beside(request, "task-epilog") or "",
     )
     return program, warnings
 

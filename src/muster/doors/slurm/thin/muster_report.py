@@ -43,6 +43,14 @@ class Report:
         self.first_exit_at: float | None = None
         self.is_aborted = False
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """By these, programs beside the step know it."""
+        job, _, step = self.step.partition(".")
+        tasks, nodes = str(len(self._node_of)), str(len(self._nodes))
+        own = {"SLURM_JOB_ID": job, "SLURM_JOBID": job, "SLURM_STEP_ID": step, "SLURM_STEPID": step}
+        return own | {"SLURM_NTASKS": tasks, "SLURM_NPROCS": tasks, "SLURM_NNODES": nodes}
+
     def named(self, text: str, rank: int) -> str:
         """The file that a pattern means for one task; a backslash means that there is none."""
         if "\\" in text:

@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import time
 
 from muster_line import Line, Lost
@@ -28,6 +29,7 @@ AGAIN_S = 1.0
 GRACE_S = 5.0
 DRAIN_S = 2.0
 LOOK_AGAIN_S = 0.5
+AROUND = os.path.join(os.path.dirname(__file__), "muster_task.py")
 ABORTED = "Job step aborted: Waiting up to 7 seconds for job step to finish."
 
 
@@ -318,11 +320,14 @@ class Srun:
         if program is not None and self._report is not None:
             import subprocess  # noqa: PLC0415 -- rarely needed
 
-            env = dict(os.environ, SLURM_SCRIPT_CONTEXT=f"{name}_srun")
+            env = {**os.environ, **self._report.facts, "SLURM_SCRIPT_CONTEXT": f"{name}_srun"}
             try:
-                subprocess.run([program], check=False, env=env)  # noqa: S603 -- the user's own
+                code = subprocess.call([program], env=env)  # noqa: S603 -- the user's own
             except OSError as error:
-                say(f"error: {name}: {error}")
+                say(f"Access denied for {program}: {error.strerror}")
+                return
+            if code:
+                say(f"error: srun {name} failed status={code}")
 
 
 def _wanted(program: "dict[str, Any]") -> "dict[str, Any]":
@@ -333,8 +338,18 @@ def _wanted(program: "dict[str, Any]") -> "dict[str, Any]":
 def _commands(programs: "list[dict[str, Any]]") -> list[list[str]]:
     """One for all tasks, or one for each."""
     if len(programs) == 1:
-        return programs[0]["argvs"]
-    return [program["argvs"][0] for program in programs for _ in range(program["wish"]["tasks"])]
+        return _with_others(programs[0])
+    return [_with_others(each)[0] for each in programs for _ in range(each["wish"]["tasks"])]
+
+
+def _with_others(program: "dict[str, Any]") -> list[list[str]]:
+    """What runs before and after each task is run by a small program around it."""
+    argvs: list[list[str]] = program["argvs"]
+    before, after = program["before"], program["after"]
+    if not (before or after):
+        return argvs
+    around = [sys.executable, "-IS", AROUND, before, after]
+    return [[*around, *argv] for argv in argvs]
 
 
 def _surrounded(program: "dict[str, Any]", node: str) -> "dict[str, Any]":

@@ -1,0 +1,103 @@
+"""Options of srun and salloc that change what runs beside tasks, where, and on which CPUs."""
+
+import re
+from pathlib import Path
+
+from doors.slurm.house import House
+from doors.slurm.test_steps import begun
+
+
+def program(slurm: House, name: str, text: str) -> Path:
+    """A script that a user wrote."""
+    path = slurm.work / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_task_prolog_changes_what_the_task_finds_and_what_it_shows(slurm: House) -> None:
+    prolog = program(
+        slurm,
+        "prolog.sh",
+        "echo export GREETING=good day\necho unset EDITOR\necho print here is $SLURM_PROCID\n"
+        "echo lost\necho lost too >&2",
+    )
+
+    out = slurm.out(
+        f"srun -n2 -l --task-prolog={prolog} sh -c 'echo [$GREETING] [$EDITOR]'", EDITOR="vi"
+    )
+
+    assert sorted(out.splitlines()) == [
+        "0: [good day] []",
+        "0: here is 0",
+        "1: [good day] []",
+        "1: here is 1",
+    ]
+
+
+def test_the_task_has_the_number_that_it_is_told_behind_a_prolog(slurm: House) -> None:
+    prolog = program(slurm, "quiet.sh", "true")
+
+    out = slurm.out("srun sh -c 'echo $$ $SLURM_TASK_PID'", SLURM_TASK_PROLOG=str(prolog))
+
+    assert len(set(out.split())) == 1
+
+
+def test_a_task_epilog_runs_whatever_became_of_the_task(slurm: House) -> None:
+    epilog = program(slurm, "epilog.sh", "echo unseen; echo $SLURM_SCRIPT_CONTEXT >&2")
+
+    failed = slurm.shell(f"srun --task-epilog={epilog} sh -c 'exit 4'")
+    ended = slurm.shell(f"srun --task-epilog={epilog} sh -c 'kill -TERM $$'")
+
+    assert (failed.code, failed.out) == (4, "")
+    assert failed.err.startswith("epilog_task\n")
+    assert (ended.code, ended.out) == (143, "")
+    assert "task 0: Terminated" in ended.err
+
+
+def test_a_task_that_is_told_to_end_has_its_epilog_after_it(slurm: House) -> None:
+    epilog = program(slurm, "late.sh", "echo after >&2")
+    step = begun(slurm, f"exec srun -X --task-epilog={epilog} sh -c 'echo up; exec sleep 600'")
+    assert step.stdout is not None
+    assert step.stdout.readline() == "up\n"
+
+    step.send_signal(2)
+    _, err = step.communicate(timeout=30)
+
+    assert "after\n" in err
+    assert step.returncode == 130
+
+
+def test_a_task_does_not_run_where_its_prolog_failed(slurm: House) -> None:
+    prolog = program(slurm, "fails.sh", "exit 3")
+
+    ran = slurm.shell(f"srun --task-prolog={prolog} echo ran")
+    lost = slurm.shell("srun --task-prolog=/nosuch echo ran")
+    near = slurm.shell("srun --task-prolog=fails.sh echo ran")
+
+    assert (ran.code, ran.out) == (3, "")
+    assert "error: --task-prolog failed status=3\n" in ran.err
+    assert (lost.code, lost.out) == (1, "")
+    assert "can not be executed (/nosuch) No such file or directory\n" in lost.err
+    assert "is not fully qualified pathname (fails.sh)\n" in near.err
+
+
+def test_a_command_that_is_not_there_is_named_behind_a_prolog_too(slurm: House) -> None:
+    prolog = program(slurm, "quiet.sh", "true")
+
+    ran = slurm.shell(f"srun --task-prolog={prolog} nosuch")
+
+    assert ran.code == 2
+    assert re.search(r"slurmstepd-\w+: error: execve\(\): nosuch: No such file", ran.err)
+
+
+def test_srun_runs_programs_before_and_after_its_step(slurm: House) -> None:
+    beside = program(slurm, "beside.sh", "echo $SLURM_SCRIPT_CONTEXT $SLURM_STEP_ID; exit 5")
+
+    ran = slurm.shell(f"srun --prolog={beside} --epilog={beside} echo ran")
+    lost = slurm.shell("srun --prolog=/nosuch echo ran")
+
+    assert (ran.code, ran.out) == (0, "prolog_srun 0\nran\nepilog_srun 0\n")
+    assert "srun: error: srun epilog failed status=5\n" in ran.err
+    assert (lost.code, lost.out) == (0, "ran\n")
+    assert lost.err == "srun: Access denied for /nosuch: No such file or directory\n"
