@@ -1,5 +1,7 @@
 """Options of srun and salloc that change what runs beside tasks, where, and on which CPUs."""
 
+import getpass
+import os
 import re
 from pathlib import Path
 
@@ -101,3 +103,30 @@ def test_srun_runs_programs_before_and_after_its_step(slurm: House) -> None:
     assert "srun: error: srun epilog failed status=5\n" in ran.err
     assert (lost.code, lost.out) == (0, "ran\n")
     assert lost.err == "srun: Access denied for /nosuch: No such file or directory\n"
+
+
+def test_srun_and_salloc_run_in_a_reservation(slurm: House) -> None:
+    whom = "users=root" if os.getuid() == 0 else f"users={getpass.getuser()}"
+    slurm.out(
+        f"scontrol create reservationname=ours starttime=now duration=60 nodes=pretend2 {whom}"
+    )
+    says = "sh -c 'echo $SLURMD_NODENAME $SLURM_JOB_RESERVATION'"
+
+    alone = slurm.out(f"srun --reservation=ours {says}")
+    held = slurm.out(f"salloc -Q --reservation=ours srun {says}")
+    named = slurm.out(f"srun {says}", SLURM_RESERVATION="ours")
+    srun, salloc = slurm.shell("srun --reservation=no true"), slurm.shell("salloc --reservation=no")
+    slurm.out("scontrol delete reservationname=ours")
+
+    assert {alone, held, named} == {"pretend2 ours\n"}
+    invalid = "Requested reservation is invalid"
+    assert srun.err == f"srun: error: Unable to allocate resources: {invalid}\n"
+    assert salloc.err == f"salloc: error: Job submit/allocate failed: {invalid}\n"
+
+
+def test_an_mpi_that_is_not_there_is_told_as_slurm_tells_it(slurm: House) -> None:
+    ran = slurm.shell("srun --mpi=pmix true")
+
+    missing = "Couldn't find the specified plugin name for mpi/pmix looking at all files"
+    assert (ran.code, ran.err.splitlines()[0]) == (1, f"srun: error: {missing}")
+    assert slurm.out("srun --mpi=list") == "MPI plugin types are...\n\tnone\n\tpmi2\n"

@@ -110,6 +110,8 @@ def _of_array(run: Run) -> dict[str, str]:
 
 def _of_request(run: Run) -> dict[str, str]:
     found: dict[str, str] = {}
+    if run.job.spec.reservation is not None:
+        found["SLURM_JOB_RESERVATION"] = run.job.spec.reservation
     if run.restarts:
         found["SLURM_RESTART_COUNT"] = str(run.restarts)
     if run.launch.workdir and "SLURM_SUBMIT_DIR" not in run.launch.env:

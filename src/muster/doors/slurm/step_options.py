@@ -14,7 +14,7 @@ _OF_BOTH = """
     gres= h:help H:hold I:immediate? J:job-name= mail-type= mail-user= mem= mem-per-cpu=
     mem-per-gpu= mincpus= nice?
     w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node= tasks-per-node= p:partition=
-    priority= q:qos= Q:quiet signal= t:time= uid= usage v:verbose V:version wckey=
+    priority= q:qos= Q:quiet reservation= signal= t:time= uid= usage v:verbose V:version wckey=
 """
 _IGNORED_BY_BOTH = """
     acctg-freq= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous S:core-spec=
@@ -24,7 +24,7 @@ _IGNORED_BY_BOTH = """
     reboot s:oversubscribe sockets-per-node= spread-job switches= thread-spec= threads-per-core=
     time-min= tmp= use-min-nodes
 """
-_REFUSED_BY_BOTH = "container= gpus-per-socket= reservation="
+_REFUSED_BY_BOTH = "container= gpus-per-socket="
 
 
 class Options(Value):

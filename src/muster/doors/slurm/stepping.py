@@ -11,7 +11,7 @@ from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.programs import programs
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.shape import Amounts, amounts_of, node_count
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.trouble import SlurmError, failed
 from muster.model.job import Job
 from muster.model.value import NodeId, Value, replace
 
@@ -99,9 +99,12 @@ def check_mpi(request: Request) -> None:
     kind = request.text("mpi")
     if kind in {None, "none", "openmpi", PMI}:
         return
-    raise failed(
-        "srun",
-        f"Muster has no {kind}: use --mpi=pmi2 for MPICH, or mpirun inside of the job",
+    raise SlurmError(
+        f"srun: error: Couldn't find the specified plugin name for mpi/{kind} looking at all files",
+        f"srun: error: cannot find mpi plugin for mpi/{kind}",
+        f"srun: error: MPI: Cannot create context for mpi/{kind}",
+        "srun: error: MPI: Unable to load any plugin",
+        f"srun: error: Invalid MPI type '{kind}', --mpi=list for acceptable types",
     )
 
 
