@@ -91,11 +91,12 @@ class House:
         return run.stdout
 
     def starts(self, nodes: int, gpus: str, rules: str) -> None:
-        """With nodes that are alike, and with these rules if there are any."""
+        """With nodes that are alike, or none but this machine; and with rules if there are any."""
         path = self.root / "site.yaml"
         path.write_text(rules, encoding="utf-8")
         given = ("--site", str(path)) if rules else ()
-        self.muster("up", "--nodes", str(nodes), "--gpus", gpus, *NO_MAIL, *given)
+        pretend = ("--nodes", str(nodes), "--gpus", gpus) if nodes else ()
+        self.muster("up", *pretend, *NO_MAIL, *given)
 
     def imports(self, site: Path) -> None:
         """Start with what Slurm's files in a folder say."""

@@ -3,10 +3,15 @@
 import getpass
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from doors.slurm.house import House
+import pytest
+
+from doors.slurm.house import House, house
 from doors.slurm.test_steps import begun
+
+TWO = 2
 
 
 def program(slurm: House, name: str, text: str) -> Path:
@@ -130,3 +135,63 @@ def test_an_mpi_that_is_not_there_is_told_as_slurm_tells_it(slurm: House) -> Non
     missing = "Couldn't find the specified plugin name for mpi/pmix looking at all files"
     assert (ran.code, ran.err.splitlines()[0]) == (1, f"srun: error: {missing}")
     assert slurm.out("srun --mpi=list") == "MPI plugin types are...\n\tnone\n\tpmi2\n"
+
+
+# Bound to CPUs.
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[House]:
+    """This machine itself, whose CPUs have numbers."""
+    if len(os.sched_getaffinity(0)) < TWO:
+        pytest.skip("tasks can only be kept apart where there are two CPUs")
+    with house(nodes=0) as found:
+        yield found
+
+
+def test_tasks_are_bound_to_cpus_of_their_job(real: House) -> None:
+    says = "python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))'"
+
+    apart = real.out(f"srun -n2 --cpu-bind=threads {says}").split()
+    free = real.out(f"srun -n2 --cpu-bind=none {says}").splitlines()
+    mapped = real.out(f"srun -n2 --cpu-bind=map_cpu:{apart[0]} {says}").split()
+
+    assert len(set(apart)) == TWO
+    assert [line.split() for line in free] == [sorted(apart)] * 2
+    assert mapped == [apart[0]] * 2
+
+
+def test_tasks_say_how_they_are_bound_when_asked_so(real: House) -> None:
+    ran = real.shell("srun -n2 --cpu-bind=v,threads sh -c 'echo $SLURM_CPU_BIND'")
+
+    assert set(ran.out.splitlines()) == {ran.out.splitlines()[0]}
+    assert ran.out.startswith("verbose,mask_cpu:0x")
+    lines = sorted(ran.err.splitlines())
+    where = r"cpu-bind-threads=MASK - \S+, task  {0}  {0} \[\d+\]: mask 0x[0-9A-F]+ set"
+    assert [bool(re.fullmatch(where.format(at), line)) for at, line in enumerate(lines)] == [1, 1]
+
+
+def test_cpus_of_others_are_not_bound_to(real: House) -> None:
+    ran = real.shell("srun -n1 --cpu-bind=map_cpu:4000 echo ran")
+
+    assert (ran.code, ran.out) == (0, "ran\n")
+    assert ran.err.endswith("are not the step's, disabling affinity\n")
+
+
+def test_steps_beside_each_other_have_cpus_of_their_own(real: House) -> None:
+    one = "srun -n1 --exact sh -c 'grep Cpus_allowed_list /proc/self/status > cpus.{0};"
+    waits = " until [ -s cpus.{1} ]; do sleep 0.02; done'"
+    (real.work / "pair.sh").write_text(
+        (one + waits).format(0, 1) + " &\n" + (one + waits).format(1, 0) + "\nwait\n"
+    )
+
+    real.out("salloc -Q -n2 sh pair.sh")
+
+    assert len({(real.work / f"cpus.{at}").read_text() for at in (0, 1)}) == TWO
+
+
+def test_pretend_nodes_have_no_cpus_to_bind_to(slurm: House) -> None:
+    ran = slurm.shell("srun --cpu-bind=cores echo ran")
+
+    lacking = "srun: cluster configuration lacks support for cpu binding\n"
+    assert (ran.code, ran.out, ran.err) == (0, "ran\n", lacking)

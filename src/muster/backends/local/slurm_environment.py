@@ -84,6 +84,14 @@ def _of_components(run: Run) -> dict[str, str]:
             "SLURM_JOB_QOS": spec.job_class,
             "SLURM_TASKS_PER_NODE": runs_text(_spread(here, asked)),
         }
+        if run.launch.runs is Runs.STEPS_ONLY:
+            # salloc's command has these as well.
+            told |= {
+                "SLURM_JOBID": told["SLURM_JOB_ID"],
+                "SLURM_NNODES": told["SLURM_JOB_NUM_NODES"],
+                "SLURM_NODELIST": told["SLURM_JOB_NODELIST"],
+                "SLURM_NODE_ALIASES": "(null)",
+            }
         found |= {f"{variable}{_HET}{number}": value for variable, value in told.items()}
     # What they were called before is still there in 22.05.
     older = {name.replace(_HET, _PACK): text for name, text in found.items()}

@@ -29,13 +29,17 @@ class NeverError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRoom:
-    """What a component of the attempt has of one node; no memory means that it has no limit."""
+    """What a component of the attempt has of one node; no memory means that it has no limit.
+
+    cpu_ids: its CPUs by their numbers, where they are known.
+    """
 
     name: str
     cpus: int
     memory_mib: int = 0
     gpus: int = 0
     component: int = 0
+    cpu_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +75,7 @@ class StepWish:
 class Part:
     """What a step has on one node: `node` by its number, ranks, and GPUs by their numbers.
 
-    wish: the place of the wish that it fulfils.
+    wish: the place of the wish that it fulfils. cpu_ids: its CPUs, where they are known.
     """
 
     node: int
@@ -80,6 +84,7 @@ class Part:
     memory_mib: int
     gpus: tuple[int, ...]
     wish: int = 0
+    cpu_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +94,7 @@ class _Free:
     cpus: int
     memory_mib: int
     gpus: tuple[int, ...]
+    cpu_ids: tuple[int, ...]
     is_untouched: bool
 
 
@@ -130,10 +136,12 @@ class StepRooms:
         node = self.nodes[at]
         here = [part for part in held if part.node == at]
         taken = {gpu for part in here for gpu in part.gpus}
+        busy = {cpu for part in here for cpu in part.cpu_ids}
         return _Free(
             cpus=node.cpus - sum(part.cpus for part in here),
             memory_mib=node.memory_mib - sum(part.memory_mib for part in here),
             gpus=tuple(gpu for gpu in range(node.gpus) if gpu not in taken),
+            cpu_ids=tuple(cpu for cpu in node.cpu_ids if cpu not in busy),
             is_untouched=not here,
         )
 
@@ -170,6 +178,7 @@ class StepRooms:
                 cpus=_cpus(wish, self.nodes[at], free[at], counts[place]),
                 memory_mib=wish.memory_mib,
                 gpus=free[at].gpus[: gpus[place]],
+                cpu_ids=_cpu_ids(wish, self.nodes[at], free[at], counts[place]),
             )
             for place, at in enumerate(chosen)
         )
@@ -273,9 +282,16 @@ def _ranks(wish: StepWish, counts: Sequence[int]) -> list[tuple[int, ...]]:
 
 def _cpus(wish: StepWish, node: NodeRoom, free: _Free, tasks: int) -> int:
     """Tasks that are too many for the CPUs share those that there are."""
-    if wish.overlap:
-        return min(node.cpus, tasks * wish.cpus_per_task)
-    return min(free.cpus, tasks * wish.cpus_per_task) if wish.exact else node.cpus
+    if not wish.exact:
+        return node.cpus
+    return min(node.cpus if wish.overlap else free.cpus, tasks * wish.cpus_per_task)
+
+
+def _cpu_ids(wish: StepWish, node: NodeRoom, free: _Free, tasks: int) -> tuple[int, ...]:
+    """The same by their numbers; who shares them anyway may use all."""
+    if not wish.exact or wish.overlap:
+        return node.cpu_ids
+    return free.cpu_ids[: tasks * wish.cpus_per_task]
 
 
 def _has_memory(wish: StepWish, node: NodeRoom, free: _Free) -> bool:

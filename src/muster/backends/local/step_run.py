@@ -5,9 +5,10 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from muster.backends.local import spool, step_environment, step_files, tasks, tree
+from muster.backends.local import binding, spool, step_environment, step_files, tasks, tree
 from muster.backends.local.outset import Outset
 from muster.backends.local.person import LaunchError
 from muster.backends.local.step_environment import Around
@@ -39,7 +40,13 @@ class StepRun:
         self._ends = [PartEnd() for _ in created.wishes]
         self._wish_of = {rank: part.wish for part in created.parts for rank in part.ranks}
         tell(spool.step_name(created.number), step_files.begun(created, launch, _now_ms()))
-        line.tell("created", step=created.number, nodes=self._nodes(), parts=self._layout())
+        line.tell(
+            "created",
+            step=created.number,
+            nodes=self._nodes(),
+            parts=self._layout(),
+            binds=all(part.cpu_ids for part in created.parts),
+        )
 
     @property
     def is_over(self) -> bool:
@@ -117,17 +124,40 @@ class StepRun:
             umask=message["umask"],
             cpus=tuple(self._launch["cpus"]),
             pid_name=_PID_NAME,
+            bound=part.cpu_ids,
         )
         given: list[int] = [files[at] for at in streams[rank]]
         try:
             has_terminal = message["pty"] and rank == 0
             env = step_environment.of_task(around, part, rank) | _meeting(given, around, rank)
-            pid = tasks.begin(way, env, _streams(given, has_terminal=has_terminal))
+            way, told = self._bound(way, (part, rank), own[part.wish].get("bind"))
+            pid = tasks.begin(way, env | told, _streams(given, has_terminal=has_terminal))
         except LaunchError as error:
             self._exited(rank, error.number << 8, str(error), way.argv[0])
             return
         self._ranks[pid] = rank
         self._sessions.add(pid)
+
+    def _bound(
+        self, way: tasks.Way, seat: tuple[Part, int], asked: dict[str, Any] | None
+    ) -> tuple[tasks.Way, dict[str, str]]:
+        """On the CPUs that were asked for, of those that the step has; and what is told of it."""
+        part, rank = seat
+        bind = binding.read(asked)
+        if bind is None or not part.cpu_ids:
+            return way, {}
+        wish = self.created.wishes[part.wish]
+        seats = binding.Seats(
+            cpus=part.cpu_ids, tasks=len(part.ranks), cpus_per_task=wish.cpus_per_task
+        )
+        found = binding.cpus_of_tasks(bind, seats)
+        node, local = self._launch["rooms"][part.node]["node"], part.ranks.index(rank)
+        if found is None:
+            problem = "some of the CPUs that --cpu-bind names are not the step's"
+            text = f"slurmstepd-{node}: error: {problem}, disabling affinity\n"
+            return replace(way, remark=text), {}
+        remark = binding.remark(bind, node, rank, local, found[local]) if bind.verbose else ""
+        return replace(way, bound=found[local], remark=remark), binding.variables(bind, found)
 
     def _exited(self, rank: int, status: int, text: str = "", command: str = "") -> None:
         self._left -= 1

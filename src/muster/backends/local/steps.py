@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import time
+from itertools import accumulate
 from typing import Any
 
 from muster.backends.local import spool
@@ -35,7 +36,7 @@ class Steps:
     def __init__(self, launch: spool.LaunchFile, tell: Tell) -> None:
         self._launch = launch
         self._tell = tell
-        self._rooms = StepRooms([_node_room(room) for room in launch["rooms"]])
+        self._rooms = StepRooms(_node_rooms(launch))
         self._listener = _listener()
         self._running: Outset | None = None
         self._lines: dict[int, Line] = {}
@@ -295,13 +296,26 @@ def _listener() -> socket.socket:
     return listener
 
 
-def _node_room(room: spool.RoomFile) -> NodeRoom:
+def _node_rooms(launch: spool.LaunchFile) -> list[NodeRoom]:
+    """The CPUs of the attempt are those of its rooms, one after the other, if it has so many."""
+    rooms, cpus = launch["rooms"], tuple(launch["cpus"])
+    if sum(room["cpus"] for room in rooms) != len(cpus):
+        return [_node_room(room, ()) for room in rooms]
+    ends = list(accumulate(room["cpus"] for room in rooms))
+    return [
+        _node_room(room, cpus[end - room["cpus"] : end])
+        for room, end in zip(rooms, ends, strict=True)
+    ]
+
+
+def _node_room(room: spool.RoomFile, cpu_ids: tuple[int, ...]) -> NodeRoom:
     return NodeRoom(
         name=room["node"],
         cpus=room["cpus"],
         memory_mib=room["memory_mib"],
         gpus=len(room["gpus"]),
         component=room["component"],
+        cpu_ids=cpu_ids,
     )
 
 

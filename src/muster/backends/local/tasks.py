@@ -27,6 +27,8 @@ class Way:
 
     as_root: only its files are opened with the user's rights; a container tool keeps our own.
     pid_name: the variable that tells the process its own number.
+    bound: CPUs that it alone is bound to, of those. remark: what it says on its stderr first, with
+    a place for its number.
     """
 
     argv: tuple[str, ...]
@@ -37,6 +39,8 @@ class Way:
     cpus: tuple[int, ...]
     as_root: bool = False
     pid_name: str | None = None
+    bound: tuple[int, ...] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +70,7 @@ def begin(way: Way, env: Mapping[str, str], streams: Streams) -> int:
 def _can_be_spawned(way: Way, streams: Streams) -> bool:
     """Nothing has to be done between fork and exec, except what we can do to ourselves before."""
     is_plain = not (way.user.changes or way.as_root or way.cpus or way.umask is not None)
-    is_plain = is_plain and way.pid_name is None
+    is_plain = is_plain and way.pid_name is None and not way.bound
     can_return = way.group is None or way.group.can_be_left()
     return is_plain and can_return and streams.terminal is None
 
@@ -134,6 +138,8 @@ def _turn_into(way: Way, env: Mapping[str, str], streams: Streams, tells: int) -
         with acting_as(way.user) if way.as_root else contextlib.nullcontext():
             _go_to(way.folder)
             _connect(streams)
+        if way.remark:
+            os.write(2, way.remark.replace("%d", str(os.getpid())).encode())
         _execute(way.argv, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
     except LaunchError as error:
         os.write(tells, f"{error.number} {error}".encode()[:_MOST_TEXT])
@@ -154,6 +160,8 @@ def _enter(way: Way) -> None:
         way.group.join()
     if way.cpus and not (way.group is not None and way.group.pins()):
         os.sched_setaffinity(0, way.cpus)
+    if way.bound:
+        os.sched_setaffinity(0, way.bound)
 
 
 def _go_to(folder: str) -> None:

@@ -115,6 +115,14 @@ class Conduct(Value):
     epilog: str | None = None
 
 
+class Bind(Value):
+    """How tasks are bound to CPUs: as --cpu-bind calls it, with the numbers of its list."""
+
+    kind: str = ""
+    values: tuple[int, ...] = ()
+    verbose: bool = False
+
+
 class Program(Value):
     """What a step runs in one component of its job.
 
@@ -131,6 +139,7 @@ class Program(Value):
     output: Output = Output()
     before: str = ""
     after: str = ""
+    bind: Bind | None = None
 
 
 class RunStep(Value, tag="step"):

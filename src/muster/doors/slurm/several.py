@@ -70,6 +70,9 @@ def _numbers(line: Parsed, place: int) -> list[int]:
 
 def _demand_possible(shares: Sequence[Share], size: int) -> None:
     highest = max(share.number for share in shares)
+    if highest >= size and not any(share.line.has(name) for share in shares for name in GROUP):
+        about = f"value of {highest}, but the job allocation has maximum value of {size - 1}"
+        raise failed("srun", f"Attempt to run a job step with het group {about}")
     if highest >= size:
         problem = (
             f"Requested het-group offset exceeds highest hetjob index ({highest} > {size - 1})"

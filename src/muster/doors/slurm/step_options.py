@@ -19,7 +19,7 @@ _OF_BOTH = """
 _IGNORED_BY_BOTH = """
     acctg-freq= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous S:core-spec=
     cores-per-socket= cpu-freq= delay-boot= B:extra-node-info= gid= gpu-freq= gres-flags=
-    hint= L:licenses= mcs-label= mem-bind= network= k:no-kill?
+    hint= L:licenses= mcs-label= network= k:no-kill?
     ntasks-per-core= ntasks-per-tres= ntasks-per-socket= power= prefer= profile=
     reboot s:oversubscribe sockets-per-node= spread-job switches= thread-spec= threads-per-core=
     time-min= tmp= use-min-nodes
@@ -49,13 +49,14 @@ def _options(command: str, honoured: str, ignored: str, refused: str) -> Options
 SRUN = _options(
     "srun",
     f"""{_OF_BOTH}
+    cpu-bind= cpu_bind= mem-bind=
     X:disable-status epilog= e:error= exact export= het-group= i:input= jobid=
     K:kill-on-bad-exit? l:label m:distribution= mpi= multi-prog open-mode= o:output= O:overcommit
     overlap? pack-group= prolog= pty quit-on-interrupt r:relative= task-epilog= task-prolog=
     u:unbuffered W:wait= whole
     """,
     f"""{_IGNORED_BY_BOTH}
-    accel-bind= bcast? bcast-exclude= compress? cpu-bind= cpu_bind= debugger-test interactive
+    accel-bind= bcast? bcast-exclude= compress? debugger-test interactive
     msg-timeout= E:preserve-env propagate? resv-ports?
     send-libs? slurmd-debug= T:threads=
     """,
@@ -67,7 +68,7 @@ SRUN = _options(
 SALLOC = _options(
     "salloc",
     f"{_OF_BOTH} bell K:kill-command? no-bell no-shell",
-    f"{_IGNORED_BY_BOTH} get-user-env? m:distribution= O:overcommit wait-all-nodes=",
+    f"{_IGNORED_BY_BOTH} get-user-env? m:distribution= mem-bind= O:overcommit wait-all-nodes=",
     f"{_REFUSED_BY_BOTH} F:nodefile=",
 )
 
@@ -82,6 +83,7 @@ _OF_SRUN: Mapping[str, str] = {
     "SLURM_ACCOUNT": "account",
     "SLURM_CONSTRAINT": "constraint",
     "SLURM_CPUS_PER_GPU": "cpus-per-gpu",
+    "SLURM_CPU_BIND": "cpu-bind",
     "SLURM_DEPENDENCY": "dependency",
     "SLURM_DISABLE_STATUS": "disable-status",
     "SLURM_DISTRIBUTION": "distribution",
@@ -96,6 +98,7 @@ _OF_SRUN: Mapping[str, str] = {
     "SLURM_IMMEDIATE": "immediate",
     "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit",
     "SLURM_LABELIO": "label",
+    "SLURM_MEM_BIND": "mem-bind",
     "SLURM_MPI_TYPE": "mpi",
     "SLURM_NPROCS": "ntasks",
     "SLURM_NTASKS": "ntasks",

@@ -4,6 +4,7 @@ import os.path
 from collections.abc import Mapping, Sequence
 
 from muster.doors.slurm.asking import appends
+from muster.doors.slurm.binding import cpu_bind_of, lacks_binding
 from muster.doors.slurm.call import Conduct, Output, Program, RunStep
 from muster.doors.slurm.exporting import chosen_names
 from muster.doors.slurm.fleet import Machines
@@ -43,11 +44,15 @@ def step_of(
     """The step, and what its user should know; a request and a place for each component."""
     request, place = requests[0], places[0]
     found = [_program(*each, machines) for each in zip(requests, places, strict=True)]
+    # Labels are for the whole step, whoever asks for them first.
+    label = request.has("label")
     step = RunStep(
         job=place.job.id,
         folder=place.folder,
         names=_names(place.job),
-        programs=tuple(program for program, _ in found),
+        programs=tuple(
+            replace(program, output=replace(program.output, label=label)) for program, _ in found
+        ),
         limit_ms=None if place.owns else request.limit() or None,
         owns=place.owns,
         pmi=any(each.text("mpi") == PMI for each in requests),
@@ -72,6 +77,7 @@ def _program(request: Request, place: Place, machines: Machines) -> tuple[Progra
         output=_output(request),
         before=_beside(request, "task-prolog") or "",
         after=_beside(request, "task-epilog") or "",
+        bind=None if lacks_binding(machines) else cpu_bind_of(request, lacks=False),
     )
     return program, warnings
 

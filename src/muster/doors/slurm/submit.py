@@ -180,6 +180,9 @@ def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
 
 def _shapes(requests: tuple[Request, ...], world: World) -> list[Shape]:
     """What each component comes to; the groups of later ones are named after their number."""
+    for each in requests:
+        # The job goes where the first wants it; what the others name must exist.
+        _pools(each, world)
     return [
         shape_of(each, world.machines, "main" if place == 0 else f"het{place}")
         for place, each in enumerate(requests)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from muster.controller.asked import JobView
 from muster.doors.slurm import allocating
+from muster.doors.slurm.binding import HELP, asks_for_help, binding_words
 from muster.doors.slurm.call import (
     Call,
     Door,
@@ -15,6 +16,7 @@ from muster.doors.slurm.call import (
 )
 from muster.doors.slurm.checking import demand_sane
 from muster.doors.slurm.components import component_count, is_of_component
+from muster.doors.slurm.fleet import Machines
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.permitted import DENIED, may_change
@@ -75,6 +77,14 @@ def warnings_of(requests: Sequence[Request], options: Options) -> str:
     return "".join(warning(command, name) for name in names if name in options.ignored)
 
 
+def _words(requests: tuple[Request, ...], machines: Machines) -> str:
+    """All that is said before anything runs, once."""
+    call = requests[0].call
+    if call.memo or call.script is not None:
+        return ""
+    return warnings_of(requests, SRUN) + binding_words(requests, machines)
+
+
 def _goes(call: Call, lines: Sequence[Parsed], door: Door) -> Reply:
     rest = lines[-1].rest
     if not rest:
@@ -85,8 +95,11 @@ def _goes(call: Call, lines: Sequence[Parsed], door: Door) -> Reply:
     requests = tuple(
         request_of(call, share.line, door, SRUN, component=share.number) for share in shares
     )
+    if asks_for_help(requests[0]):
+        return Reply(out=HELP, code=1)
     for request in requests:
         check_mpi(request)
+        demand_sane(request)
     if any(request.has("multi-prog") for request in requests):
         if len(requests) > 1:
             raise failed(NAME, "Muster reads --multi-prog only for steps of one component")
@@ -109,7 +122,8 @@ def _job_named(call: Call, line: Parsed) -> JobId | None:
 def _of_its_own(requests: tuple[Request, ...], door: Door) -> Reply:
     if "job" not in requests[0].call.memo:
         fitted = [_fitted(request) for request in requests]
-        told = warnings_of(requests, SRUN) + "".join(text for _, text in fitted)
+        machines = door.memory.machines(door.looking.snapshot().nodes)
+        told = _words(requests, machines) + "".join(text for _, text in fitted)
         return allocating.submitted(tuple(request for request, _ in fitted), door, told)
     granted = allocating.waited(requests[0], door)
     if isinstance(granted, Reply):
@@ -147,11 +161,9 @@ def _view(door: Door, job: JobId) -> JobView:
 
 
 def _step(requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool = False) -> Reply:
-    for request in requests:
-        demand_sane(request)
     machines = door.memory.machines(door.looking.snapshot().nodes)
     step, warnings = step_of(requests, _places(requests, view, door, owns=owns), machines)
-    return Reply(err=warnings_of(requests, SRUN) + warnings, then=step)
+    return Reply(err=_words(requests, machines) + warnings, then=step)
 
 
 def _places(

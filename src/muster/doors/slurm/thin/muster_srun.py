@@ -174,6 +174,8 @@ class Srun:
         programs: list[dict[str, Any]] = then["programs"]
         counts: list[int] = [each["wish"]["tasks"] for each in programs]
         report = self._report = Report(then["job"], created, then["names"], counts)
+        if any(each["bind"] for each in programs) and not created.get("binds"):
+            say("cluster configuration lacks support for cpu binding")
         self._run_beside("prolog")
         outputs = [
             each for each, count in zip(self._outputs(), counts, strict=True) for _ in range(count)
@@ -360,7 +362,8 @@ def _surrounded(program: "dict[str, Any]", node: str) -> "dict[str, Any]":
         if keep is None
         else {name: os.environ[name] for name in keep if name in os.environ}
     )
-    return {"env": {**kept, **program["env"]}, "cwd": _folder(program["cwd"], node)}
+    found = {"env": {**kept, **program["env"]}, "cwd": _folder(program["cwd"], node)}
+    return {**found, "bind": program["bind"]} if program["bind"] else found
 
 
 def _folder(wanted: str, node: str) -> str:
