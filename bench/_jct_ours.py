@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from time import process_time
 
 from bench._jct_trace import GPUS_PER_NODE, Park, Row
@@ -10,6 +11,7 @@ from bench._muri_ours import Outcome as Heard
 from bench._muri_site import LAB, nodes, site, spec_of
 from muster.backends.fate import Fate
 from muster.backends.simulated import SimulatedBackend
+from muster.model.policy import Aim
 from muster.model.value import Duration, Instant, JobId
 from muster.simulator.run import Arrival, Simulation
 
@@ -26,24 +28,25 @@ class Outcome:
     cpu_s: float
 
 
-def ours(parks: Sequence[Park], processes: int) -> Outcome:
+def ours(parks: Sequence[Park], processes: int, aim: Aim) -> Outcome:
     """Run the whole trace, the largest virtual clusters first, so many at once."""
     ended: dict[int, int] = {}
     restarts, took_s = 0, 0.0
+    run = partial(ours_in, aim=aim)
     with ProcessPoolExecutor(processes) as pool:
-        for found in pool.map(ours_in, sorted(parks, key=lambda park: -len(park.rows))):
+        for found in pool.map(run, sorted(parks, key=lambda park: -len(park.rows))):
             ended |= found.ended
             restarts += found.restarts
             took_s += found.cpu_s
     return Outcome(ended, restarts, took_s)
 
 
-def ours_in(park: Park) -> Outcome:
+def ours_in(park: Park, aim: Aim) -> Outcome:
     """Run one virtual cluster: an installation of its own."""
     began = process_time()
     by_id = {JobId(number): row for number, row in enumerate(park.rows, start=1)}
     backend = SimulatedBackend(nodes(park.nodes), LAB, lambda job, _: _fate(by_id[job.id]))
-    simulation = Simulation(site(), {LAB.name: backend})
+    simulation = Simulation(site(aim=aim), {LAB.name: backend})
     heard = Heard()
     simulation.watch(heard.hear)
     simulation.run(_arrivals(park.rows))

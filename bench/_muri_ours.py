@@ -12,6 +12,7 @@ from muster.backends.simulated import SimulatedBackend
 from muster.controller.stage import Change
 from muster.model.event import JobEnded, JobStarted
 from muster.model.job import Exited, JobSpec
+from muster.model.policy import Aim
 from muster.model.value import Duration, Instant, JobId
 from muster.simulator.run import Arrival, Simulation
 from muster.stores.base import Batch
@@ -37,14 +38,18 @@ class Outcome:
 
 
 def ours(
-    jobs: list[TraceJob], *, shares: bool = False, min_run: Duration = MIN_RUN
+    jobs: list[TraceJob],
+    *,
+    shares: bool = False,
+    min_run: Duration = MIN_RUN,
+    aim: Aim = Aim.COMPLETION,
 ) -> tuple[dict[int, float], int]:
     """When each job ended, by its number in the trace, and how often jobs were begun again."""
     by_id = {JobId(number): job for number, job in enumerate(jobs, start=1)}
     backend = SimulatedBackend(nodes(NODES), LAB, lambda job, _: _fate(by_id[job.id]))
     if shares:
         backend.share_by(pace_of(by_id))
-    simulation = Simulation(site(min_run), {LAB.name: backend})
+    simulation = Simulation(site(min_run, aim), {LAB.name: backend})
     outcome = Outcome()
     simulation.watch(outcome.hear)
     simulation.run(_arrivals(jobs, _shared if shares else _whole))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
-from muster.model.policy import OrderWeights, Policy, PreemptPolicy
+from muster.model.policy import Aim, OrderWeights, Policy, PreemptPolicy
 from muster.model.queue import JobClass, PreemptMode, Queue
 from muster.model.site import Site
 from muster.model.value import (
@@ -34,7 +34,7 @@ TRIES = 64
 """Far more waiting jobs than can have others stopped for them in one plan."""
 
 
-def site(min_run: Duration = MIN_RUN) -> Site:
+def site(min_run: Duration = MIN_RUN, aim: Aim = Aim.COMPLETION) -> Site:
     """Its rules; who is stopped saves what it did.
 
     The level alone decides, then who came first; without limits there is nothing to backfill by.
@@ -43,6 +43,7 @@ def site(min_run: Duration = MIN_RUN) -> Site:
         order=OrderWeights(job_class=0, fair_share=0, age=0, queue=0, service=10_000),
         preempt=PreemptPolicy(by_service=True, tries=TRIES, min_run=min_run),
         backfill_depth=0,
+        aim=aim,
     )
     return Site(
         queues={QUEUE: Queue(path=QUEUE)},

@@ -17,6 +17,7 @@ from bench._jct_trace import MEAN_LOAD, Park
 from bench._jct_trace import Row as TraceRow
 from bench.report import Cell, Row, report
 from muster.model.errors import MusterError
+from muster.model.policy import Aim
 
 TRACES = {"venus": _jct_trace.venus, "itp": _jct_trace.itp, "philly": _jct_trace.philly}
 BASELINES: Mapping[str, tuple[Callable[[Park], _jct_queue.Started], str]] = {
@@ -26,6 +27,8 @@ BASELINES: Mapping[str, tuple[Callable[[Park], _jct_queue.Started], str]] = {
     "multifactor": (_jct_queue.multifactor, "limits of twice the duration and more"),
 }
 ORACLE, STRONGER, OURS = "SJF", "SJF, passing", "ours"
+EVENER = "ours, slowdown"
+AIMS = {OURS: Aim.COMPLETION, EVENER: Aim.SLOWDOWN}
 OURS_KNOWS = "time had, GPUs asked for, and how long other jobs ran"
 BAR = 1.15
 ANCHORS = {("venus", "vcvGl", "FIFO"): 18_497, ("venus", "vcvGl", "SJF"): 5_303}
@@ -41,7 +44,10 @@ honesty, as ours passes others as well. Nobody is stopped but by ours, where goi
 (1 GPU), 30 s (one node) or 60 s, as Helios has it.
 Ours: policy.order.service and policy.preempt.by_service as they come, with min_run of an hour,
 which was settled on slices of ITP's clusters on 64 GPUs, after 10 minutes had been seen to miss on
-Venus; ITP is scored here too, with clusters of other sizes.
+Venus; ITP is scored here too, with clusters of other sizes. Ours, slowdown: the same with
+policy.aim of slowdown. Where hundreds of equal jobs come at once, the usual aim lets each run to
+its end, and short jobs that came with them wait for days: so in ITP's cluster5, with 16 GPUs, which
+by itself makes ITP's fairness over clusters what it is.
 Venus and Philly: published sizes. ITP and Philly's four smallest VCs: nobody says how large they
 were, so the mean load is {MEAN_LOAD:.0%}, with at least the nodes that the largest job needs.
 Slowdown: JCT over duration, at least {BOUND_S} s. Fairness: Jain's index of mean slowdown over
@@ -116,16 +122,18 @@ def _trace(
         ended = _jct_queue.all_ends(parks, run)
         found[policy] = (measured(rows, ended), knows)
         _check(name, policy, parks, ended)
-    outcome = ours(parks, processes)
-    found[OURS] = (measured(rows, outcome.ended), OURS_KNOWS)
+    figures: dict[str, Cell] = {f"{name}_jobs": len(rows)}
+    for policy, aim in AIMS.items():
+        outcome = ours(parks, processes, aim)
+        found[policy] = (measured(rows, outcome.ended), OURS_KNOWS)
+        key = name if policy == OURS else f"{name}_{aim}"
+        figures |= {f"{key}_restarts": outcome.restarts, f"{key}_cpu_s": outcome.cpu_s}
     oracles_s = (found[ORACLE][0].jct_s, found[STRONGER][0].jct_s)
     table = [_row(name, policy, *each, oracles_s) for policy, each in found.items()]
-    figures: dict[str, Cell] = {
-        f"{name}_jobs": len(rows),
+    figures |= {
         f"{name}_of_sjf": found[OURS][0].jct_s / oracles_s[0],
         f"{name}_of_sjf_passing": found[OURS][0].jct_s / oracles_s[1],
-        f"{name}_restarts": outcome.restarts,
-        f"{name}_cpu_s": outcome.cpu_s,
+        f"{name}_slowdown_of_sjf": found[EVENER][0].jct_s / oracles_s[0],
     }
     return table, figures
 
@@ -143,7 +151,7 @@ def _row(
     name: str, policy: str, found: Measured, knows: str, oracles_s: tuple[float, float]
 ) -> Row:
     ratio = found.jct_s / oracles_s[0]
-    verdict = "" if policy != OURS else "met" if ratio <= BAR else "MISSED"
+    verdict = "" if policy not in AIMS else "met" if ratio <= BAR else "MISSED"
     return {
         "trace": name,
         "policy": policy,

@@ -5,7 +5,7 @@ from muster.controller.moves import Move
 from muster.controller.standings import Standings
 from muster.model.job import JobState
 from muster.model.levels import PLAIN_LEVELS, bracket_of
-from muster.model.policy import OrderWeights, Policy, PreemptPolicy
+from muster.model.policy import Aim, OrderWeights, Policy, PreemptPolicy
 from muster.model.value import HOUR, MINUTE, SECOND, Instant, JobId, replace
 from muster.stores.base import HistoryQuery
 
@@ -89,3 +89,39 @@ def test_levels_are_learned_as_jobs_end_and_again_from_the_history() -> None:
     again = Standings()
     again.relearn(desk.simulation.parts.history.ended(HistoryQuery(limit=100)).jobs)
     assert again.levels({}, {}, now).level(spec, 0) < before.level(spec, 0)
+
+
+def test_levels_are_found_anew_when_the_site_has_another_aim() -> None:
+    desk = Desk(gpus=4, site=BY_SERVICE)
+    job = desk.submits(gpus=4, lasts=36_000)
+    spec = desk.job(job).spec
+    early = desk.record.snapshot(desk.simulation.now).levels
+
+    desk.changes_site(policy=replace(BY_SERVICE.policy, aim=Aim.SLOWDOWN))
+    even = desk.record.snapshot(desk.simulation.now).levels
+
+    assert even.level(spec, 10 * HOUR) > early.level(spec, 10 * HOUR)
+    desk.changes_site(policy=BY_SERVICE.policy)
+    assert desk.record.snapshot(desk.simulation.now).levels == early
+
+
+def test_a_short_job_need_not_wait_for_one_that_will_soon_end_if_slowdown_counts() -> None:
+    took = {aim: taken_by_a_short_job(aim) for aim in Aim}
+
+    assert took[Aim.SLOWDOWN] < 15 * MINUTE
+    assert took[Aim.COMPLETION] > 2 * HOUR
+
+
+def taken_by_a_short_job(aim: Aim) -> int:
+    """Most jobs take four hours, and a few ten minutes: one of each, the long one halfway."""
+    desk = Desk(gpus=1, site=replace(BY_SERVICE, policy=replace(BY_SERVICE.policy, aim=aim)))
+    for number in range(40):
+        desk.submits(gpus=1, lasts=600 if number % 8 == 0 else 4 * 3_600)
+        desk.lets_all_end()
+    desk.submits(gpus=1, lasts=4 * 3_600)
+    desk.lets_pass(2 * 3_600)
+    short = desk.submits(gpus=1, lasts=600)
+    came_at = desk.simulation.now
+    while desk.job(short).state is not JobState.COMPLETED:
+        desk.lets_pass(60)
+    return desk.simulation.now - came_at

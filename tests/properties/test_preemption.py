@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muster.lifecycle.levels import Lifetimes, levels_from
 from muster.model.gpu import Mig, MigInstance
 from muster.model.job import HOLDING, WAITING, Job
-from muster.model.levels import ran_by
+from muster.model.levels import Levels, ran_by
 from muster.model.placement import DeviceShare
 from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Preempt, Repartition, Start, Wait
-from muster.model.policy import Policy, PreemptPolicy
+from muster.model.policy import Aim, Policy, PreemptPolicy
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, DeviceId, Instant, JobId, NodeId, replace
 from muster.schedule.plan import plan
@@ -58,9 +59,25 @@ SERVED = st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), st.integers(0, 600)),
 """Jobs that run: their GPUs, and for how many minutes they have."""
 
 
-@given(SERVED, st.lists(st.sampled_from((1, 2, 4, 8)), min_size=1, max_size=4))
-def test_by_service_only_those_are_stopped_who_had_more_in_the_same_class(
-    running: list[tuple[int, int]], waiting: list[int]
+def learned(ended: list[tuple[int, int, int]], aim: Aim) -> Levels:
+    known = Lifetimes()
+    for size, minutes, count in ended:
+        for _ in range(count):
+            known.end(size, ran=minutes * MINUTE)
+    return levels_from(known, None, aim)
+
+
+LEARNED = st.builds(
+    learned,
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6_000), st.integers(1, 50)), max_size=4),
+    st.sampled_from(Aim),
+)
+"""Levels after some jobs have ended: their sizes, for how many minutes they ran, how many each."""
+
+
+@given(SERVED, st.lists(st.sampled_from((1, 2, 4, 8)), min_size=1, max_size=4), LEARNED)
+def test_by_service_only_those_are_stopped_who_stand_higher_in_the_same_class(
+    running: list[tuple[int, int]], waiting: list[int], levels: Levels
 ) -> None:
     world = World(Policy(preempt=PreemptPolicy(by_service=True)))
     world.has_nodes("n1", "n2", gpus=8)
@@ -72,7 +89,7 @@ def test_by_service_only_those_are_stopped_who_had_more_in_the_same_class(
             world.runs(f"r{number}", on=node, gpus=gpus, ran=ran)
     for number, gpus in enumerate(waiting):
         world.submits(f"w{number}", gpus=gpus)
-    snapshot = world.scene.snapshot()
+    snapshot = replace(world.scene.snapshot(), levels=levels)
 
     made = plan(snapshot, world.policy)
 

@@ -171,6 +171,7 @@ class Record:
     def _levels(self, now: Instant) -> Levels:
         if not self.site.policy.has_levels:
             return PLAIN_LEVELS
+        self.standings.aim_at(self.site.policy.aim)
         return self.standings.levels(self.jobs, self.allocations, now)
 
     def take(self, batch: Batch) -> None:

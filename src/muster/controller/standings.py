@@ -11,6 +11,7 @@ from muster.model.history import Ended
 from muster.model.job import Job
 from muster.model.levels import Levels, ran_by, size_of
 from muster.model.placement import Allocation
+from muster.model.policy import Aim
 from muster.model.value import Instant, JobId
 
 REVIEW_PART = 8
@@ -24,6 +25,12 @@ class Standings:
         self._known = Lifetimes()
         self._levels: Levels | None = None
         self._review_at = 0
+        self._aim = Aim.COMPLETION
+
+    def aim_at(self, aim: Aim) -> None:
+        """What the levels are for; if that is new, they are found from scratch."""
+        if aim is not self._aim:
+            self._aim, self._levels = aim, None
 
     def learn(self, ended: Ended) -> None:
         """A job is over; one that never ran tells nothing."""
@@ -45,7 +52,8 @@ class Standings:
         if self._levels is not None and self._known.seen < self._review_at:
             return self._levels
         self._review_at = self._known.seen + 1 + self._known.seen // REVIEW_PART
-        new = levels_from(self._known.with_live(_live(jobs, allocations, now)), self._levels)
+        known = self._known.with_live(_live(jobs, allocations, now))
+        new = levels_from(known, self._levels, self._aim)
         if self._levels is None or new != self._levels:
             self._levels = new
         return self._levels

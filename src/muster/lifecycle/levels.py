@@ -6,6 +6,11 @@ amount of time that one could grant a job next, how much GPU-time such a grant c
 that ends by it. The level is the binary logarithm of that: on level 12, about 2^12 GPU-seconds are
 spent for each end.
 
+For early completion all ends count alike. Then short jobs may wait long behind others of which it
+is known that they will end. For little slowdown an end counts by the root of how short the job was:
+one after twenty minutes for half as much as one after five. By the shortness itself, as slowdown
+asks for in theory, jobs ended later on traces, and slowdown was hardly less.
+
 Chances are looked up from the general to the special: half of all jobs end before they have run
 twice as long, as is usual for the times that programs run; then as many as did here in this bracket
 of time, and of this size. Where nothing is known the level grows with the GPU-time had, which
@@ -16,7 +21,16 @@ from collections import Counter
 from collections.abc import Iterable
 from math import log2
 
-from muster.model.levels import BRACKETS, HIGHEST_LEVEL, SIZES, Levels, bracket_of, end_of
+from muster.model.levels import (
+    BRACKETS,
+    FIRST_BRACKET,
+    HIGHEST_LEVEL,
+    SIZES,
+    Levels,
+    bracket_of,
+    end_of,
+)
+from muster.model.policy import Aim
 
 CHANCE = 0.5
 """Of jobs about which nothing is known, so many end before they have run twice as long."""
@@ -73,12 +87,13 @@ class Lifetimes:
             self.at_risk[size, each] = self.at_risk.get((size, each), 0.0) + 1
 
 
-def levels_from(known: Lifetimes, before: Levels | None) -> Levels:
+def levels_from(known: Lifetimes, before: Levels | None, aim: Aim = Aim.COMPLETION) -> Levels:
     """The levels as they are seen now; those that are nearly what they were stay so."""
     chances = [_part(*known.of_all(each), CHANCE) for each in _ALL]
+    worths = _WORTHS[aim]
     return Levels(
         by_size=tuple(
-            _settled(_costs(size, known, chances), before and before.by_size[size])
+            _settled(_costs(size, known, chances, worths), before and before.by_size[size])
             for size in range(SIZES)
         )
     )
@@ -86,25 +101,33 @@ def levels_from(known: Lifetimes, before: Levels | None) -> Levels:
 
 _ALL = range(BRACKETS)
 
+_WORTHS = {
+    Aim.COMPLETION: [1.0 for _ in _ALL],
+    Aim.SLOWDOWN: [(FIRST_BRACKET / end_of(each)) ** 0.5 for each in _ALL],
+}
+"""What an end in each bracket counts."""
 
-def _costs(size: int, known: Lifetimes, chances: list[float]) -> list[float]:
+
+def _costs(size: int, known: Lifetimes, chances: list[float], worths: list[float]) -> list[float]:
     """GPU-seconds for each end, by bracket."""
     own = [
         _part(known.ended[size, each], known.at_risk.get((size, each), 0.0), chances[each])
         for each in _ALL
     ]
     widths = [_width_of(each) / 1_000 for each in _ALL]
-    return [_cost(own[each:], widths[each:]) * (1 << size) for each in _ALL]
+    brackets = list(zip(own, widths, worths, strict=True))
+    return [_cost(brackets[each:]) * (1 << size) for each in _ALL]
 
 
-def _cost(chances: list[float], widths: list[float]) -> float:
+def _cost(brackets: list[tuple[float, float, float]]) -> float:
     """Seconds for each end, if the job is granted as many brackets as is best."""
-    left, spent, best = 1.0, 0.0, float("inf")
-    for chance, width in zip(chances, widths, strict=True):
+    left, spent, gained, best = 1.0, 0.0, 0.0, float("inf")
+    for chance, width, worth in brackets:
         # Those who end in a bracket end in its middle, as far as anybody knows.
         spent += left * width * (1 - chance / 2)
+        gained += left * chance * worth
         left *= 1 - chance
-        best = min(best, spent / (1 - left))
+        best = min(best, spent / gained)
     return best
 
 

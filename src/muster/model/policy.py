@@ -19,6 +19,16 @@ class Preference(StrEnum):
     PRICE = "price"
 
 
+class Aim(StrEnum):
+    """What levels of service are learned for: the average time to completion, or slowdown.
+
+    Slowdown is how many times as long as it runs a job is there: short ones feel every wait.
+    """
+
+    COMPLETION = "completion"
+    SLOWDOWN = "slowdown"
+
+
 class OrderWeights(Value, gc=False):
     """What counts how much for whose turn it is; each factor runs from 0 to 1,000.
 
@@ -71,6 +81,7 @@ class Policy(Value):
     them for the first in line).
     backfill_expected: jobs that have no limit at all are taken to end when their like do.
     default_time: for jobs without a limit in pools without a default; None means without end.
+    aim: counts where service does.
     """
 
     order: OrderWeights = OrderWeights()
@@ -84,6 +95,7 @@ class Policy(Value):
     default_time: Duration | None = None
     repartition: bool = True
     grow: bool = True
+    aim: Aim = Aim.COMPLETION
 
     @property
     def foresees(self) -> bool:

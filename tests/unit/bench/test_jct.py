@@ -9,6 +9,7 @@ from bench._jct_ours import ours_in
 from bench._jct_queue import fifo, limit_of, multifactor, sjf
 from bench._jct_trace import Park, Row, folder, itp
 from bench.jct import measured
+from muster.model.policy import Aim
 
 HOUR_S = 3_600
 
@@ -56,7 +57,7 @@ def test_backfill_does_not_delay_the_first_in_line() -> None:
 def test_ours_is_told_nothing_and_lets_short_jobs_through() -> None:
     jobs = park((0, 40 * HOUR_S, 8), (10 * HOUR_S, 60, 8))
 
-    outcome = ours_in(jobs)
+    outcome = ours_in(jobs, Aim.COMPLETION)
 
     assert outcome.restarts == 1
     assert outcome.ended == {1: 10 * HOUR_S + 60, 0: 40 * HOUR_S + 60 + 30}

@@ -4,6 +4,7 @@ from muster.lifecycle.levels import Lifetimes, levels_from
 from muster.model.gpu import GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
 from muster.model.levels import BRACKETS, PLAIN_LEVELS, SIZES, Levels, bracket_of, end_of
+from muster.model.policy import Aim
 from muster.model.value import HOUR, MINUTE, QueuePath, UserName
 
 
@@ -66,6 +67,28 @@ def test_jobs_that_are_not_over_count_for_what_they_outlived() -> None:
     alone, all_of_them = levels_from(known, None), levels_from(known.with_live(live), None)
 
     assert alone.level(request(1), 0) < all_of_them.level(request(1), 0)
+
+
+def test_for_little_slowdown_newcomers_who_may_be_short_go_before_those_who_will_soon_end() -> None:
+    known = Lifetimes()
+    for _ in range(10):
+        known.end(0, ran=15 * MINUTE)
+    for _ in range(90):
+        known.end(0, ran=4 * HOUR)
+
+    early = levels_from(known, None)
+    even = levels_from(known, None, Aim.SLOWDOWN)
+
+    assert early.level(request(1), 3 * HOUR) < early.level(request(1), 0)
+    assert even.level(request(1), 0) < even.level(request(1), 3 * HOUR)
+
+
+def test_for_little_slowdown_too_who_had_less_goes_first_where_nothing_is_known() -> None:
+    levels = levels_from(Lifetimes(), None, Aim.SLOWDOWN)
+
+    assert is_sorted(levels)
+    assert levels.level(request(1), 0) == PLAIN_LEVELS.level(request(1), 0)
+    assert levels.level(request(8), 0) > levels.level(request(1), 0)
 
 
 def test_levels_stay_while_little_more_is_known() -> None:

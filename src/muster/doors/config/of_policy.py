@@ -3,6 +3,7 @@
 from muster.doors.config.kinds import INTEGER, SPAN, SPAN_ABOVE_ZERO, TRUTH, WHOLE, choice
 from muster.doors.config.shapes import Inside, Key, Section
 from muster.model.policy import (
+    Aim,
     OrderWeights,
     Packing,
     Policy,
@@ -194,6 +195,12 @@ POLICY = Section(
             shape=TRUTH,
             meaning="may running elastic jobs get more tasks, where the cluster can?",
             example="false",
+        ),
+        Key(
+            name="aim",
+            shape=choice(Aim),
+            meaning="where service counts: should completion be early on average, or slowdown low?",
+            example="slowdown",
         ),
         Key(name="order", shape=Inside(section=ORDER), meaning="whose turn it is"),
         Key(name="share", shape=Inside(section=SHARE), meaning="how past use counts"),
