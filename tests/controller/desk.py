@@ -71,7 +71,7 @@ SITE = Site(
 )
 
 
-MORE = frozenset("after begin_at deadline labels mail max_attempts reservation retry".split())
+MORE = frozenset("after begin_at deadline labels mail max_attempts pools reservation retry".split())
 
 
 def node(name: str, gpus: int) -> Node:

@@ -138,6 +138,7 @@ def pool(name: str) -> SearchStrategy[Pool]:
         spot=st.booleans(),
         gpu_hour_micros=WHOLES,
         users=several(USERS),
+        groups=several(NAMES),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from muster.controller.asked import Caller, Receipt
 from muster.controller.notes import note
+from muster.controller.people import is_guarded
 from muster.controller.record import Record
 from muster.controller.rights import demand, has_role
 from muster.controller.stage import Stage, without_launch
@@ -106,6 +107,8 @@ class Entry(Value):
     def _snapshot(self, spec: JobSpec, stage: Stage) -> Snapshot:
         """The world as admission needs it; the large parts are looked at in place, not copied."""
         record = stage.record
+        if is_guarded(stage.site.pools):
+            record.people.meet((spec.user,), stage.now)
         jobs: Mapping[JobId, Job] = record.jobs
         is_other = bool(stage.jobs) or self.instead_of is not None
         if is_other and (spec.after or _counts_jobs(spec, stage)):

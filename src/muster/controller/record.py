@@ -6,6 +6,7 @@ from itertools import islice
 from threading import Lock
 
 from muster.controller.foresight import Foresight
+from muster.controller.people import People
 from muster.controller.standings import Standings
 from muster.controller.using import Using, capacity
 from muster.controller.windows import windows
@@ -114,6 +115,7 @@ class Record:
         self.nodes_version = 1
         self._pools: Mapping[PoolName, Pool] = {}
         self._pools_key: tuple[Mapping[PoolName, Pool], int] = (self._pools, 0)
+        self.people = People()
         # The last version at which another process gave out room: plans from before do not stand.
         self.given_out_at = -1
         # The last version that another process wrote.
@@ -146,10 +148,11 @@ class Record:
                 if node.pool not in site.pools
             }
             self._pools_key, self._pools = key, {**site.pools, **plain} if plain else site.pools
-        return self._pools
+        return self.people.let_into(self._pools)
 
     def snapshot(self, now: Instant) -> Snapshot:
         """The world as of now; unchanged values are the same objects as before."""
+        self.people.look_again(self.site.pools, self.jobs, now)
         with self.lock:
             return Snapshot(
                 version=self.version,

@@ -204,7 +204,8 @@ def _lets_in(pool: Pool, spec: JobSpec) -> bool:
 
 def _guests(pool: Pool) -> str:
     """Who may use it, in words."""
-    parts = (("", pool.users), ("queue ", pool.queues), ("class ", pool.classes))
+    people = (*pool.users, *(f"group {name}" for name in pool.groups))
+    parts = (("", people), ("queue ", pool.queues), ("class ", pool.classes))
     return ", and only for ".join(what + choice(list(names)) for what, names in parts if names)
 
 

@@ -58,8 +58,9 @@ class Pool(Value):
 
     `levels` names the entries of `Node.where`, coarsest first: `("zone", "block", "rack")`.
     accepts: may jobs be submitted that name it? starts: do jobs start in it?
-    users, queues, classes: who may use it, every list that is not empty; a queue stands for those
-    below it too.
+    users or groups, queues, classes: who may use it, every list that is not empty; a queue stands
+    for those below it too, and a group of the system for who is in it.
+    members: those of the groups, as far as they matter; snapshots have them, and rules do not.
     """
 
     name: PoolName
@@ -72,18 +73,20 @@ class Pool(Value):
     accepts: bool = True
     starts: bool = True
     users: tuple[UserName, ...] = ()
+    groups: tuple[str, ...] = ()
     queues: tuple[QueuePath, ...] = ()
     classes: tuple[ClassName, ...] = ()
+    members: tuple[UserName, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """May everybody use it?"""
-        return not (self.users or self.queues or self.classes)
+        return not (self.users or self.groups or self.queues or self.classes)
 
     def lets_in(self, user: UserName, queue: QueuePath, job_class: ClassName) -> bool:
         """May a job of this user, queue and class use it?"""
         return (
-            (not self.users or user in self.users)
+            (not (self.users or self.groups) or user in self.users or user in self.members)
             and (not self.queues or any(is_within(queue, each) for each in self.queues))
             and (not self.classes or job_class in self.classes)
         )

@@ -96,6 +96,29 @@ def test_a_job_that_asked_for_a_reservation_is_ended_with_it(slurm: House) -> No
     slurm.out("scontrol delete ReservationName=short")
 
 
+def test_a_partition_is_for_groups_of_the_system(slurm: House) -> None:
+    before = slurm.out("scontrol show partition local")
+    slurm.out("scontrol update PartitionName=local AllowGroups=daemon")
+    shown = slurm.out("scontrol show partition local")
+    listed = slurm.out("sinfo -h -p local -o %g")
+    kept = slurm.muster("site")
+    inside = slurm.submits("-H --uid=daemon -D / -o /dev/null --wrap true")
+    mine = slurm.submits("-H -o /dev/null --wrap true")
+    outside = slurm.shell("sbatch -p local --uid=nobody -D / --wrap true")
+    slurm.out("scontrol update PartitionName=local AllowGroups=ALL")
+    slurm.out(f"scancel {inside} {mine}")
+
+    assert "AllowGroups=daemon AllowAccounts=ALL" in shown
+    assert listed.split() == ["daemon"]
+    assert "groups: [daemon]" in kept
+    assert outside.code == 1
+    assert outside.err == (
+        "sbatch: error: Batch job submission failed: "
+        "User's group not permitted to use this partition\n"
+    )
+    assert slurm.out("scontrol show partition local") == before
+
+
 def test_snakemake_finds_how_long_jobs_are_remembered(slurm: House) -> None:
     config = slurm.out("scontrol show config")
 

@@ -51,7 +51,7 @@ def import_files(files: tuple[Path, ...], nodes: Path | None, models: tuple[str,
     from muster.doors.config.show import site_text  # noqa: PLC0415  only here
     from muster.doors.slurm.conf.importing import imported  # noqa: PLC0415  the same
 
-    made = imported(_read(files, models), _members)
+    made = imported(_read(files, models))
     say(site_text(made.site).rstrip("\n"))
     if nodes is not None:
         nodes.write_text(_nodes_text(made.racks), encoding="utf-8")
@@ -189,15 +189,3 @@ def _short(rack: Any) -> dict[str, Any]:
         for name in rack.__struct_fields__
         if (value := getattr(rack, name)) != getattr(usual, name)
     }
-
-
-def _members(group: str) -> tuple[str, ...] | None:
-    import grp  # noqa: PLC0415  only here
-    import pwd  # noqa: PLC0415  the same
-
-    try:
-        found = grp.getgrnam(group)
-    except KeyError:
-        return None
-    primary = [user.pw_name for user in pwd.getpwall() if user.pw_gid == found.gr_gid]
-    return tuple(dict.fromkeys([*found.gr_mem, *primary]))

@@ -78,8 +78,14 @@ POOL = Section(
         Key(
             name="users",
             shape=Many(each=USER),
-            meaning="who may use it; empty lets in everybody",
+            meaning="who may use it; no users and no groups lets in everybody",
             example="[ada, grace]",
+        ),
+        Key(
+            name="groups",
+            shape=Many(each=NAME),
+            meaning="who is in these groups of the system may use it too, as `id` says it",
+            example="[nlp, vision]",
         ),
         Key(
             name="queues",

@@ -201,6 +201,10 @@ def _users(pair: Pair) -> Change:
     return lambda pool: replace(pool, users=tuple(map(UserName, _names(pair, pool.users))))
 
 
+def _groups(pair: Pair) -> Change:
+    return lambda pool: replace(pool, groups=_names(pair, pool.groups))
+
+
 def _truth(pair: Pair) -> bool:
     if pair.value.upper() not in {"YES", "NO", "1", "0"}:
         raise SlurmError(
@@ -213,6 +217,7 @@ def _truth(pair: Pair) -> bool:
 
 KEYS: dict[str, Callable[[Pair], Change]] = {
     "allowaccounts": _accounts,
+    "allowgroups": _groups,
     "allowqos": _qos,
     "allowusers": _users,
     "defaulttime": _default_time,

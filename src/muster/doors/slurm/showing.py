@@ -59,10 +59,11 @@ def partition_lines(group: Group) -> list[str]:
     gpus = sum((machines.gpu_types(row) for row in group.rows), Counter[str]())
     total = [f"cpu={cpus},mem={memory_text(memory)},node={len(group.rows)},billing={cpus}"]
     accounts, classes = ",".join(pool.queues) or "ALL", ",".join(pool.classes) or "ALL"
+    groups = ",".join(pool.groups) or "ALL"
     users = f" AllowUsers={','.join(pool.users)}" if pool.users else ""
     return [
         f"PartitionName={pool.name}",
-        f"AllowGroups=ALL AllowAccounts={accounts} AllowQos={classes}{users}",
+        f"AllowGroups={groups} AllowAccounts={accounts} AllowQos={classes}{users}",
         f"AllocNodes=ALL Default={is_default} QoS=N/A",
         f"DefaultTime={default} DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO",
         f"MaxNodes=UNLIMITED MaxTime={most} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",

@@ -60,7 +60,7 @@ LETTERS: dict[str, Field[Group]] = {
     "E": Field(header="REASON", get=_reason),
     "f": Field(header="AVAIL_FEATURES", get=_of_first(machines.features)),
     "F": Field(header="NODES(A/I/O/T)", get=machines.node_states),
-    "g": Field(header="GROUPS", get=_constant("all")),
+    "g": Field(header="GROUPS", get=lambda group: ",".join(group.pool.groups) or "all"),
     "G": Field(header="GRES", get=_of_first(machines.gres)),
     "h": Field(header="OVERSUBSCRIBE", get=_constant("NO")),
     "H": Field(header="TIMESTAMP", get=_constant("Unknown")),

@@ -127,7 +127,7 @@ def read_again(files: Exported) -> Files:
 
 @given(sites())
 def test_what_is_exported_and_imported_is_the_same(site: Site) -> None:
-    again = imported(read_again(written(site)), lambda _: None)
+    again = imported(read_again(written(site)))
 
     assert again.site == site
     assert [(rack.names, rack.gpus, rack.cpus) for rack in again.racks] == [
@@ -137,7 +137,12 @@ def test_what_is_exported_and_imported_is_the_same(site: Site) -> None:
 
 def test_what_slurm_cannot_be_told_is_told_to_the_user() -> None:
     pool = Pool(
-        name=PoolName("p"), cluster=ClusterName("local"), users=(ADA,), gpu_hour_micros=1, spot=True
+        name=PoolName("p"),
+        cluster=ClusterName("local"),
+        users=(ADA,),
+        groups=("lab",),
+        gpu_hour_micros=1,
+        spot=True,
     )
     queue = Queue(path=QueuePath("a"), quotas=(Quota(guaranteed=4_000),))
 
@@ -149,7 +154,7 @@ def test_what_slurm_cannot_be_told_is_told_to_the_user() -> None:
         "pool p: price and spot are not known to Slurm",
         "queue a: guarantees and lending are not known to Slurm",
     ]
-    assert "AllowGroups=muster-p" in found.files["slurm.conf"]
+    assert "AllowGroups=lab,muster-p " in found.files["slurm.conf"]
 
 
 def test_times_are_written_to_the_second() -> None:

@@ -60,7 +60,7 @@ def read(conf: str = CONF, *, gres: str = "", topology: str = "") -> Imported:
         classes=rows_of(QOS),
         models={"a100": GpuModel("A100-80GB")},
     )
-    return imported(files, lambda group: ("carol",) if group == "staff" else None)
+    return imported(files)
 
 
 def told(found: Imported) -> list[str]:
@@ -74,7 +74,7 @@ def test_partitions_with_nodes_of_their_own_are_pools_with_their_guests() -> Non
     assert set(pools) == {"gpu-research", "old"}
     assert read().site.default_pool == "gpu-research"
     assert (research.users, research.max_time) == (("alice", "bob"), 2 * DAY)
-    assert (old.queues, old.users) == ((QueuePath("eng"),), (UserName("carol"),))
+    assert (old.queues, old.groups, old.users) == ((QueuePath("eng"),), ("staff",), ())
     assert (old.max_time, old.default_time) == (None, HOUR)
 
 

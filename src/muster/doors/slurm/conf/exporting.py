@@ -134,12 +134,15 @@ def _partition(pool: Pool, nodes: list[Node], site: Site, notes: list[Note]) -> 
         parts.append("AllowAccounts=" + ",".join(_accounts_in(pool.queues, site)))
     if pool.classes:
         parts.append("AllowQos=" + ",".join(pool.classes))
+    groups = [*pool.groups]
     if pool.users:
         note = (
             f"Slurm knows no AllowUsers: put {', '.join(pool.users)} into group muster-{pool.name}"
         )
         notes.append(Note(about=f"pool {pool.name}", text=note))
-        parts.append(f"AllowGroups=muster-{pool.name}")
+        groups.append(f"muster-{pool.name}")
+    if groups:
+        parts.append("AllowGroups=" + ",".join(groups))
     if pool.spot or pool.gpu_hour_micros:
         text = "price and spot are not known to Slurm"
         notes.append(Note(about=f"pool {pool.name}", text=text))

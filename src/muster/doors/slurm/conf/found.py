@@ -24,9 +24,6 @@ class Note(Value):
 Notes = Callable[[str, str], None]
 """`notes(about, text)`: write down what has no counterpart."""
 
-Members = Callable[[str], tuple[str, ...] | None]
-"""The users of a group of this machine; None where there is no such group."""
-
 
 class Files(Value):
     """Everything that is imported at once, read.

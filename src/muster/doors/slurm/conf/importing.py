@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from muster.doors.slurm.conf.found import Files, Imported, Members, Note, Notes
+from muster.doors.slurm.conf.found import Files, Imported, Note, Notes
 from muster.doors.slurm.conf.policy_of import policy_of, seconds
 from muster.doors.slurm.conf.pools_of import (
     Guests,
@@ -26,7 +26,7 @@ DEFAULT = QueuePath("default")
 OF_NODES = frozenset({"nodename", "partitionname", "downnodes", "nodeset", "frontendname"})
 
 
-def imported(files: Files, members: Members) -> Imported:
+def imported(files: Files) -> Imported:
     """Everything that could be taken over, and notes on the rest."""
     written: list[Note] = []
 
@@ -41,7 +41,7 @@ def imported(files: Files, members: Members) -> Imported:
     accounts = accounts_of(files.accounts, notes)
     classes = _classes(files, options, accounts, sorted_partitions, notes)
     places = places_of(files.topology, notes)
-    guests = Guests(queues=accounts.by_account, classes=frozenset(classes), members=members)
+    guests = Guests(queues=accounts.by_account, classes=frozenset(classes))
     queues = accounts.queues or {DEFAULT: Queue(path=DEFAULT)}
     pools = (pool_from(each, guests, places.levels, notes) for each in sorted_partitions.own)
     site = Site(

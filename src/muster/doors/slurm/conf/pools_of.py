@@ -5,9 +5,8 @@ same machines, and that is what a job class is.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 
-from muster.doors.slurm.conf.found import Members, Notes
+from muster.doors.slurm.conf.found import Notes
 from muster.doors.slurm.conf.lines import Line, defaults_applied
 from muster.doors.slurm.conf.policy_of import mode_of, span, whole
 from muster.doors.slurm.hostlist import expanded
@@ -86,11 +85,10 @@ def sorted_out(partitions: tuple[Partition, ...], notes: Notes) -> Sorted:
 
 
 class Guests(Value):
-    """What lists of guests are read with: accounts by name, and the members of groups."""
+    """What lists of guests are read with: accounts by name, and the classes."""
 
     queues: Mapping[str, QueuePath]
     classes: frozenset[str]
-    members: Members
 
 
 def pool_from(partition: Partition, guests: Guests, levels: tuple[str, ...], notes: Notes) -> Pool:
@@ -106,7 +104,8 @@ def pool_from(partition: Partition, guests: Guests, levels: tuple[str, ...], not
         accepts=_state(fields) not in {"DRAIN", "INACTIVE"},
         starts=_state(fields) not in {"DOWN", "INACTIVE"},
         max_time=_limit(longest),
-        users=_users(fields, guests, lambda text: notes(about, text)),
+        users=tuple(map(UserName, _words(fields.get("allowusers", "")))),
+        groups=tuple(_words(fields.get("allowgroups", ""))),
         queues=_queues(fields, guests, lambda text: notes(about, text)),
         classes=_classes(fields, guests, lambda text: notes(about, text)),
     )
@@ -172,19 +171,6 @@ def _limit(text: str | None) -> Duration | None:
     if text is None or text.lower() in {"infinite", "unlimited", "none", "-1"}:
         return None
     return span({"MaxTime": text}, "MaxTime", ENDLESS)
-
-
-def _users(
-    fields: Mapping[str, str], guests: Guests, note: Callable[[str], None]
-) -> tuple[UserName, ...]:
-    named = _words(fields.get("allowusers", ""))
-    found: list[str] = []
-    for group in _words(fields.get("allowgroups", "")):
-        members = guests.members(group)
-        if members is None:
-            note(f"AllowGroups={group}: there is no such group here; add its users by hand")
-        found.extend(members or ())
-    return tuple(map(UserName, dict.fromkeys(chain(named, found))))
 
 
 def _queues(
