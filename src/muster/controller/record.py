@@ -6,7 +6,7 @@ from itertools import islice
 from threading import Lock
 
 from muster.controller.foresight import Foresight
-from muster.controller.people import People
+from muster.controller.people import People, Pools
 from muster.controller.standings import Standings
 from muster.controller.using import Using, capacity
 from muster.controller.windows import windows
@@ -113,8 +113,8 @@ class Record:
         self.standings = Standings()
         self.whole = capacity(self.nodes)
         self.nodes_version = 1
-        self._pools: Mapping[PoolName, Pool] = {}
-        self._pools_key: tuple[Mapping[PoolName, Pool], int] = (self._pools, 0)
+        # Of which rules and nodes, and the pools that these make.
+        self._pools: tuple[Pools, int, Pools] = ({}, 0, {})
         self.people = People()
         # The last version at which another process gave out room: plans from before do not stand.
         self.given_out_at = -1
@@ -140,15 +140,17 @@ class Record:
 
     def pools(self, site: Site) -> Mapping[PoolName, Pool]:
         """The pools of these rules; nodes in a pool that they do not name are in a plain one."""
-        key = (site.pools, self.nodes_version)
-        if self._pools_key[0] is not key[0] or self._pools_key[1] != key[1]:
+        of_rules, version, found = self._pools
+        if of_rules is not site.pools or version != self.nodes_version:
+            version = self.nodes_version
             plain = {
                 node.pool: Pool(name=node.pool, cluster=node.cluster)
                 for node in self.nodes.values()
                 if node.pool not in site.pools
             }
-            self._pools_key, self._pools = key, {**site.pools, **plain} if plain else site.pools
-        return self.people.let_into(self._pools)
+            found = {**site.pools, **plain} if plain else site.pools
+            self._pools = (site.pools, version, found)
+        return self.people.let_into(found)
 
     def snapshot(self, now: Instant) -> Snapshot:
         """The world as of now; unchanged values are the same objects as before."""
