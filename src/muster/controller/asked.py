@@ -3,13 +3,23 @@
 from collections.abc import Mapping
 
 from muster.lifecycle.refusal import Caution
+from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.plan import Wait
 from muster.model.site import Site, Token
-from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value
+from muster.model.value import (
+    ClusterName,
+    Instant,
+    JobId,
+    NodeId,
+    PoolName,
+    QueuePath,
+    UserName,
+    Value,
+)
 
 
 class Caller(Value):
@@ -47,6 +57,16 @@ class JobView(Value):
     started_at: Instant | None = None
     ended_at: Instant | None = None
     pretend: bool = False
+
+
+class Fleet(Value):
+    """What there is and who holds it at one moment, without those who wait."""
+
+    clusters: Mapping[ClusterName, Cluster]
+    pools: Mapping[PoolName, Pool]
+    nodes: Mapping[NodeId, Node]
+    allocations: Mapping[JobId, Allocation]
+    reservations: tuple[Reservation, ...] = ()
 
 
 class JobDetail(Value):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any, Generic, Protocol, TypeVar
 
 from muster.controller.record import Record, awaited_by
@@ -178,8 +178,9 @@ class Writer:
         return future
 
     def catch_up(self) -> None:
-        """Another process wrote something: learn of it soon."""
-        self._queue.put(Errand.CATCH_UP)
+        """Something was written: learn of it soon, if it was by another process."""
+        if current_thread() is not self._thread:
+            self._queue.put(Errand.CATCH_UP)
 
     def close(self) -> None:
         """Write what is queued, then stop."""

@@ -1,13 +1,14 @@
 """The use cases that look: nothing changes, and most of it is answered from memory."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from itertools import chain, islice, takewhile
 from socket import socket
 
 from muster.backends.base import Backend, Measured, Output, OutputAsked
 from muster.controller.asked import (
     Caller,
+    Fleet,
     Health,
     JobDetail,
     JobQuery,
@@ -207,6 +208,10 @@ class Looking:
         """Everything there is, at this moment."""
         return self._record.snapshot(self._clock())
 
+    def fleet(self) -> Fleet:
+        """Nodes and what holds them, at once: a snapshot takes longer, the more jobs there are."""
+        return self._record.fleet(self._clock())
+
     def site(self) -> Site:
         return self._record.site
 
@@ -327,9 +332,11 @@ class Looking:
             return (jobs[each] for each in sorted(set(query.jobs)) if each in jobs and each > after)
         with self._record.lock:
             every = list(jobs.values())
-        if query.after is None:
-            return every
-        return every[bisect_right(every, query.after, key=_id_of) :]
+        if query.after is not None:
+            every = every[bisect_right(every, query.after, key=_id_of) :]
+        if query.arrays:
+            return chain.from_iterable(_parts(every, each) for each in sorted(set(query.arrays)))
+        return every
 
     def _is_pretend(self, allocation: Allocation | None) -> bool:
         if allocation is None:
@@ -356,6 +363,16 @@ def _launch_key(job: Job) -> JobId:
 
 def _same(site: Site) -> Site:
     return site
+
+
+def _parts(jobs: list[Job], array: JobId) -> Iterable[Job]:
+    """The parts of an array: they have the ids that follow its own, and nobody else has one."""
+
+    def is_part(job: Job) -> bool:
+        return job.spec.array is not None and job.spec.array.array == array
+
+    first = bisect_left(jobs, array, key=_id_of)
+    return takewhile(is_part, (jobs[at] for at in range(first, len(jobs))))
 
 
 def _id_of(job: Job) -> JobId:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from threading import Lock
 
+from muster.controller.asked import Fleet
 from muster.controller.foresight import Foresight
 from muster.controller.people import People, Pools
 from muster.controller.standings import Standings
@@ -171,6 +172,17 @@ class Record:
                 used_lately=self.using.lately(now, self.site.policy.share),
                 usual=self.seen.usual,
                 levels=self._levels(now),
+            )
+
+    def fleet(self, now: Instant) -> Fleet:
+        """The part of the world that does not grow with the queue."""
+        with self.lock:
+            return Fleet(
+                clusters=dict(self.clusters),
+                pools=self.pools(self.site),
+                nodes=self._nodes_told.edition(),
+                allocations=self._allocations_told.edition(),
+                reservations=windows(self.site.reservations, now),
             )
 
     def _levels(self, now: Instant) -> Levels:

@@ -13,6 +13,7 @@ from muster.doors.slurm.usage import Scale
 from muster.model.cluster import Node, NodesReserved, Pool
 from muster.model.placement import Allocation
 from muster.model.site import Site
+from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, GpuModel, Instant, JobId, NodeId, PoolName
 from muster.schedule.turns import Turns
 
@@ -21,23 +22,23 @@ class Scene:
     """One moment, as one user sees it: shared by all rows of an answer."""
 
     def __init__(self, call: Call, door: Door) -> None:
-        snapshot = door.looking.snapshot()
+        fleet = door.looking.fleet()
         self.now: Instant = door.now
         self.zone: tzinfo | None = call.zone
         self.time_form = call.env.get("SLURM_TIME_FORMAT", "")
         self.site: Site = door.looking.site()
-        self.nodes: Mapping[NodeId, Node] = snapshot.nodes
-        self.allocations: Mapping[JobId, Allocation] = snapshot.allocations
-        self.pools: Mapping[PoolName, Pool] = snapshot.pools
-        self.clusters = tuple(sorted(snapshot.clusters))
+        self.nodes: Mapping[NodeId, Node] = fleet.nodes
+        self.allocations: Mapping[JobId, Allocation] = fleet.allocations
+        self.reservations = fleet.reservations
+        self.pools: Mapping[PoolName, Pool] = fleet.pools
+        self.clusters = tuple(sorted(fleet.clusters))
         self.convert = True
         self.scale = Scale()
         self.types_there: dict[tuple[str, ...], str | None] = {}
         self.tres_known: dict[Hashable, str] = {}
         # Slurm always has a default partition: where the site names none, the first stands for it.
         self.default_pool = self.site.default_pool or min(self.pools, default=PoolName("local"))
-        self.snapshot = snapshot
-        self._memory = door.memory
+        self._door = door
         self._kept: dict[NodeId, str] | None = None
         self._models: tuple[GpuModel, ...] | None = None
 
@@ -46,9 +47,14 @@ class Scene:
         return self.clusters[0] if self.clusters else "muster"
 
     @cached_property
+    def snapshot(self) -> Snapshot:
+        """Everything there is; for those who need to know all jobs."""
+        return self._door.looking.snapshot()
+
+    @cached_property
     def turns(self) -> Turns:
         """Whose turn it is; worked out only for lists that show or sort by it."""
-        return self._memory.turns(self.snapshot, self.site.policy)
+        return self._door.memory.turns(self.snapshot, self.site.policy)
 
     @property
     def kept(self) -> Mapping[NodeId, str]:
@@ -56,7 +62,7 @@ class Scene:
         if self._kept is None:
             self._kept = {
                 node: "maint" if "MAINT" in each.flags or not _is_for_somebody(each) else "reserved"
-                for each in self.snapshot.reservations
+                for each in self.reservations
                 if isinstance(each, NodesReserved) and each.begins_at <= self.now < each.ends_at
                 for node in each.nodes
             }

@@ -1,5 +1,6 @@
 """`sbatch`: hand in a script."""
 
+from muster.controller.asked import Fleet
 from muster.doors.slurm import clusters, times
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
 from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views, parts_of
@@ -15,6 +16,7 @@ from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, 
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
 from muster.model.plan import NoEstimate
+from muster.model.site import Site
 from muster.model.value import Instant, JobId
 
 NAME = "sbatch"
@@ -32,7 +34,7 @@ def run(call: Call, door: Door) -> Reply:
         return help_reply(NAME, OPTIONS, "[OPTIONS...] script [args...]")
     if line.value("gres") == "help":
         return Reply(out="Valid gres options are:\ngpu[[:type]:count]\n")
-    cluster = clusters.named(NAME, line, door.looking.snapshot().clusters)
+    cluster = clusters.named(NAME, line, door.looking.fleet().clusters)
     named = line.rest[0] if line.rest else None
     if not line.has("wrap") and (call.script is None or call.script.name != named):
         # One that came along unasked was a guess, and it was wrong.
@@ -56,27 +58,27 @@ def _answered(want: Wanted, request: Request, door: Door, cluster: str | None) -
 
 def world_of(door: Door) -> World:
     """What requests are read against, as things are now."""
-    snapshot = door.looking.snapshot()
+    fleet, site = door.looking.fleet(), door.looking.site()
 
     def meant(job: int, index: int | None) -> dict[JobId, int | None]:
         return parts_of(door, job, index)
 
     return World(
-        machines=door.memory.machines(snapshot.nodes),
+        machines=door.memory.machines(fleet.nodes),
         user=door.caller.user,
         now=door.now,
         meant=meant,
-        partitions=frozenset(snapshot.pools),
-        default=door.looking.site().default_pool,
-        accounts=frozenset(snapshot.queues),
-        has_usual_limit=_has_usual_limit(door),
+        partitions=frozenset(fleet.pools),
+        default=site.default_pool,
+        accounts=frozenset(site.queues),
+        has_usual_limit=_has_usual_limit(site, fleet),
     )
 
 
-def _has_usual_limit(door: Door) -> bool:
-    if door.looking.site().policy.default_time is not None:
+def _has_usual_limit(site: Site, fleet: Fleet) -> bool:
+    if site.policy.default_time is not None:
         return True
-    return any(pool.default_time is not None for pool in door.looking.snapshot().pools.values())
+    return any(pool.default_time is not None for pool in fleet.pools.values())
 
 
 def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> Reply:
@@ -126,7 +128,7 @@ def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
     milli = milli or sum(group.count * group.each.cpu_milli for group in spec.groups)
     nodes = {each.node for each in placed} or set(spec.groups[0].where.nodes)
     pools = sorted({each.pool for each in placed}) or spec.pools
-    pool = ",".join(pools) or min(door.looking.snapshot().pools, default="")
+    pool = ",".join(pools) or min(door.looking.fleet().pools, default="")
     names = compressed(sorted(nodes, key=by_number))
     where = f"on nodes {names} in partition {pool}" if names else f"in partition {pool}"
     start = times.instant_text(at, zone=call.zone)

@@ -78,7 +78,7 @@ def run(call: Call, door: Door) -> Reply:
     if line.has("help"):
         return help_reply(NAME, OPTIONS, "[OPTIONS] [job_id[_array_id][.step_id]]")
     line, strange = _with_environment(line, call.env)
-    clusters.named(NAME, line, door.looking.snapshot().clusters)
+    clusters.named(NAME, line, door.looking.fleet().clusters)
     if not line.rest and not any(line.has(each) for each in FILTERS):
         raise failed(NAME, "No job identification provided")
     names, signal = _names(line), _signal(line)

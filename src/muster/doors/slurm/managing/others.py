@@ -162,7 +162,7 @@ def _reservations(view: View) -> str:
             view.at(each.ends_at),
             "",
         )
-        for each in view.scene.snapshot.reservations
+        for each in view.scene.reservations
     ]
     return _texts(view, columns, found)
 
