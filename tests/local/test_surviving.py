@@ -169,6 +169,58 @@ def test_the_keeper_stays_while_it_is_needed(here: Here) -> None:
     here.until(here.backend.stop_keeper)
 
 
+def test_the_keeper_ends_with_whoever_used_it_when_nothing_runs(home: Path) -> None:
+    here = Here(home)
+    here.adopts()
+    here.shell("true")
+    here.ends()
+    keeper = here.keeper()
+
+    here.backend.close()
+
+    here.until_gone(lambda: is_gone(keeper))
+
+
+def test_the_keeper_stays_when_whoever_used_it_leaves_jobs_behind(home: Path) -> None:
+    first = Here(home)
+    first.adopts()
+    run = first.shell(WAITS)
+    first.sees(JobStarted)
+    keeper = first.keeper()
+    first.backend.close()
+
+    second = Here(home)
+    second.adopts(run)
+    second.shell("true", Wanted(job=2))
+
+    assert second.ends(2).why == Exited(code=0)
+    assert second.keeper() == keeper
+    (second.work / "go").touch()
+    assert second.ends().why == Exited(code=0)
+    second.leaves()
+
+
+def test_a_keeper_of_other_code_is_replaced_and_its_jobs_go_on(home: Path) -> None:
+    first = Here(home)
+    first.adopts()
+    run = first.shell(WAITS)
+    first.sees(JobStarted)
+    keeper, supervisor = first.keeper(), first.supervisor()
+    first.backend.close()
+    (home / "spool" / "keeper.lock").write_text("of an older Muster")
+
+    second = Here(home)
+    second.adopts(run)
+    second.shell("true", Wanted(job=2))
+
+    assert second.ends(2).why == Exited(code=0)
+    second.until(lambda: is_gone(keeper))
+    assert not is_gone(supervisor)
+    (second.work / "go").touch()
+    assert second.ends().why == Exited(code=0)
+    second.leaves()
+
+
 class Viewer:
     """Somebody at a job's terminal."""
 

@@ -155,9 +155,8 @@ class LocalBackend:
 
     def close(self) -> None:
         self._pokes.close()
-        if not self._keeper.is_known():
+        if self._keeper.leave():
             cgroup.give_up(self._grounds)
-        self._keeper.close()
         self._machine.close()
 
     def _begin_anew(self) -> None:

@@ -35,7 +35,7 @@ class KeeperLink:
                 raise BackendDownError(self._cluster, "the keeper of jobs ended as it was told")
 
     def stop(self, *, even_if_busy: bool) -> bool:
-        """End the keeper, if there is one; False when it stays because it has supervisors."""
+        """End the keeper, if there is one; False when it stays because somebody needs it."""
         with self._lock:
             if self._connection is None and not self._is_connected():
                 return True
@@ -46,9 +46,11 @@ class KeeperLink:
                 self._drop()
             return is_ended
 
-    def is_known(self) -> bool:
-        """Have we spoken to a keeper that has not left?"""
-        return self._connection is not None
+    def leave(self) -> bool:
+        """Let go of the keeper, which ends unless somebody needs it; False when it stays."""
+        is_ended = self._connection is None or self.stop(even_if_busy=False)
+        self.close()
+        return is_ended
 
     def close(self) -> None:
         with self._lock:
@@ -100,6 +102,19 @@ class KeeperLink:
             connection.close()
             return False
         self._connection = connection
+        return not self._is_strange()
+
+    def _is_strange(self) -> bool:
+        """Was the keeper left by another Muster? Then it is ended; its supervisors go on."""
+        lock = self._home / "spool" / spool.KEEPER_LOCK
+        try:
+            if lock.read_text(encoding="utf-8", errors="replace") == keeper.stamp():
+                return False
+        except FileNotFoundError:
+            pass
+        self._sent(keeper.STOP)
+        self._answer()
+        self._drop()
         return True
 
 
