@@ -190,12 +190,11 @@ def memory(acct: AcctRow) -> str:
 
 
 def waited(acct: AcctRow) -> Duration:
-    """From when it could have started until it did."""
+    """From when it could have started until it did; below zero if that is still to come."""
     since = acct.record.eligible_at
     if since is None:
         return Duration(0)
-    begun = acct.started_at or acct.ended_at or acct.row.scene.now
-    return Duration(max(0, begun - since))
+    return Duration((acct.started_at or acct.ended_at or acct.row.scene.now) - since)
 
 
 def limit(acct: AcctRow) -> str:

@@ -43,9 +43,8 @@ class Window(Value):
         """Does a record belong to it?"""
         if self.states:
             return any(self._was(record, state) for state in self.states)
-        eligible_at, ended_at = record.eligible_at, record.ended_at
-        is_early = self.named or (eligible_at is not None and eligible_at <= self.until)
-        return is_early and (ended_at is None or ended_at >= self.since)
+        began_at = record.submitted_at if self.named else record.eligible_at
+        return self._met(began_at, record.ended_at)
 
     def _was(self, record: AcctJob, state: State) -> bool:
         """What is over counts when it ended; what waits or runs, for as long as it did."""

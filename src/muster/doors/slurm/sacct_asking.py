@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from muster.doors.slurm import jobs, times
 from muster.doors.slurm.accounting import AcctJob, AcctRow, Kind
-from muster.doors.slurm.acct_values import cpus, node_count, reason
+from muster.doors.slurm.acct_values import cpus, nodes, reason
 from muster.doors.slurm.acct_window import ACCOUNTED, Window
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.choosing import JobName, job_name, split_ids
@@ -25,7 +25,6 @@ T = TypeVar("T")
 FLAGS = ("SchedSubmit", "SchedMain", "SchedBackfill")
 _STEP = re.compile(r"batch|extern|interactive|[0-9]{1,10}")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
-_DASHED = re.compile(r"(.*[0-9])-([0-9]{1,2}:.*)")
 
 Range = tuple[int, int]
 
@@ -74,7 +73,7 @@ class Asked(Value):
         allowed = jobs.time_limit(record.row)
         tests = (
             not self.reasons or reason(acct) in self.reasons,
-            self.node_count is None or _within(node_count(acct), self.node_count),
+            self.node_count is None or _within(len(nodes(acct)), self.node_count),
             self.cpu_count is None or _within(cpus(acct), self.cpu_count),
             self.limit is None or (allowed is not None and _within(allowed, self.limit)),
         )
@@ -263,15 +262,9 @@ def _states(line: Parsed) -> frozenset[State]:
 
 def _instant(line: Parsed, option: str, call: Call, door: Door) -> Instant | None:
     text = line.value(option)
-    if text is None:
+    if not text:
         return None
     try:
-        return times.past_instant(_plain(text), door.now, call.zone)
+        return times.past_instant(text, door.now, call.zone)
     except times.BadTimeError as bad:
         raise SlurmError(f"Invalid time specification (pos={bad.place}): {text}") from bad
-
-
-def _plain(text: str) -> str:
-    """`1970-01-01-00:00:01`, `111526-00:00`: a dash may stand between day and time."""
-    found = _DASHED.fullmatch(text)
-    return f"{found[1]}T{found[2]}" if found else text

@@ -43,11 +43,12 @@ def _of_steps(get: Get) -> Get:
 
 
 def _span(get: Callable[[AcctRow], Duration]) -> Get:
-    return lambda acct: times.long_text(get(acct))
+    """A span that ends before it begins is none."""
+    return lambda acct: times.long_text(found) if (found := get(acct)) >= 0 else "INVALID"
 
 
 def _seconds(get: Callable[[AcctRow], Duration]) -> Get:
-    return lambda acct: str(get(acct) // 1_000)
+    return lambda acct: str(max(0, get(acct)) // 1_000)
 
 
 def _elapsed(acct: AcctRow) -> Duration:

@@ -4,6 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
+from muster.doors.slurm import moments
+from muster.doors.slurm.moments import BadTimeError, Moment
 from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 
 ENDLESS = frozenset({"unlimited", "infinite", "-1"})
@@ -15,29 +17,7 @@ ENDLESS_LIMIT = Duration(_MOST_DAYS * DAY)
 
 _CLOCK = re.compile(r"([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
 _DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,4})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
-_NOW = re.compile(r"now(?:\s*([+-])\s*([0-9]{1,12})\s*([a-z]*))?")
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?\s*([ap]m)?")
-_ISO = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
-_SLASHED = re.compile(r"([0-9]{1,2})[/.]([0-9]{1,2})(?:[/.]([0-9]{2}|[0-9]{4}))?")
-_JOINED = re.compile(r"([0-9]{2})([0-9]{2})([0-9]{2})?")
 _EPOCH = re.compile(r"uts([0-9]{1,12})")
-_HOURS = {"midnight": 0, "noon": 12, "fika": 15, "teatime": 16}
-_UNITS = (
-    ("seconds", SECOND),
-    ("minutes", MINUTE),
-    ("hours", HOUR),
-    ("days", DAY),
-    ("weeks", Duration(7 * DAY)),
-)
-
-
-class BadTimeError(ValueError):
-    """The text is no time; `place` is where reading it stopped."""
-
-    def __init__(self, text: str, place: int = 0) -> None:
-        super().__init__(text)
-        self.text = text
-        self.place = place
 
 
 def limit(text: str) -> Duration | None:
@@ -113,19 +93,38 @@ def past_instant(text: str, now: Instant, zone: tzinfo | None = None) -> Instant
 
 
 def _read(text: str, now: Instant, zone: tzinfo | None, *, past: bool) -> Instant:
-    written = text.strip().lower()
-    if found := _NOW.fullmatch(written):
-        return _from_now(found, now, text)
-    if found := _EPOCH.fullmatch(written):
+    if found := _EPOCH.fullmatch(text.strip().lower()):
         return Instant(int(found[1]) * 1_000)
-    try:
-        at = _by_calendar(written, _local(now, zone), past=past)
-    except BadTimeError as bad:
-        raise BadTimeError(text, max(0, text.lower().find(bad.text))) from bad
+    today = _local(now, zone)
+    moment = moments.read(text, today)
+    if moment.from_now is not None:
+        return Instant(max(0, now + moment.from_now))
+    at = _by_calendar(moment, today, past=past)
+    if at is None:
+        raise BadTimeError(text)
     if zone is None:
         # Another day may have another offset from UTC.
         at = at.replace(tzinfo=None).astimezone()
     return Instant(int(at.timestamp()) * 1_000)
+
+
+def _by_calendar(moment: Moment, today: datetime, *, past: bool) -> datetime | None:
+    """When that is; None if no month has such a day."""
+    day = today
+    if moment.day is not None:
+        year, month, number = moment.day
+        is_ahead = (month, number) > (today.month, today.day)
+        try:
+            day = today.replace(
+                year=year or today.year - (past and is_ahead), month=month, day=number
+            )
+        except ValueError:
+            return None
+    hour, minute, second = moment.clock or (0, 0, 0)
+    at = day.replace(hour=hour, minute=minute, second=second, microsecond=0)
+    if moment.day is None and at <= today and not past:
+        at += timedelta(days=1)
+    return at
 
 
 def _seconds(written: str) -> int | None:
@@ -153,71 +152,3 @@ def _parts(span: Duration) -> tuple[int, int, int, int]:
 
 def _local(at: Instant, zone: tzinfo | None) -> datetime:
     return datetime.fromtimestamp(at / 1_000, UTC).astimezone(zone)
-
-
-def _from_now(found: re.Match[str], now: Instant, text: str) -> Instant:
-    sign, count, unit = found.groups()
-    if sign is None:
-        return now
-    length = next((length for name, length in _UNITS if unit and name.startswith(unit)), None)
-    if unit and length is None:
-        raise BadTimeError(text, found.start(3))
-    later = int(count) * (length or SECOND)
-    return Instant(max(0, now + later if sign == "+" else now - later))
-
-
-def _by_calendar(written: str, today: datetime, *, past: bool) -> datetime:
-    """A day, a time of day, or both in either order."""
-    day: datetime | None = None
-    clock: tuple[int, int, int] | None = None
-    for word in _words(written):
-        if clock is None and (read := _clock(word)) is not None:
-            clock = read
-        elif day is None and (found := _day(word, today, past=past)) is not None:
-            day = found
-        else:
-            raise BadTimeError(word)
-    if day is None and clock is None:
-        raise BadTimeError(written)
-    hour, minute, second = clock or (0, 0, 0)
-    at = (day or today).replace(hour=hour, minute=minute, second=second, microsecond=0)
-    if day is None and at <= today and not past:
-        at += timedelta(days=1)
-    return at
-
-
-def _words(written: str) -> list[str]:
-    joined = re.sub(r"\s+([ap]m)\b", r"\1", written)
-    return [word for word in re.split(r"\s+|(?<=[0-9])t(?=[0-9])", joined) if word]
-
-
-def _clock(word: str) -> tuple[int, int, int] | None:
-    if word in _HOURS:
-        return _HOURS[word], 0, 0
-    found = _TIME.fullmatch(word)
-    if found is None:
-        return None
-    hour, minute, second = (int(each or 0) for each in found.groups()[:3])
-    if found[4] is not None:
-        if hour > 12:
-            return None
-        hour = hour % 12 + (12 if found[4] == "pm" else 0)
-    return (hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None
-
-
-def _day(word: str, today: datetime, *, past: bool) -> datetime | None:
-    if word in {"today", "tomorrow"}:
-        return today + timedelta(days=word == "tomorrow")
-    if found := _ISO.fullmatch(word):
-        year, month, day = (int(each) for each in found.groups())
-    elif found := _SLASHED.fullmatch(word) or _JOINED.fullmatch(word):
-        month, day = int(found[1]), int(found[2])
-        is_ahead = (month, day) > (today.month, today.day)
-        year = int(found[3]) if found[3] else today.year - (past and is_ahead)
-        year += 2_000 if year < 100 else 0
-    else:
-        return None
-    try:
-        return today.replace(year=year, month=month, day=day)
-    except ValueError:
-        return None

@@ -85,13 +85,38 @@ def test_instants_are_read_in_all_of_slurms_forms(text: str, at: str) -> None:
         ("111426", "2026-11-14T00:00:00"),
         ("11/14/26T09:15", "2026-11-14T09:15:00"),
         ("2026-11-14T09:15:05", "2026-11-14T09:15:05"),
+        ("2026-11-14-09:15:05", "2026-11-14T09:15:05"),
+        ("2026-11-14T", "2026-11-14T00:00:00"),
     ],
 )
 def test_the_past_is_read_in_all_forms_of_sacct(text: str, at: str) -> None:
     assert instant_text(past_instant(text, NOON, UTC), zone=UTC) == at
 
 
-@pytest.mark.parametrize(("text", "place"), [("foo", 0), ("now+5lightyears", 5), ("25:00", 0)])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", 0),
+        ("foo", 0),
+        ("now+5lightyears", 4),
+        ("now-90min", 5),
+        ("now-", 3),
+        ("now 1", 4),
+        ("now-1day2", 9),
+        ("now-1dayz", 8),
+        ("noon-2days", 6),
+        ("25:00", 0),
+        ("10:61", 3),
+        ("2020-13-01", 5),
+        ("2020-01-32", 8),
+        ("2020-02-31", 0),
+        ("2020-1-1", 0),
+        ("01/32/20", 3),
+        ("1pm1", 1),
+        ("2020-01-01T10", 13),
+        ("2020-01-01T10:00:0x", 18),
+    ],
+)
 def test_an_unreadable_instant_says_where_it_stopped(text: str, place: int) -> None:
     with pytest.raises(BadTimeError) as caught:
         instant(text, NOON, UTC)

@@ -100,13 +100,14 @@ def _check(line: Parsed) -> None:
         raise SlurmError(NO_COMPLETION)
     _check_texts(line)
     unit = line.value("units")
-    if unit is not None and (len(unit) != 1 or unit.upper() not in UNITS):
+    if unit is not None and unit[:1].upper() not in set(UNITS):
         raise SlurmError(
             f"sacct: error: Invalid unit type '{unit}'. Possible options are '{UNITS}'",
             "sacct: fatal: Invalid unit type",
         )
     if line.value("whole-hetjob") not in {None, "yes", "no"}:
-        raise SlurmError(f"sacct: error: invalid --whole-hetjob: {line.value('whole-hetjob')}")
+        wrong = f'Invalid --whole-hetjob value "{line.value("whole-hetjob")}"'
+        raise SlurmError(f"sacct: error: {wrong}. Valid values: [yes|no].")
 
 
 def _check_texts(line: Parsed) -> None:
@@ -123,23 +124,20 @@ def _said(line: Parsed, call: Call, wish: Asked) -> str:
     if not line.has("verbose"):
         return ""
     window = wish.window
-    since, until = (times.heading_text(at, call.zone) for at in (window.since, window.until))
-    what = "in the time window" if window.states or window.named else "Eligible in the time window"
-    return f"sacct: Jobs {what} from {since} to {until}\n"
+    since = times.heading_text(window.since, call.zone) if window.since else "Epoch 0"
+    until = times.heading_text(window.until, call.zone)
+    what = ",".join(sorted(state.name for state in window.states)) or "Eligible"
+    return f"sacct: Jobs {what} in the time window from {since} to {until}\n"
 
 
 def _scale(line: Parsed) -> Scale:
-    return Scale(unit=(line.value("units") or "").upper(), convert=not line.has("noconvert"))
+    return Scale(unit=(line.value("units") or "")[:1].upper(), convert=not line.has("noconvert"))
 
 
 def _form(line: Parsed, call: Call) -> Form:
-    """Formats add up, in the order in which they are given."""
-    texts = {"brief": BRIEF, "long": LONG}
-    given = [
-        texts[name] if value is None else value
-        for name, value in line.given
-        if name in {"format", "fields", "brief", "long"}
-    ]
+    """Formats add up, in the order in which they are given, and the usual ones after them."""
+    given = list(line.values("format", "fields"))
+    given += [text for name, text in (("brief", BRIEF), ("long", LONG)) if line.has(name)]
     text = ",".join(given) if given else call.env.get("SACCT_FORMAT", DEFAULT)
     words = [word for each in text.split(",") if (word := each.strip())]
     if any(word.lower() == "all" for word in words):
@@ -202,8 +200,10 @@ def _rows(line: Parsed, wish: Asked, found: Iterable[AcctJob]) -> list[AcctRow]:
 def _table(line: Parsed, form: Form, rows: Sequence[AcctRow]) -> list[str]:
     header = not line.has("noheader")
     if line.has("parsable") or line.has("parsable2"):
-        between = line.value("delimiter") or "|"
-        ends = (between, "" if line.has("parsable2") else between)
+        given = line.value("delimiter")
+        between = "|" if given is None else given
+        last = next(name for name, _ in reversed(line.given) if name.startswith("parsable"))
+        ends = (between, "" if last == "parsable2" else between)
         return list(parsable(form, FIELDS, rows, header=header, ends=ends))
     return list(cut_table(form, FIELDS, rows, header=header))
 
