@@ -174,8 +174,10 @@ def _set(queue: Queue, settings: tuple[Word, ...], around: Surroundings) -> Queu
 
 
 def _parent(site: Site, name: str, around: Surroundings) -> QueuePath | None:
+    if name.lower() == ROOT:
+        return None
     path = account_named(site, name)
-    if path is None and name.lower() != ROOT:
+    if path is None:
         raise SlurmError(
             f" Parent account '{name}' doesn't exist on cluster {around.cluster}",
             "        Contact your admin to add this account.",
