@@ -4,7 +4,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -73,11 +73,20 @@ STRANGER = "nobody"
 """Somebody to whom none of the jobs belong: `stranger COMMAND` is run as this user."""
 
 
+MAIL_PROGRAM = """\
+#!/bin/sh
+env > "{mails}/$3 env"
+echo "$2" >> "{mails}/$3"
+"""
+
+
 @pytest.fixture(scope="session")
 def ours(request: pytest.FixtureRequest) -> Iterator[Answers]:
     """What Muster answers."""
     with house(nodes=4, gpus="8xA100-40GB", rules=SITE) as found:
-        side = Side(name="muster", root=found.root, environ=found.environ)
+        found.muster("down")
+        found.muster("up", "--mail-program", _mail_program(found.root))
+        side = _side("muster", found.root, found.environ)
         key = found.muster("tokens", "create", "--user", STRANGER, "--role", "user", "-o", "name")
         side.has_tool("stranger", f'MUSTER_TOKEN={key.strip()} exec "$@"')
         yield _played(side, _chosen(request))
@@ -108,8 +117,9 @@ def _real_slurm(look: Look) -> Generator[Side]:
         # The stranger too works there.
         root.chmod(0o755)
         (root / "work").mkdir()
+        look = replace(look, settings={**look.settings, "MailProg": _mail_program(root)})
         with laboratory(nodes=4, gpus_per_node=8, look=look, rest=False) as lab:
-            side = Side(name="slurm", root=root, environ=lab.environ)
+            side = _side("slurm", root, lab.environ)
             as_stranger = f"setpriv --reuid={STRANGER} --regid=nogroup --clear-groups"
             side.has_tool("stranger", f'exec {as_stranger} "$@"')
             yield side
@@ -117,6 +127,19 @@ def _real_slurm(look: Look) -> Generator[Side]:
         pytest.skip(f"a real Slurm does not start here: {error}")
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _side(name: str, root: Path, environ: Mapping[str, str]) -> Side:
+    return Side(name=name, root=root, environ={**environ, "MAILS": str(root / "mails")})
+
+
+def _mail_program(root: Path) -> str:
+    """It writes down what it was given, where `mails` of our tools reads it."""
+    (root / "mails").mkdir()
+    path = root / "mail"
+    path.write_text(MAIL_PROGRAM.format(mails=root / "mails"), encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
 
 
 def _played(side: Side, names: Iterable[str]) -> Answers:

@@ -71,13 +71,15 @@ class Arrays:
         self._live = Counter[JobId]()
         self._told: set[tuple[JobId, Occasion]] = set()
 
-    def count(self, before: Job | None, after: Job) -> bool:
-        """The part is like this now; was it the last that was live?"""
-        if after.spec.array is None:
-            return False
-        array = after.spec.array.array
-        self._live[array] += (after.state not in FINAL) - (before is not None)
-        if self._live[array] > 0:
+    def count(self, before: Job | None, after: Job) -> None:
+        """The part is like this now."""
+        if after.spec.array is not None:
+            is_live = after.state not in FINAL
+            self._live[after.spec.array.array] += is_live - (before is not None)
+
+    def is_over(self, array: JobId) -> bool:
+        """Is no part live any more? Once that was so, the array is forgotten."""
+        if array not in self._live or self._live[array] > 0:
             return False
         del self._live[array]
         self._told -= {(array, each) for each in ONCE}

@@ -56,7 +56,12 @@ class News:
         is_anothers = self._is_anothers(batch)
         told = {} if is_anothers else _told(batch)
         for change in changes:
+            # All parts of an array are counted before it is asked whether any is left.
+            self._arrays.count(change.before, change.after)
+        for change in changes:
             yield from self._of_job(change, told.get(change.after.id, []))
+        for change in changes:
+            yield from self._of_array(change.after, is_told=change.after.id in told)
         if not is_anothers:
             yield from self._hopeless(batch, changes)
 
@@ -83,9 +88,11 @@ class News:
         for notice in notices_of(job, change.held, told):
             if self._is_news(notice):
                 yield notice
-        is_last = self._arrays.count(change.before, job)
-        if is_last and told and job.spec.array is not None and _mails_as_a_whole(job):
-            yield ArrayOver(array=job.spec.array.array)
+
+    def _of_array(self, job: Job, *, is_told: bool) -> Iterator[ArrayOver]:
+        part = job.spec.array
+        if part is not None and self._arrays.is_over(part.array):
+            yield from (ArrayOver(array=part.array),) if is_told and _mails_as_a_whole(job) else ()
 
     def _is_news(self, notice: Notice) -> bool:
         return not notice.is_of_array or self._arrays.is_news(notice)
