@@ -236,3 +236,10 @@ def test_a_listing_shows_what_changed_since_the_last_one(slurm: House) -> None:
     assert first.split()[:4] == [job, "before", "PENDING", "JobHeldUser"]
     assert second.split()[:4] == [job, "after", "PENDING", "JobHeldUser"]
     assert slurm.shell(line).out == ""
+
+
+def test_a_script_without_an_environment_finds_the_commands(slurm: House) -> None:
+    line = "sbatch --parsable -W --export=NONE -o none.txt --wrap 'srun echo $SLURM_JOB_ID $MINE'"
+    job = slurm.out(line, MINE="mine").strip()
+
+    assert (slurm.work / "none.txt").read_text() == f"{job}\n"

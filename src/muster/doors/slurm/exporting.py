@@ -85,6 +85,8 @@ def described(
         found |= {"SLURM_NTASKS": str(shape.tasks), "SLURM_NPROCS": str(shape.tasks)}
     if amounts.tasks_per_node is not None:
         found["SLURM_NTASKS_PER_NODE"] = str(amounts.tasks_per_node)
+    if request.has("distribution"):
+        found["SLURM_DISTRIBUTION"] = request.text("distribution") or ""
     if request.has("open-mode"):
         # srun reads it: what a requeued job's steps wrote before must not be lost either.
         found["SLURM_OPEN_MODE"] = "a" if appends(request) else "t"

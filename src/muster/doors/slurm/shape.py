@@ -35,6 +35,7 @@ class Amounts(Value):
     per_node: Wish | None
     per_task: Wish | None
     in_all: Wish | None
+    exclusive: bool = False
 
     @property
     def is_uneven(self) -> bool:
@@ -83,6 +84,7 @@ def _named_amounts(request: Request, machines: Machines) -> Amounts:
         per_node=_wish(request, "gpus-per-node", machines) or _gres(request, machines),
         per_task=_wish(request, "gpus-per-task", machines),
         in_all=_wish(request, "gpus", machines),
+        exclusive=request.has("exclusive"),
     )
 
 
@@ -98,7 +100,7 @@ def _with_tasks_per_gpu(amounts: Amounts, per_gpu: int) -> Amounts:
 
 def demand_possible(request: Request, machines: Machines) -> None:
     """SlurmError for options that contradict each other, and for more nodes than there are."""
-    _demand_sane_gpus(request, amounts_of(request, machines))
+    _demand_sane_gpus(request, machines)
     if sum(map(request.has, ("mem", "mem-per-cpu", "mem-per-gpu"))) > 1:
         problem = "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."
         raise SlurmError(f"{request.command}: fatal: {problem}")
@@ -106,18 +108,18 @@ def demand_possible(request: Request, machines: Machines) -> None:
         raise request.submission_failed("Node count specification invalid")
 
 
-def _demand_sane_gpus(request: Request, amounts: Amounts) -> None:
+def _demand_sane_gpus(request: Request, machines: Machines) -> None:
     if not request.has("gpus-per-task"):
         return
     if request.has("ntasks-per-gpu"):
         both = "mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU"
         raise SlurmError(f"{request.command}: fatal: --gpus-per-task is {both}")
     problem = ""
-    if amounts.is_uneven:
-        problem = ", --gpus not multiple of --gpus-per-task"
-    elif amounts.tasks is None:
+    if not (request.has("gpus") or request.has("ntasks")):
         either = "either --gpus or -n/--ntasks"
         problem = f". --gpus-per-task used without {either} is not allowed."
+    elif amounts_of(request, machines).is_uneven:
+        problem = ", --gpus not multiple of --gpus-per-task"
     if problem:
         text = f"Failed to validate job spec{problem}"
         raise SlurmError(
@@ -158,7 +160,8 @@ def _counts(amounts: Amounts, machines: Machines, named: int) -> tuple[int, int 
     tasks = amounts.tasks or per_node or 1
     if per_node is not None:
         return tasks, ceil(tasks / per_node)
-    if tasks > 1 and not (amounts.per_node or amounts.in_all or amounts.memory):
+    is_by_node = amounts.per_node or amounts.in_all or amounts.memory or amounts.exclusive
+    if tasks > 1 and not is_by_node:
         return tasks, None
     return tasks, max(1, min(_fewest_nodes(amounts, tasks, machines), max(tasks, 1_000)))
 

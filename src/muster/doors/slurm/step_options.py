@@ -67,8 +67,8 @@ SRUN = _options(
 
 SALLOC = _options(
     "salloc",
-    f"{_OF_BOTH} bell K:kill-command? no-bell no-shell",
-    f"{_IGNORED_BY_BOTH} get-user-env? m:distribution= mem-bind= O:overcommit wait-all-nodes=",
+    f"{_OF_BOTH} m:distribution= bell K:kill-command? no-bell no-shell",
+    f"{_IGNORED_BY_BOTH} get-user-env? mem-bind= O:overcommit wait-all-nodes=",
     f"{_REFUSED_BY_BOTH} F:nodefile=",
 )
 

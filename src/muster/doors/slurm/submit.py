@@ -29,6 +29,7 @@ from muster.doors.slurm.shape import (
     shape_of,
 )
 from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.whole_nodes import widened
 from muster.lifecycle.admit import UNNAMED
 from muster.model.job import Dependency, JobSpec, RetryPolicy, TaskGroup
 from muster.model.launch import Launch, Runs
@@ -184,9 +185,16 @@ def _shapes(requests: tuple[Request, ...], world: World) -> list[Shape]:
         # The job goes where the first wants it; what the others name must exist.
         _pools(each, world)
     return [
-        shape_of(each, world.machines, "main" if place == 0 else f"het{place}")
+        _shape(each, world, "main" if place == 0 else f"het{place}")
         for place, each in enumerate(requests)
     ]
+
+
+def _shape(request: Request, world: World, name: str) -> Shape:
+    shape = shape_of(request, world.machines, name)
+    if not request.has("exclusive") or request.text("exclusive"):
+        return shape
+    return widened(shape, _pools(request, world), world.machines)
 
 
 def _described(

@@ -67,7 +67,12 @@ def world(found: Machines | None = None) -> World:
     )
 
 
-def asked(*argv: str, script: str = SCRIPT, env: dict[str, str] | None = None) -> Wanted:
+def asked(
+    *argv: str,
+    script: str = SCRIPT,
+    env: dict[str, str] | None = None,
+    on: Machines | None = None,
+) -> Wanted:
     """What `sbatch *argv job.sh a b` comes to."""
     words = argv if "--wrap" in argv else (*argv, "job.sh", "a", "b")
     call = Call(
@@ -79,4 +84,4 @@ def asked(*argv: str, script: str = SCRIPT, env: dict[str, str] | None = None) -
     )
     line = command_line(call)
     text = script_of(line, call.script)
-    return wanted(requests_of(call, line, text, NOW), text, world())
+    return wanted(requests_of(call, line, text, NOW), text, world(on))

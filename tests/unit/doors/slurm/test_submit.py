@@ -1,5 +1,6 @@
 import pytest
 
+from muster.doors.slurm.fleet import machines_of
 from muster.doors.slurm.job_options import HONOURED, IGNORED, OPTIONS, REFUSED
 from muster.doors.slurm.options import Takes
 from muster.doors.slurm.trouble import SlurmError
@@ -7,8 +8,8 @@ from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import Ask, Dependency, DependencyKind, LabelRule, Operator, TaskGroup, Where
 from muster.model.launch import Runs, Warn
 from muster.model.mail import Mail, Occasion
-from muster.model.value import MINUTE, Duration, GpuModel, JobId, NodeId
-from unit.doors.slurm.asked import NOW, asked
+from muster.model.value import MINUTE, Duration, GpuModel, JobId, NodeId, replace
+from unit.doors.slurm.asked import NOW, asked, machines
 
 A100 = (GpuModel("A100-40GB"),)
 # As `sbatch --a`, `--b` ... of Slurm 22.05 lists them, with what `--NAME` says about arguments.
@@ -373,3 +374,29 @@ def test_the_parts_of_an_array_depend_on_their_counterparts() -> None:
 
     # The second has none, so that it waits for all.
     assert [(each.part, each.job) for each in after] == [(1, 51), (2, 50), (2, 51)]
+
+
+def test_a_job_that_is_alone_on_its_nodes_has_all_of_them() -> None:
+    (group,) = asked("--exclusive", "-n", "3").spec.groups
+    (sliced,) = asked("--exclusive", "--gres=gpu:1g.5gb:1").spec.groups
+    (shared,) = asked("--exclusive=user", "-n", "1").spec.groups
+    node = next(iter(machines().nodes.values()))
+
+    assert (group.count, group.each.cpu_milli) == (1, node.cpu_milli)
+    assert group.each.gpus == GpuAsk(count=len(node.devices))
+    assert sliced.each.gpus is not None
+    assert sliced.each.gpus.count == 1
+    assert shared.each.cpu_milli == 1_000
+
+
+def test_a_whole_node_is_the_smallest_that_would_do() -> None:
+    (small,) = machines(1).nodes.values()
+    found = machines_of(
+        {**machines(2).nodes, small.id: replace(small, cpu_milli=8_000, devices=())}
+    )
+
+    (bare,) = asked("--exclusive", on=found).spec.groups
+    (many,) = asked("--exclusive", "-c", "9", on=found).spec.groups
+
+    assert (bare.each.cpu_milli, bare.each.gpus) == (8_000, None)
+    assert (many.each.cpu_milli, many.each.gpus) == (64_000, GpuAsk(count=8))

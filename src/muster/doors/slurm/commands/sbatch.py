@@ -1,5 +1,8 @@
 """`sbatch`: hand in a script."""
 
+import os.path
+import shutil
+
 from muster.controller.asked import Fleet
 from muster.doors.slurm import clusters, times
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
@@ -17,9 +20,10 @@ from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
 from muster.model.plan import NoEstimate
 from muster.model.site import Site
-from muster.model.value import Instant, JobId
+from muster.model.value import Instant, JobId, replace
 
 NAME = "sbatch"
+USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LOOK_AGAIN_MS = 300
 
 
@@ -41,13 +45,24 @@ def run(call: Call, door: Door) -> Reply:
         return Reply(then=ReadScript(file=named))
     script = script_of(line, call.script)
     requests = requests_of(call, line, script, door.now)
-    want = wanted(requests, script, world_of(door))
+    want = _with_commands(wanted(requests, script, world_of(door)), call)
     try:
         return _answered(want, requests[0], door, cluster)
     except SlurmError:
         raise
     except MusterError as error:
         raise refusal(requests[0], error) from error
+
+
+def _with_commands(want: Wanted, call: Call) -> Wanted:
+    """A script without a PATH finds Slurm's commands in the usual place; ours may be elsewhere."""
+    launch = want.spec.launch
+    sbatch = shutil.which(NAME, path=call.env.get("PATH"))
+    if "PATH" in launch.env or sbatch is None:
+        return want
+    path = f"{os.path.dirname(sbatch)}:{USUAL_PATH}"
+    launch = replace(launch, env={**launch.env, "PATH": path})
+    return replace(want, spec=replace(want.spec, launch=launch))
 
 
 def _answered(want: Wanted, request: Request, door: Door, cluster: str | None) -> Reply:
