@@ -260,8 +260,29 @@ class AlternativeDocument(Value):
     expected_start: str | None
 
 
+class TurnDocument(Value):
+    """What the turn of a waiting job is made of; of two jobs the one with more points goes first.
+
+    own_first: its queue is within its guarantee, and goes before all that are not.
+    """
+
+    points: int
+    own_first: bool
+    job_class: int
+    fair_share: int
+    age: int
+    queue: int
+    size: int
+    short: int
+    service: int
+    priority: int
+
+
 class ExplanationDocument(Value):
-    """Why a job waits or where it goes, who is in its way, and what would help."""
+    """Why a job waits or where it goes, who is in its way, and what would help.
+
+    turn: None for a job that does not wait for one.
+    """
 
     job: int
     state: str
@@ -271,3 +292,4 @@ class ExplanationDocument(Value):
     expected_start: str | None
     no_estimate: str | None
     alternatives: tuple[AlternativeDocument, ...]
+    turn: TurnDocument | None = None

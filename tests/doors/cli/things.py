@@ -14,6 +14,7 @@ from muster.api.jobs import (
     ShareDocument,
     SubmittedDocument,
     TaskDocument,
+    TurnDocument,
 )
 from muster.api.pages import (
     AuditPage,
@@ -179,6 +180,18 @@ EXPLAINED = ExplanationDocument(
         AlternativeDocument(
             text="a time limit of 1h", starts_now=False, expected_start="2026-11-15T11:10:00Z"
         ),
+    ),
+    turn=TurnDocument(
+        points=14_250_000,
+        own_first=True,
+        job_class=10_000_000,
+        fair_share=4_000_000,
+        age=260_000,
+        queue=0,
+        size=0,
+        short=0,
+        service=0,
+        priority=-10_000,
     ),
 )
 

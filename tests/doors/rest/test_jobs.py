@@ -192,6 +192,12 @@ def test_a_job_that_waits_is_explained(client: Client) -> None:
     assert set(explained.blockers) <= {first, second}
     assert shown.reason is not None
     assert shown.reason.text == explained.text
+    turn = explained.turn
+    assert turn is not None
+    assert 0 < turn.fair_share < 4_000_000
+    assert turn.points == turn.job_class + turn.fair_share + turn.age + turn.queue
+    running = client.explain(first)
+    assert (running.state, running.turn) == ("running", None)
     client.cancel([first, second, third])
     client.wait(third)
 

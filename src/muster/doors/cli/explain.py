@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from muster.api.jobs import AlternativeDocument, ExplanationDocument, JobDocument
+from muster.api.jobs import AlternativeDocument, ExplanationDocument, JobDocument, TurnDocument
 from muster.doors.cli.endings import FINAL
 from muster.doors.cli.jobs import job_numbers, one_job
 from muster.doors.cli.options import (
@@ -27,7 +27,7 @@ from muster.doors.cli.times import Moment
 @document_options
 @click.pass_obj
 def explain(call: Call, job: str) -> None:
-    """Say why a job waits, which jobs are in its way, when it should start, and what would help."""
+    """Say why a job waits, when it should start, what its turn is made of, and what would help."""
     found = call.client.explain(one_job(call.client, job))
     show_one(call, found, lambda: _explained(found, call.screen, call.moment), name=str(found.job))
 
@@ -51,6 +51,7 @@ def _explained(found: ExplanationDocument, screen: Screen, moment: Moment) -> It
         [
             ("Starts", _start(found, moment)),
             ("In its way", jobs_text(found.blockers)),
+            ("Turn", "" if found.turn is None else _turn(found.turn)),
         ],
     )
     if found.alternatives:
@@ -62,6 +63,27 @@ def _start(found: ExplanationDocument, moment: Moment) -> str:
     if found.expected_start is not None:
         return f"about {moment.told(found.expected_start)}"
     return f"cannot be said: {found.no_estimate}" if found.no_estimate else ""
+
+
+def _turn(turn: TurnDocument) -> str:
+    """`5,000,000 points: fair share 4,000,000, age 1,000,000`."""
+    parts = (f"{words} {points:,}" for words, points in _parts(turn) if points)
+    made = ", ".join(parts)
+    first = "; its queue is within its guarantee and goes first" if turn.own_first else ""
+    return f"{turn.points:,} points" + (f": {made}" if made else "") + first
+
+
+def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:
+    return (
+        ("class", turn.job_class),
+        ("fair share", turn.fair_share),
+        ("age", turn.age),
+        ("queue", turn.queue),
+        ("size", turn.size),
+        ("short", turn.short),
+        ("service", turn.service),
+        ("own priority", turn.priority),
+    )
 
 
 def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:

@@ -100,7 +100,8 @@ async def _update(asked: Asked) -> JobDocument:
 async def _explain(asked: Asked) -> ExplanationDocument:
     explanation = await asked.think(asked.looking.explain, asked.caller, asked.job)
     detail = await asked.read(asked.looking.job, asked.caller, asked.job)
-    return explanation_document(explanation, detail.view.job.state.value)
+    points = await asked.think(asked.looking.points, asked.caller, asked.job)
+    return explanation_document(explanation, detail.view.job.state.value, points)
 
 
 async def _act_on_many(asked: Asked) -> ManyDocument:

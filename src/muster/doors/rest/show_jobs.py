@@ -13,6 +13,7 @@ from muster.api.jobs import (
     ReasonDocument,
     ShareDocument,
     TaskDocument,
+    TurnDocument,
 )
 from muster.controller.asked import JobDetail, JobView
 from muster.doors.mail_words import words_of
@@ -27,6 +28,7 @@ from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Wait
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import DAY, MINUTE, SECOND, Instant, NodeId, Value, replace
+from muster.schedule.turns import Points
 
 
 def job_document(view: JobView, now: Instant) -> JobDocument:
@@ -141,7 +143,9 @@ def attempt_document(attempt: Attempt) -> AttemptDocument:
     )
 
 
-def explanation_document(explanation: Explanation, state: str) -> ExplanationDocument:
+def explanation_document(
+    explanation: Explanation, state: str, points: Points | None
+) -> ExplanationDocument:
     """Why a job waits or where it goes, who is in its way, and what would help."""
     decision = explanation.decision
     why = decision.why if isinstance(decision, Wait) else decision
@@ -155,6 +159,22 @@ def explanation_document(explanation: Explanation, state: str) -> ExplanationDoc
         expected_start=_expected(expected),
         no_estimate=expected.value if isinstance(expected, NoEstimate) else None,
         alternatives=tuple(map(_alternative, explanation.alternatives)),
+        turn=None if points is None else _turn(points),
+    )
+
+
+def _turn(points: Points) -> TurnDocument:
+    return TurnDocument(
+        points=points.total,
+        own_first=points.is_own,
+        job_class=points.job_class,
+        fair_share=points.fair_share,
+        age=points.age,
+        queue=points.queue,
+        size=points.size,
+        short=points.short,
+        service=points.service,
+        priority=points.asked,
     )
 
 
