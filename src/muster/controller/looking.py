@@ -37,7 +37,6 @@ from muster.model.snapshot import Finished, Snapshot
 from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId
 from muster.schedule.explain import explain
-from muster.schedule.turns import Points, Turns
 from muster.schedule.words import decided
 from muster.stores.base import (
     Batch,
@@ -179,14 +178,6 @@ class Looking:
         if job.state in WAITING and job_id in standing.waits:
             return self._controller.parts.thinker.explain(job_id)
         return self._settled(job)
-
-    def points(self, caller: Caller, job_id: JobId) -> Points | None:
-        """What the turn of a job is made of, while it waits for one."""
-        self._demand_viewer(caller)
-        job = self._record.jobs.get(job_id)
-        if job is None or job.state not in PLANNED:
-            return None
-        return Turns(self.snapshot(), self._record.site.policy).of(job)
 
     def rehearse(
         self,

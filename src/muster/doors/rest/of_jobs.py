@@ -15,6 +15,7 @@ from muster.api.jobs import (
 )
 from muster.api.pages import ActionDocument, SignalDocument
 from muster.controller.asked import Outcome, Receipt
+from muster.controller.looking import Looking
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
 from muster.doors.rest.listing import lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
@@ -25,7 +26,9 @@ from muster.doors.rest.written import WrittenLines, WrittenPage
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
+from muster.model.job import WAITING, JobState
 from muster.model.value import JobId, NodeId, QueuePath, Value
+from muster.schedule.turns import Points, Turns
 
 MOST_AT_ONCE = 100_000
 """So many jobs may one request name: as many as an array may have."""
@@ -100,8 +103,17 @@ async def _update(asked: Asked) -> JobDocument:
 async def _explain(asked: Asked) -> ExplanationDocument:
     explanation = await asked.think(asked.looking.explain, asked.caller, asked.job)
     detail = await asked.read(asked.looking.job, asked.caller, asked.job)
-    points = await asked.think(asked.looking.points, asked.caller, asked.job)
+    points = await asked.think(_points, asked.looking, asked.job)
     return explanation_document(explanation, detail.view.job.state.value, points)
+
+
+def _points(looking: Looking, job_id: JobId) -> Points | None:
+    """What the turn of a job is made of, while it waits for one."""
+    snapshot = looking.snapshot()
+    job = snapshot.jobs.get(job_id)
+    if job is None or job.state not in WAITING - {JobState.HELD}:
+        return None
+    return Turns(snapshot, looking.site().policy).of(job)
 
 
 async def _act_on_many(asked: Asked) -> ManyDocument:
