@@ -75,7 +75,7 @@ STRANGER = "nobody"
 
 MAIL_PROGRAM = """\
 #!/bin/sh
-env > "{mails}/$3 env"
+env > "{mails}/$3 $SLURM_JOB_MAIL_TYPE"
 echo "$2" >> "{mails}/$3"
 """
 
