@@ -96,6 +96,7 @@ def policies() -> SearchStrategy[Policy]:
             by_service=st.booleans(),
             tries=st.sampled_from((16, 1)),
             min_run=st.sampled_from((Duration(0), Duration(10 * MINUTE))),
+            waited_percent=st.sampled_from((0, 25)),
         ),
         packing=st.sampled_from(Packing),
         prefer=st.sampled_from(Preference),

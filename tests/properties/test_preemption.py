@@ -55,8 +55,11 @@ def test_preemption_comes_to_rest_when_no_job_ends(world: World) -> None:
         world.scene.now = Instant(world.scene.now + MINUTE)
 
 
-SERVED = st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), st.integers(0, 600)), max_size=12)
-"""Jobs that run: their GPUs, and for how many minutes they have."""
+SERVED = st.lists(
+    st.tuples(st.sampled_from((1, 2, 4, 8)), st.integers(0, 600), st.integers(0, 2_400)),
+    max_size=12,
+)
+"""Jobs that run: their GPUs, for how many minutes they have, and how long they waited before."""
 
 
 def learned(ended: list[tuple[int, int, int]], aim: Aim) -> Levels:
@@ -77,16 +80,17 @@ LEARNED = st.builds(
 
 @given(SERVED, st.lists(st.sampled_from((1, 2, 4, 8)), min_size=1, max_size=4), LEARNED)
 def test_by_service_only_those_are_stopped_who_stand_higher_in_the_same_class(
-    running: list[tuple[int, int]], waiting: list[int], levels: Levels
+    running: list[tuple[int, int, int]], waiting: list[int], levels: Levels
 ) -> None:
-    world = World(Policy(preempt=PreemptPolicy(by_service=True)))
+    world = World(Policy(preempt=PreemptPolicy(by_service=True, waited_percent=25)))
     world.has_nodes("n1", "n2", gpus=8)
     free = {"n1": 8, "n2": 8}
-    for number, (gpus, ran) in enumerate(running):
+    for number, (gpus, ran, waited) in enumerate(running):
         node = next((each for each, left in free.items() if left >= gpus), None)
         if node is not None:
             free[node] -= gpus
             world.runs(f"r{number}", on=node, gpus=gpus, ran=ran)
+            has_waited(world, f"r{number}", minutes=waited)
     for number, gpus in enumerate(waiting):
         world.submits(f"w{number}", gpus=gpus)
     snapshot = replace(world.scene.snapshot(), levels=levels)
@@ -98,12 +102,28 @@ def test_by_service_only_those_are_stopped_who_stand_higher_in_the_same_class(
         assert isinstance(measure, Preempt)
         one, other = snapshot.jobs[measure.for_job], snapshot.jobs[measure.job]
         assert level(one, snapshot) < level(other, snapshot)
+        assert 100 * ran_for(other, snapshot) >= 25 * waited_for(other, snapshot)
 
 
 def level(job: Job, snapshot: Snapshot) -> int:
     """Where the job stands now."""
     ran = ran_by(job, snapshot.allocations.get(job.id), snapshot.now)
     return snapshot.levels.level(job.spec, ran)
+
+
+def has_waited(world: World, name: str, *, minutes: int) -> None:
+    """The job came so long before it began."""
+    job = world.scene.jobs[world.names[name]]
+    came_at = Instant(job.submitted_at - minutes * MINUTE)
+    world.scene.jobs[job.id] = replace(job, submitted_at=came_at)
+
+
+def ran_for(job: Job, snapshot: Snapshot) -> int:
+    return snapshot.now - (snapshot.allocations[job.id].started_at or snapshot.now)
+
+
+def waited_for(job: Job, snapshot: Snapshot) -> int:
+    return snapshot.now - job.submitted_at - ran_for(job, snapshot)
 
 
 def is_quiet(made: Plan) -> bool:

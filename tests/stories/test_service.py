@@ -3,6 +3,7 @@
 import pytest
 
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy
+from muster.model.value import replace
 from muster.schedule.explain import explain
 from muster.schedule.plan import plan
 from stories.world import World
@@ -11,6 +12,8 @@ BY_SERVICE = Policy(
     order=OrderWeights(fair_share=0, age=0, service=10_000),
     preempt=PreemptPolicy(by_service=True),
 )
+
+WITH_DUES = replace(BY_SERVICE, preempt=PreemptPolicy(by_service=True, waited_percent=25))
 
 
 def world_of_one_node(policy: Policy = BY_SERVICE) -> World:
@@ -62,6 +65,35 @@ def test_who_was_stopped_does_not_take_its_room_back_before_the_other_had_as_muc
 
     world.passes(minutes=60)
     assert world.goes_on().preempted() == ["new"]
+
+
+def test_who_has_waited_long_is_not_stopped_before_it_ran_for_its_part_of_that() -> None:
+    world = world_of_one_node(WITH_DUES)
+    world.submits("long", gpus=8)
+    world.passes(minutes=8 * 60)
+    world.goes_on()
+    world.passes(minutes=119)
+    world.submits("new", gpus=8)
+
+    assert world.plans().preempted() == []
+    assert explained(world, "long").endswith(
+        " It waited for 8h, and they do not stop it before it ran for 2h on end."
+    )
+
+    world.passes(minutes=1)
+    assert world.plans().preempted() == ["long"]
+
+
+def test_other_classes_need_not_heed_how_long_a_job_has_waited() -> None:
+    world = world_of_one_node(WITH_DUES)
+    world.has_class("urgent", priority=100, preempts=("normal",))
+    world.submits("long", gpus=8)
+    world.passes(minutes=8 * 60)
+    world.goes_on()
+    world.passes(minutes=1)
+    world.submits("now", gpus=8, job_class="urgent")
+
+    assert world.plans().preempted() == ["long"]
 
 
 def test_large_jobs_have_had_more_in_the_same_time() -> None:

@@ -69,6 +69,18 @@ def ran_by(job: Job, allocation: Allocation | None, now: Instant) -> Duration:
     return Duration(job.ran + max(0, now - since))
 
 
+def has_its_due(job: Job, allocation: Allocation | None, now: Instant, percent: int) -> bool:
+    """Has this attempt run for so much of the time that the job has waited?"""
+    started_at = now if allocation is None else allocation.started_at or now
+    return now - started_at >= waited_by(job, allocation, now) * percent // 100
+
+
+def waited_by(job: Job, allocation: Allocation | None, now: Instant) -> Duration:
+    """How long the job has not run since it could first begin."""
+    since = max(job.submitted_at, job.begin_at or 0)
+    return Duration(max(0, now - since - ran_by(job, allocation, now)))
+
+
 @lru_cache(maxsize=4_096)
 def _size(groups: tuple[TaskGroup, ...]) -> int:
     gpu_milli = sum(each.each.amount(None).gpu_milli * each.count for each in groups)

@@ -62,6 +62,7 @@ class PreemptPolicy(Value, gc=False):
     cheapest running jobs it looks. They bound the time of a plan.
     by_service: may a job stop others of its class that had more service, and stand on a higher
     level?
+    waited_percent: nobody is stopped by service before it ran for so much of the time it waited.
     """
 
     by_class: bool = True
@@ -70,6 +71,7 @@ class PreemptPolicy(Value, gc=False):
     tries: int = 6
     candidates: int = 500
     min_run: Duration = Duration(0)
+    waited_percent: int = 0
     restart_cost: Duration = Duration(60_000)
 
 

@@ -3,10 +3,10 @@
 from muster.model.errors import RefusedError, StaleSnapshotError
 from muster.model.explanation import Explanation, UnknownJob
 from muster.model.job import WAITING, Job, JobState
-from muster.model.levels import ran_by
+from muster.model.levels import has_its_due, ran_by, waited_by
 from muster.model.plan import Clear, Decision, Plan, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
-from muster.model.value import JobId
+from muster.model.value import Duration, JobId
 from muster.model.words import span
 from muster.schedule.alternatives import alternatives, expected_by
 from muster.schedule.blockers import blockers
@@ -63,7 +63,18 @@ def _service(snapshot: Snapshot, job: Job, plan: Plan) -> str:
     ran = ran_by(job, snapshot.allocations.get(job.id), snapshot.now)
     level = snapshot.levels.level(job.spec, ran)
     so_far = f"has run for {span(ran)} so far" if ran else "has not run yet"
-    return f" It {so_far} and stands on level {level}; lower levels go first."
+    stands = f" It {so_far} and stands on level {level}; lower levels go first."
+    return stands + _rest(snapshot, job, plan)
+
+
+def _rest(snapshot: Snapshot, job: Job, plan: Plan) -> str:
+    """How long nobody takes the job's room by service, if it has waited."""
+    allocation, percent = snapshot.allocations.get(job.id), plan.policy.preempt.waited_percent
+    if allocation is None or has_its_due(job, allocation, snapshot.now, percent):
+        return ""
+    waited = waited_by(job, allocation, snapshot.now)
+    due = span(Duration(waited * percent // 100))
+    return f" It waited for {span(waited)}, and they do not stop it before it ran for {due} on end."
 
 
 def _of_holder(snapshot: Snapshot, job: Job, plan: Plan) -> Explanation:

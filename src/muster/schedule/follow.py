@@ -119,7 +119,7 @@ class Memory:
         books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
         calendar = Calendar(snapshot, self.policy, books.quotas.capacity)
         calendar.take_stock(books.ends_by_pool, books.holdings)
-        service = Service(snapshot)
+        service = Service(snapshot, self.policy.preempt.waited_percent)
         return Standing(
             snapshot, self.policy, self.ledger, books, calendar, self.neighbours, service, {}
         )

@@ -127,7 +127,7 @@ def _peers(rights: Rights, standing: Standing, least_milli: int) -> Iterator[Hol
         ranked[rights.peers] = sorted(peers, key=_dearness(rights, standing))
     for peer in ranked[rights.peers]:
         # They come by their level: behind the first that is too low, guarantees alone count.
-        if not rights.reclaims and not rights.outranks(peer):
+        if not rights.reclaims and not rights.is_below(peer):
             return
         if peer.gpu_milli >= least_milli:
             yield peer

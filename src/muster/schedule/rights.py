@@ -1,7 +1,7 @@
 """Who may take room from whom.
 
 A chain of preemptions cannot come back to where it began. By class, priority strictly rises.
-By service, the class stays and the level strictly falls.
+By service, the class stays and the level strictly falls; who has waited long has a while to itself.
 Reclaiming, a queue within its guarantee takes from one beyond it, and whoever starts within his
 guarantee is protected from other queues; the one who lost the room cannot take it back in that way,
 because with him his queue was beyond its guarantee.
@@ -51,7 +51,11 @@ class Rights:
         name = victim.spec.job_class
         if name in self.lower:
             return True
-        return name == self.peers and self._standing.service.level(victim) > self._level
+        return name == self.peers and self.is_below(victim) and not self._rests(victim)
+
+    def is_below(self, peer: Holding) -> bool:
+        """Of the same class: does the job stand on a lower level than this one?"""
+        return self._standing.service.level(peer) > self._level
 
     def closeness(self, victim: Holding) -> int:
         """Others go before peers, and of these go first who had the most service."""
@@ -71,6 +75,9 @@ class Rights:
         if known is None:
             known = self._open[key] = self._is_open(victim)
         return known and is_takeable(victim, self._standing) and not self._needs(victim)
+
+    def _rests(self, victim: Holding) -> bool:
+        return self._standing.service.rests(victim)
 
     def _needs(self, victim: Holding) -> bool:
         """A job does not stop the one it waits for, or whose company it wants."""

@@ -8,7 +8,7 @@ from muster.model.job import JobState
 from muster.model.plan import Clear
 from muster.model.policy import Policy, PreemptPolicy
 from muster.model.queue import PreemptMode, Quota
-from muster.model.value import HOUR, ClassName, Duration, JobId, QueuePath, replace
+from muster.model.value import HOUR, ClassName, Duration, Instant, JobId, QueuePath, replace
 from unit.schedule.yard import NOW, Yard, asking, at, claim_on, clear, group, preempt, start
 
 LOW, HIGH = ClassName("low"), ClassName("high")
@@ -221,3 +221,18 @@ def test_a_claim_that_ran_out_stops_nobody() -> None:
     yard.waits(4, queue=QueuePath("a/x/w"), claim=claim)
 
     assert yard.judge(cleared(), preempt(1, 2)) == []
+
+
+def test_by_service_a_victim_has_run_for_its_part_of_the_time_that_it_waited() -> None:
+    yard = Yard()
+    yard.runs(1, at("n1"))
+    yard.jobs[JobId(1)] = replace(yard.jobs[JobId(1)], submitted_at=Instant(NOW - 5 * HOUR))
+    yard.waits(2)
+
+    found = {}
+    for percent in (25, 26):
+        rules = PreemptPolicy(by_service=True, waited_percent=percent)
+        yard.policy = Policy(preempt=rules)
+        found[percent] = yard.judge(cleared(), preempt(1, 2))
+
+    assert found == {25: [], 26: ["right"]}

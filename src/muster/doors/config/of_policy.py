@@ -133,6 +133,12 @@ PREEMPT = Section(
             example="5m",
         ),
         Key(
+            name="waited_percent",
+            shape=WHOLE,
+            meaning="by service nobody is stopped before it ran for so much of the time it waited",
+            example="25",
+        ),
+        Key(
             name="restart_cost",
             shape=SPAN,
             meaning="what starting over costs a job that does not say",

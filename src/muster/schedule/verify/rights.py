@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from muster.model.amounts import covers, measured
 from muster.model.job import Job
-from muster.model.levels import ran_by
+from muster.model.levels import has_its_due, ran_by
 from muster.model.placement import Placement
 from muster.model.plan import Clear
 from muster.model.queue import Meter, Scope, lineage
@@ -167,11 +167,14 @@ def _outranks(case: Case, job: Job, victim: Job) -> bool:
 
 
 def _had_less(case: Case, job: Job, victim: Job) -> bool:
-    """Both are of one class, and the victim stands on the higher level."""
-    snapshot = case.snapshot
-    if not case.plan.policy.preempt.by_service or job.spec.job_class != victim.spec.job_class:
+    """Both are of one class, the victim stands on the higher level, and has its due."""
+    snapshot, rules = case.snapshot, case.plan.policy.preempt
+    if not rules.by_service or job.spec.job_class != victim.spec.job_class:
         return False
-    ran = ran_by(victim, snapshot.allocations.get(victim.id), snapshot.now)
+    allocation = snapshot.allocations.get(victim.id)
+    if not has_its_due(victim, allocation, snapshot.now, rules.waited_percent):
+        return False
+    ran = ran_by(victim, allocation, snapshot.now)
     mine = snapshot.levels.level(job.spec, job.ran)
     return mine < snapshot.levels.level(victim.spec, ran)
 

@@ -88,7 +88,8 @@ def test_every_key_sets_its_field() -> None:
         " order: {job_class: 1, fair_share: 2, age: 3, size: -4, short: 7, service: 8,"
         " queue: 5, age_full: 6d},"
         " share: {half_life: 1d, lookahead: 2h}, preempt: {by_class: false, reclaim: false,"
-        " by_service: true, tries: 1, candidates: 2, min_run: 3s, restart_cost: 4s}}\n"
+        " by_service: true, tries: 1, candidates: 2, min_run: 3s, restart_cost: 4s,"
+        " waited_percent: 5}}\n"
         "history: {keep: 1d}\ncontainers: {images_on_host: true}\n"
     )
 
