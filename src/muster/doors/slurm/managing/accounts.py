@@ -71,9 +71,12 @@ def adding(words: Words, around: Surroundings) -> Editing:
         made = {path: _set(Queue(path=path), wish.settings, around) for path in new}
         after = replace(site, queues={**site.queues, **made})
         demand_sound(after)
-        told = [" Adding Account(s)", *(f"  {path}" for path in new), " Associations"]
+        told = [" Adding Account(s)", *(f"  {path}" for path in new), *_described(wish)]
+        told += [" Associations"]
         told += [f"  A = {path:<10} C = {around.cluster:<10}" for path in new]
-        told += [" Settings", *_shown(wish.settings), f"  Parent        = {wish.parent}"]
+        shown = _shown(wish.settings)
+        shown += [f"  Parent        = {wish.parent}"] if wish.parent != ROOT else []
+        told += [" Settings", *shown] if shown else []
         return Edit(site=after, told=tuple(told), warned=_not_kept(wish))
 
     return edit
@@ -197,6 +200,16 @@ def _path(above: QueuePath | None, name: str) -> QueuePath:
 
 def _above(path: QueuePath) -> str:
     return path.rpartition("/")[0] or ROOT
+
+
+def _described(wish: Wish) -> list[str]:
+    """As Slurm says it, although it is not kept."""
+    given = {_option(word): word.value for word in wish.settings}
+    return [
+        " Settings",
+        f"  Description     = {given.get('Description', 'Account Name')}",
+        f"  Organization    = {given.get('Organization', 'Parent/Account Name')}",
+    ]
 
 
 def _shown(settings: Sequence[Word]) -> list[str]:

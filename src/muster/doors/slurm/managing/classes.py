@@ -71,8 +71,8 @@ def adding(words: Words, around: Surroundings) -> Editing:
         after = replace(site, classes={**site.classes, **made})
         demand_sound(after)
         told = [" Adding QOS(s)", *(f"  {name}" for name in new)]
-        shown = _shown(wish.settings)
-        told += [" Settings", *shown] if shown else []
+        told += [" Settings", *(f"  Description    = {name}" for name in new[:1])]
+        told += _shown(wish.settings)
         return Edit(site=after, told=tuple(told), warned=_not_kept(wish))
 
     return edit

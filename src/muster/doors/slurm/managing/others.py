@@ -11,14 +11,13 @@ from muster.doors.slurm.gres import type_of
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.managing.conditions import Wish
 from muster.doors.slurm.managing.tables import Named, Style, field, printed
+from muster.doors.slurm.managing.transactions import Transaction, is_meant, transactions
 from muster.doors.slurm.scene import Scene, is_user, uid_of
 from muster.doors.slurm.traffic import message_of
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Reservation
 from muster.model.history import AuditEntry
 from muster.model.value import Instant
-
-MOST_TRANSACTIONS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,18 +116,23 @@ def _events(view: View) -> str:
 
 
 def _transactions(view: View) -> str:
-    """The audit log, oldest first, as far as it fits."""
-    entries = view.door.looking.audit(view.door.caller, before=None, limit=MOST_TRANSACTIONS)
-    actors = view.wish.of("Actors")
+    """Who changed the rules, oldest first."""
+
+    def page(before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
+        return view.door.looking.audit(view.door.caller, before=before, limit=limit)
+
+    actors, actions = view.wish.of("Actors"), view.wish.of("Action")
     found = [
-        (view.at(each.at), each.action, each.user, each.subject, each.detail)
-        for each in reversed(entries)
-        if (not actors or each.user in actors) and _is_in_time(each, view)
+        (view.at(each.at), each.action, each.user, each.where, each.detail)
+        for each in transactions(page)
+        if (not actors or each.user in actors)
+        and (not actions or any(is_meant(each.action, wanted) for wanted in actions))
+        and _is_in_time(each, view)
     ]
     return _texts(view, "Time:19 Action:20 Actor:10 Where:20 Info:20", found)
 
 
-def _is_in_time(entry: AuditEntry, view: View) -> bool:
+def _is_in_time(entry: Transaction, view: View) -> bool:
     begins = [_instant(each, view) for each in view.wish.of("Start")]
     ends = [_instant(each, view) for each in view.wish.of("End")]
     return all(entry.at >= each for each in begins) and all(entry.at <= each for each in ends)

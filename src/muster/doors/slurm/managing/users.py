@@ -80,7 +80,7 @@ def adding(words: Words, around: Surroundings) -> Editing:
 
     def edit(site: Site) -> Edit:
         accounts = [_account(site, name) for name in _unique(wish.accounts, wish.default)]
-        pairs = [(user, path) for path in accounts for user in wish.names]
+        pairs = [(user, path) for user in wish.names for path in accounts]
         new = [(user, path) for user, path in pairs if path not in named_accounts(site, user)]
         if not new:
             return Edit(site=site, told=(NOTHING_NEW,), code=1)
@@ -151,7 +151,7 @@ def coordinating(words: Words, _: Surroundings) -> Editing:
     wish = _wish(words.what)
 
     def edit(site: Site) -> Edit:
-        accounts = [_account(site, name) for name in wish.accounts]
+        accounts = [_coordinated_account(site, name) for name in wish.accounts]
         _demand_known(site, wish.names)
         if not (accounts and wish.names):
             raise SlurmError(" Need both accounts and names to make coordinators.")
@@ -173,7 +173,7 @@ def dismissing(words: Words, _: Surroundings) -> Editing:
     wish = _wish(words.where)
 
     def edit(site: Site) -> Edit:
-        accounts = {_account(site, name) for name in wish.accounts}
+        accounts = {_coordinated_account(site, name) for name in wish.accounts}
         _demand_known(site, wish.names)
         users = [
             user
@@ -182,20 +182,27 @@ def dismissing(words: Words, _: Surroundings) -> Editing:
         ]
         if not users:
             return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+        gone = {user: accounts or set(coordinated(site, user)) for user in users}
         after = site
         for user in users:
-            gone = accounts or set(coordinated(site, user))
-            after = with_grants(
-                after,
-                user,
-                lambda grants, gone=gone: tuple(
-                    replace(each, role=Role.USER) if each.queue in gone else each for each in grants
-                ),
-            )
+            after = _dismissed(after, user, gone[user])
         told = [" Removing Coordinators with user name", *(f"  {user}" for user in users)]
+        told += [" From Account(s)", *(f"  {path}" for path in sorted(accounts))] * bool(accounts)
+        told += [" Removed Coordinators (sub accounts not listed)..."]
+        told += [f"  U = {user:<9} A = {path:<10}" for user in users for path in sorted(gone[user])]
         return Edit(site=after, told=tuple(told))
 
     return edit
+
+
+def _dismissed(site: Site, user: UserName, accounts: set[QueuePath]) -> Site:
+    return with_grants(
+        site,
+        user,
+        lambda grants: tuple(
+            replace(each, role=Role.USER) if each.queue in accounts else each for each in grants
+        ),
+    )
 
 
 def coordinator_of(site: Site, user: UserName, account: QueuePath) -> Site:
@@ -283,6 +290,13 @@ def _named(wish: Wish, names: Iterable[str]) -> Wish:
 
 def _unique(accounts: tuple[str, ...], default: str | None) -> list[str]:
     return list(dict.fromkeys((*accounts, *(() if default is None else (default,)))))
+
+
+def _coordinated_account(site: Site, name: str) -> QueuePath:
+    path = account_named(site, name)
+    if path is None:
+        raise SlurmError(f" You specified a non-existent account '{name}'.")
+    return path
 
 
 def _account(site: Site, name: str) -> QueuePath:
