@@ -212,10 +212,10 @@ def _chosen(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) ->
     wish = Filter(
         names=names,
         users=_users(line, door),
-        accounts=_last_words(line, "account"),
-        qos=_last_words(line, "qos"),
-        job_names=_last_words(line, "name", "jobname"),
-        reservations=_last_words(line, "reservation"),
+        accounts=_one(line, "account"),
+        qos=_one(line, "qos"),
+        job_names=_one(line, "name", "jobname"),
+        reservations=_one(line, "reservation"),
         states=_states(line),
     )
     scene = Scene(call, door)
@@ -232,10 +232,10 @@ def _users(line: Parsed, door: Door) -> frozenset[str]:
     return users_of(line.words("user"))
 
 
-def _last_words(line: Parsed, *names: str) -> frozenset[str]:
-    """Of an option that is given twice, the second counts."""
-    value = line.value(*names) or ""
-    return frozenset(word.strip() for word in value.split(",") if word)
+def _one(line: Parsed, *names: str) -> frozenset[str]:
+    """The value that was given last; as in Slurm it is no list, so that none too many are ended."""
+    value = line.value(*names)
+    return frozenset({value}) if value else frozenset()
 
 
 def _states(line: Parsed) -> frozenset[State] | None:
