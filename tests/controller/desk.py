@@ -71,7 +71,10 @@ SITE = Site(
 )
 
 
-MORE = frozenset("after begin_at deadline labels mail max_attempts pools reservation retry".split())
+MORE = frozenset(
+    "after begin_at cancel_if_hopeless deadline labels mail max_attempts pools"
+    " reservation retry".split()
+)
 
 
 def node(name: str, gpus: int) -> Node:

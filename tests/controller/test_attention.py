@@ -3,11 +3,12 @@
 import pytest
 
 from controller.desk import SITE, Desk
+from muster.backends.fate import Fate
 from muster.controller.attention import Attention
 from muster.controller.moves import Move
 from muster.model.cluster import NodesReserved
 from muster.model.event import ClusterSeen, Event, JobCheckpointed, JobStarted
-from muster.model.job import Dependency, DependencyKind, JobState
+from muster.model.job import Dependency, DependencyKind, Exited, JobState
 from muster.model.value import Duration, Instant, JobId, NodeId, QueuePath, replace
 from muster.stores.base import Batch
 
@@ -104,6 +105,24 @@ def test_a_job_fails_in_the_moment_in_which_it_can_no_longer_meet_its_deadline()
     desk.lets_pass(1)
 
     assert desk.state(late) == JobState.FAILED
+
+
+@pytest.mark.parametrize("will_not_wait", [True, False])
+def test_who_will_not_wait_for_what_cannot_be_is_cancelled(*, will_not_wait: bool) -> None:
+    desk = Desk()
+    first = desk.submits()
+    desk.will_go(first, Fate(work=Duration(5_000), end=Exited(code=1)))
+    other = desk.submits(lasts=5)
+    kind = DependencyKind.AFTER_OK
+    job = desk.submits(after=after(kind, first), cancel_if_hopeless=will_not_wait)
+    either = (*after(kind, first), replace(*after(kind, other), way=1))
+    patient = desk.submits(after=either, cancel_if_hopeless=will_not_wait, lasts=5)
+
+    desk.lets_pass(30)
+
+    assert desk.state(first) is JobState.FAILED
+    assert desk.state(job) is (JobState.CANCELLED if will_not_wait else JobState.PENDING)
+    assert desk.state(patient) is JobState.COMPLETED
 
 
 def test_what_was_kept_for_a_reservation_is_used_when_it_is_over() -> None:

@@ -40,6 +40,7 @@ class SubmitDocument(Value):
     time: seconds, or text (`90m`, `2h`, `1-12:00:00`). begin, deadline: RFC 3339, or `now+2h`.
     after: `afterok:17`, `afterany:17`, `after:17+5m`, `afternotok:17`, `singleton`: all of them;
     or one text, `afterok:17?afterany:18`, where each is enough.
+    cancel_if_hopeless: do not wait when that can no longer come true.
     array: `0-9`, `1,3,5-9:2`, with `%4` for at most four at once.
     warn: `USR1@60`: that signal so many seconds before the time limit.
     mail_on: `begin`, `end`, `fail`, `requeue`, `time_limit`, `time_limit_90`, `time_limit_80`,
@@ -66,6 +67,7 @@ class SubmitDocument(Value):
     begin: str | None = None
     deadline: str | None = None
     after: tuple[str, ...] = ()
+    cancel_if_hopeless: bool = False
     array: str | None = None
     pools: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()

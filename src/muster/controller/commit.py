@@ -8,9 +8,11 @@ What does not stand is decided again in the next plan.
 
 from collections.abc import Iterable, Iterator
 
+from muster.controller.acts import NOBODY
 from muster.controller.stage import Stage
 from muster.controller.thinking import Thought
 from muster.model.event import (
+    CancelAsked,
     ClaimDropped,
     DeviceCut,
     Event,
@@ -25,6 +27,7 @@ from muster.model.job import DeadlinePassed
 from muster.model.placement import Claim, Placement
 from muster.model.plan import (
     Clear,
+    DependsOn,
     MakingRoom,
     MissesDeadline,
     Preempt,
@@ -58,7 +61,7 @@ def events_of(thought: Thought, snapshot: Snapshot, stage: Stage) -> Iterator[Ev
                 pass
     yield from _resizes(thought, still, stage)
     yield from _dropped_claims(thought, still, stage)
-    yield from _missed_deadlines(thought, still, stage)
+    yield from _ended_unstarted(thought, still, stage)
 
 
 class Still:
@@ -169,11 +172,17 @@ def _dropped_claims(thought: Thought, still: Still, stage: Stage) -> Iterator[Ev
             yield ClaimDropped(at=stage.now, job=job)
 
 
-def _missed_deadlines(thought: Thought, still: Still, stage: Stage) -> Iterator[Event]:
-    for job_id in sorted(stage.record.dated):
+def _ended_unstarted(thought: Thought, still: Still, stage: Stage) -> Iterator[Event]:
+    """Jobs that missed their deadline, and those that will not wait for what cannot be."""
+    for job_id in sorted(stage.record.endable):
         wait, job = thought.waits.get(job_id), stage.job(job_id)
         if wait is None or job is None or not still.job(job_id):
             continue
-        if isinstance(wait.why, MissesDeadline):
-            why = DeadlinePassed(deadline=wait.why.deadline)
-            yield JobEnded(at=stage.now, job=job_id, attempt=job.attempt, why=why)
+        match wait.why:
+            case MissesDeadline(deadline=deadline):
+                why = DeadlinePassed(deadline=deadline)
+                yield JobEnded(at=stage.now, job=job_id, attempt=job.attempt, why=why)
+            case DependsOn(never=True) if job.spec.cancel_if_hopeless:
+                yield CancelAsked(at=stage.now, job=job_id, by=NOBODY)
+            case _:
+                continue

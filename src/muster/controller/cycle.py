@@ -202,7 +202,7 @@ def decide(parts: Parts, now: Instant) -> Thought:
     """Plan what is, check the plan, commit it."""
     snapshot = parts.record.snapshot(now)
     thought = parts.thinker.think(snapshot, parts.record.site.policy)
-    if thought.moves or thought.measures or parts.record.claimed or parts.record.dated:
+    if thought.moves or thought.measures or parts.record.claimed or parts.record.endable:
         parts.write(lambda stage: stage.tell_all(events_of(thought, snapshot, stage))).result()
     return thought
 

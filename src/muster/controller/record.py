@@ -121,9 +121,9 @@ class Record:
         self.given_out_at = -1
         # The last version that another process wrote.
         self.heard_at = -1
-        # Those few whose claims and deadlines must be looked after in every cycle.
+        # Those few whose claims must be looked after in every cycle, and that a plan may end.
         self.claimed: set[JobId] = {job.id for job in self.jobs.values() if job.claim}
-        self.dated: set[JobId] = {job.id for job in self.jobs.values() if job.spec.deadline}
+        self.endable: set[JobId] = {job.id for job in self.jobs.values() if _is_endable(job)}
         self.waiting: set[JobId] = {job.id for job in self.jobs.values() if job.state in WAITING}
         # Planners follow what changed; these tell them, so that they need not look for it.
         self._jobs_told = Press(self.jobs)
@@ -265,16 +265,17 @@ class Record:
             self.waiting.add(job.id)
         else:
             self.waiting.discard(job.id)
-        for marked, applies in ((self.claimed, job.claim), (self.dated, job.spec.deadline)):
-            if applies is None:
-                marked.discard(job.id)
-            else:
+        claims = job.claim is not None
+        for marked, applies in ((self.claimed, claims), (self.endable, _is_endable(job))):
+            if applies:
                 marked.add(job.id)
+            else:
+                marked.discard(job.id)
 
     def _end(self, ended: Ended) -> None:
         self._hold(ended.job.id, self.whole)
         self.claimed.discard(ended.job.id)
-        self.dated.discard(ended.job.id)
+        self.endable.discard(ended.job.id)
         self.waiting.discard(ended.job.id)
         self._jobs_told.note(ended.job.id)
         if self.jobs.pop(ended.job.id, None) is None:
@@ -303,3 +304,8 @@ def awaited_by(job: Job) -> tuple[JobId, ...]:
 
 def _by_id(job: Job) -> JobId:
     return job.id
+
+
+def _is_endable(job: Job) -> bool:
+    """May it end without having run: by its deadline, or because it waits for what cannot be?"""
+    return job.spec.deadline is not None or job.spec.cancel_if_hopeless

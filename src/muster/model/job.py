@@ -214,6 +214,7 @@ class JobSpec(Value):
     """One request, the same whichever door it came through.
 
     pools and clusters are in order of preference; empty means any.
+    cancel_if_hopeless: it does not wait when what it depends on can no longer come true.
     reservation: it runs only in the reservation of this name, while that is open.
     restart_cost is what starting over takes beside the work lost since the last checkpoint.
     max_attempts counts the attempts that may fail by the job's own doing.
@@ -233,6 +234,7 @@ class JobSpec(Value):
     deadline: Instant | None = None
     reservation: str | None = None
     after: tuple[Dependency, ...] = ()
+    cancel_if_hopeless: bool = False
     array: ArrayPart | None = None
     preemptible: bool = True
     preempt_mode: PreemptMode | None = None

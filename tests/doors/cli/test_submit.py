@@ -82,6 +82,7 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
         "--pool p1 --pool p2 --cluster c --spot allowed --require rack=r1 --tolerate busy "
         "--node n1,n2 --exclude n3 --max-per-node 1 --exclusive --together rack? --array 0-9%4 "
         "--after afterok:17,afterany:18 --begin 2026-12-01T08:00 --deadline now+2h --hold "
+        "--cancel-if-hopeless "
         "--attempts 3 --no-requeue --not-preemptible --preempt-mode suspend --restart-cost 5m "
         "--name n --label a=b --image i --env X=1 --env-only PATH --workdir sub --output o "
         "--error e --input i --append --first-task-only --warn USR1@60 --checkpoint c "
@@ -130,6 +131,7 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
         "begin": "2026-12-01T08:00:00+01:00",
         "deadline": "now+2h",
         "after": ["afterok:17", "afterany:18"],
+        "cancel_if_hopeless": True,
         "array": "0-9%4",
         "pools": ["p1", "p2"],
         "clusters": ["c"],

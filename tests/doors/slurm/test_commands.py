@@ -108,6 +108,15 @@ def test_a_job_waits_for_one_of_several(slurm: House) -> None:
     slurm.waits_for(job, "COMPLETED")
 
 
+def test_a_job_that_was_told_so_does_not_wait_for_what_cannot_be(slurm: House) -> None:
+    bad = slurm.submits("-o /dev/null --wrap false")
+    slurm.waits_for(bad, "FAILED")
+
+    job = slurm.submits(f"-d afterok:{bad} --kill-on-invalid-dep=yes -o /dev/null --wrap true")
+
+    slurm.waits_for(job, "CANCELLED")
+
+
 def test_hold_release_update_suspend_resume_requeue(slurm: House) -> None:
     job = slurm.submits("--hold -J first -t 30 -o /dev/null --wrap 'sleep 600'")
     slurm.out(f"scontrol update JobId={job} TimeLimit=45 JobName=second Comment=hello")

@@ -62,6 +62,11 @@ WHEN: tuple[Any, ...] = (
         "--after",
         help="Wait for a job: afterok:17, afterany:17, after:17+5m, singleton; or any: a?b.",
     ),
+    click.option(
+        "--cancel-if-hopeless",
+        is_flag=True,
+        help="Do not wait for jobs that can no longer come to that.",
+    ),
     click.option("--begin", help="Not before: 2026-12-01T08:00, now+2h."),
     click.option("--deadline", help="Of no use after this instant."),
     click.option("--hold", "held", is_flag=True, help="Wait until it is released."),

@@ -16,7 +16,7 @@ SECRETS = frozenset({"MUSTER_TOKEN"})
 
 PASSED_ON = (
     "name queue job_class stdin stdout stderr append array time spot priority held "
-    "attempts preempt_mode warn checkpoint checkpoint_signal image mail_to"
+    "cancel_if_hopeless attempts preempt_mode warn checkpoint checkpoint_signal image mail_to"
 ).split()
 
 

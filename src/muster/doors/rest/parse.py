@@ -90,6 +90,7 @@ def wanted(document: SubmitDocument, by: Submitter) -> Wanted:
         begin_at=instant_of("begin", document.begin, by.now),
         deadline=instant_of("deadline", document.deadline, by.now),
         after=_dependencies(document.after),
+        cancel_if_hopeless=document.cancel_if_hopeless,
         preemptible=document.preemptible,
         preempt_mode=_preempt_mode(document.preempt_mode),
         restart_cost=read("restart_cost", duration, document.restart_cost)

@@ -11,17 +11,18 @@ HONOURED = table("""
     A:account= a:array= b:begin= D:chdir= comment= C:constraint= container-image= c:cpus-per-task=
     cpus-per-gpu= deadline= d:dependency= m:distribution= e:error= x:exclude= exclusive? export=
     get-user-env? G:gpus= gpu-bind= gpus-per-node= gpus-per-task= gres= h:help H:hold i:input=
-    J:job-name= mail-type= mail-user= mem= mem-per-cpu= mem-per-gpu= mincpus= nice? no-requeue
-    w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node= tasks-per-node= open-mode=
-    o:output= parsable p:partition= priority= q:qos= Q:quiet requeue reservation= signal=
-    test-only t:time= uid= M:clusters= cluster= usage V:version W:wait wckey= wrap= ignore-pbs
+    J:job-name= kill-on-invalid-dep= mail-type= mail-user= mem= mem-per-cpu= mem-per-gpu= mincpus=
+    nice? no-requeue w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node=
+    tasks-per-node= open-mode= o:output= parsable p:partition= priority= q:qos= Q:quiet requeue
+    reservation= signal= test-only t:time= uid= M:clusters= cluster= usage V:version W:wait
+    wckey= wrap= ignore-pbs
 """)
 """To get-user-env nothing has to be added: what the caller has set comes before a login's."""
 
 IGNORED = table("""
     acctg-freq= batch= bb= bbf= cluster-constraint= context= contiguous
     S:core-spec= cores-per-socket= cpu-freq= delay-boot= B:extra-node-info=
-    gid= gpu-freq= gres-flags= hint= kill-on-invalid-dep= L:licenses=
+    gid= gpu-freq= gres-flags= hint= L:licenses=
     mcs-label= mem-bind= network= k:no-kill? ntasks-per-core=
     ntasks-per-socket= ntasks-per-tres= O:overcommit s:oversubscribe power= prefer= profile=
     propagate? reboot sockets-per-node= spread-job switches= thread-spec= threads-per-core=

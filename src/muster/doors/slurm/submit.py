@@ -261,6 +261,7 @@ def _spec(
         deadline=request.instant("deadline"),
         reservation=request.text("reservation"),
         after=after,
+        cancel_if_hopeless=(request.text("kill-on-invalid-dep") or "").lower() == "yes",
         retry=RetryPolicy(requeue=_requeues(request)),
         labels=labels,
         mail=asking.mail_of(request),

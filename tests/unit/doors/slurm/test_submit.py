@@ -185,6 +185,11 @@ def test_something_stands_on_both_sides_of_a_question_mark(text: str) -> None:
         asked("-d", text)
 
 
+@pytest.mark.parametrize(("text", "ends"), [("yes", True), ("no", False)])
+def test_who_has_told_so_does_not_wait_for_what_cannot_be(text: str, *, ends: bool) -> None:
+    assert asked(f"--kill-on-invalid-dep={text}").spec.cancel_if_hopeless is ends
+
+
 def test_an_array_has_indices_and_a_limit() -> None:
     want = asked("--array=1-7:2,10%2")
 
