@@ -9,7 +9,7 @@ from muster.controller.looking import Looking
 from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.launch import Launch
-from muster.model.plan import Wait
+from muster.model.plan import WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, JobId, NodeId, Value, replace
@@ -32,7 +32,7 @@ MOST_FORMS = 8
 SPARE = 10_000
 """So many lines more than were listed may be kept, of jobs that may be gone."""
 
-Lines = dict[JobId, tuple[Job, Wait | None, str]]
+Lines = dict[JobId, tuple[Job, WaitReason | None, str]]
 """Of jobs that wait, with what each was written from."""
 
 

@@ -26,16 +26,22 @@ def lines_of(
 
 def _known(rows: list[JobRow], kept: Lines, write: Callable[[JobRow], str]) -> Iterator[str]:
     for row in rows:
-        if row.state is not State.PENDING or row.indices or row.component is not None:
+        if not _is_still(row):
             yield write(row)
             continue
         job, wait = row.job, row.view.wait
+        why = None if wait is None else wait.why
         known = kept.get(job.id)
-        # The very values: a job of another server with the same number is another job.
-        if known is not None and known[0] is job and known[1] is wait:
+        # The very job: another server's with the same number is another one.
+        if known is not None and known[0] is job and known[1] == why:
             yield known[2]
             continue
         line = write(row)
-        if row.attempt is None:
-            kept[job.id] = (job, wait, line)
+        kept[job.id] = (job, why, line)
         yield line
+
+
+def _is_still(row: JobRow) -> bool:
+    """Does it wait, all of one job, and with nothing that it still holds?"""
+    is_whole = not row.indices and row.component is None
+    return row.state is State.PENDING and is_whole and row.view.allocation is None
