@@ -128,7 +128,7 @@ def test_the_rest_of_a_running_job_cannot_change(change: Changed) -> None:
     desk = Desk(gpus=4)
     job = running(desk)
 
-    with pytest.raises(ForbiddenError, match="only its name, labels, mail and time limit"):
+    with pytest.raises(ForbiddenError, match="only its name, labels, mail, time limit"):
         changes(desk, job, change, by="root")
 
 

@@ -177,8 +177,8 @@ class Stage:
             case NodeGone(node=name):
                 self.nodes[name] = None
                 self.events.append(event)
-            case NodeChanged(state=state, reason=reason):
-                self._change(event, lambda node: replace(node, state=state, reason=reason))
+            case NodeChanged():
+                self._change(event, lambda node: _changed(node, event))
             case DeviceCut():
                 self._change(event, lambda node: _cut(node, event))
 
@@ -186,7 +186,13 @@ class Stage:
         """Facts come from the backend; that somebody drained the node stays true."""
         known = self.node(node.id)
         if known is not None and known.state is NodeState.DRAINING and node.state is NodeState.UP:
-            node = replace(node, state=NodeState.DRAINING, reason=known.reason)
+            node = replace(
+                node,
+                state=NodeState.DRAINING,
+                reason=known.reason,
+                drained_by=known.drained_by,
+                drained_at=known.drained_at,
+            )
         if known == node:
             return
         self.nodes[node.id] = node
@@ -270,6 +276,18 @@ def _stepped(job: Job, event: JobEvent, held: Allocation | None) -> Job:
 def without_launch(event: JobSubmitted) -> JobSubmitted:
     """The event with its launch left out: that is kept apart, and once for a whole array."""
     return replace(event, spec=replace(event.spec, launch=NO_LAUNCH))
+
+
+def _changed(node: Node, told: NodeChanged) -> Node:
+    """Who keeps work off a node is remembered with the reason, until it takes work again."""
+    is_up = told.state is NodeState.UP
+    return replace(
+        node,
+        state=told.state,
+        reason=told.reason,
+        drained_by=None if is_up else told.by,
+        drained_at=None if is_up else told.at,
+    )
 
 
 def _cut(node: Node, cut: DeviceCut) -> Node:

@@ -37,18 +37,11 @@ def updated(
 
 
 def _demand_running(caller: Caller, job: Job, wanted: JobSpec, stage: Stage) -> None:
-    """Of a running job only these change; more time is not one's own to take."""
-    same = replace(
-        wanted,
-        name=job.spec.name,
-        labels=job.spec.labels,
-        mail=job.spec.mail,
-        time_limit=job.spec.time_limit,
-    )
-    if same != job.spec:
+    """Of a running job only what its attempt does not hang on; more time is not one's own."""
+    if _without_what_is_open(wanted, job.spec) != job.spec:
         raise ForbiddenError(
-            f"job {job.id} is {job.state}: only its name, labels, mail and time limit can change "
-            "now; requeue it to change the rest"
+            f"job {job.id} is {job.state}: only its name, labels, mail, time limit, priority, "
+            "retries and the width of its array can change now; requeue it to change the rest"
         )
     if refusal := wrong_address(wanted.mail):
         raise RefusedError(refusal.reason, refusal.advice)
@@ -61,3 +54,20 @@ def _demand_running(caller: Caller, job: Job, wanted: JobSpec, stage: Stage) -> 
             job.spec.queue,
             to=f"give running job {job.id} more time",
         )
+
+
+def _without_what_is_open(wanted: JobSpec, spec: JobSpec) -> JobSpec:
+    """The new request, with what can always be changed as it was."""
+    part = wanted.array
+    if part is not None and spec.array is not None:
+        part = replace(part, at_once=spec.array.at_once)
+    return replace(
+        wanted,
+        name=spec.name,
+        labels=spec.labels,
+        mail=spec.mail,
+        time_limit=spec.time_limit,
+        priority=spec.priority,
+        retry=spec.retry,
+        array=part,
+    )

@@ -110,7 +110,8 @@ class Taint(Value, gc=False):
 class Node(Value):
     """One machine. `where` gives its place, one name for each of its pool's levels.
 
-    reason: why it is not UP, for people. pretend: it was declared to try things out.
+    reason: why it is not UP, for people; drained_by and drained_at: who said so, and when.
+    pretend: it was declared to try things out.
     """
 
     id: NodeId
@@ -125,6 +126,8 @@ class Node(Value):
     taints: tuple[Taint, ...] = ()
     reason: str = ""
     pretend: bool = False
+    drained_by: UserName | None = None
+    drained_at: Instant | None = None
 
     @property
     def capacity(self) -> Resources:

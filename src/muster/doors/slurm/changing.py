@@ -29,11 +29,11 @@ FINISHED = "Job has already finished"
 UNKNOWN = "Invalid job id specified"
 UNEXPECTED = "Unexpected message received"
 PENDING = "Job is pending execution"
+OVER = "Job/step already completing or completed"
 NOT_WHOLE = "Operation not permitted on individual component of heterogeneous job"
 
-ALSO_SUSPENDS = frozenset({"hold", "uhold", "release"})
+HOLDING = frozenset({"hold", "uhold", "release"})
 """After their own words, these say once more what went wrong."""
-
 
 STANDING = frozenset({"suspend", "resume"})
 """Of jobs that never were, these say something else."""
@@ -106,38 +106,49 @@ def _moved(verb: str, word: str, door: Door) -> list[str]:
         return [f"{UNKNOWN} for job {text}", *_once_more(verb, UNKNOWN)]
     views = live_views(door, _wish(name))
     if not views:
-        why = absent(name, door, UNEXPECTED if verb in STANDING else UNKNOWN)
-        return [f"{why} for job {name.text}", *_once_more(verb, why)]
+        return _missed(verb, name, door)
     if name.component is not None and verb in {"suspend", "resume", "requeue", "requeuehold"}:
         return [f"{NOT_WHOLE} for job {name.text}"]
-    if verb in ALSO_SUSPENDS and not all(may_change(door, view.job) for view in views):
-        return [f"{STRANGER} for job {name.text}", *_once_more(verb, STRANGER)]
-    return _told(name, views, _done(verb, views, door))
+    return _told(verb, name, views, _done(verb, views, door))
+
+
+def _missed(verb: str, name: JobName, door: Door) -> list[str]:
+    """It is over, or never was."""
+    if name.indices is not None:
+        return [f"{name.text}: {absent(name, door)}"]
+    why = absent(name, door, UNEXPECTED if verb in STANDING else UNKNOWN)
+    if verb in STANDING and why == FINISHED:
+        why = OVER
+    return [f"{why} for job {name.text}", *_once_more(verb, why)]
 
 
 def _moved_by_name(verb: str, name: str, door: Door) -> list[str]:
     wish = Filter(job_names=frozenset({name}), users=frozenset({door.caller.user}))
     found: list[str] = []
     for view in live_views(door, wish):
-        found += _told(JobName(job=view.job.id), [view], _done(verb, [view], door))
+        found += _told(verb, JobName(job=view.job.id), [view], _done(verb, [view], door))
     return found
 
 
 def _once_more(verb: str, why: str) -> list[str]:
-    return [f"slurm_suspend error: {why}"] if verb in ALSO_SUSPENDS else []
+    return [f"slurm_suspend error: {why}"] if verb in HOLDING else []
 
 
 def _done(verb: str, views: list[JobView], door: Door) -> Outcome:
-    ids = tuple(view.job.id for view in views if not _needs_nothing(verb, view))
+    ids = tuple(view.job.id for view in views if not _needs_nothing(verb, view, door))
     outcome = _service(door, verb)(door.caller, ids).result() if ids else Outcome()
     if verb == "requeuehold" and outcome.done:
         door.service.hold(door.caller, outcome.done).result()
     return outcome
 
 
-def _needs_nothing(verb: str, view: JobView) -> bool:
-    """Slurm lets a running job be held, which changes nothing until it waits again."""
-    return verb in {"hold", "uhold"} and view.job.state not in {JobState.PENDING, JobState.HELD}
+def _needs_nothing(verb: str, view: JobView, door: Door) -> bool:
+    """Slurm lets one hold and release one's running jobs: nothing changes until they wait again."""
+    if not may_change(door, view.job):
+        return False
+    if verb == "suspend":
+        return view.job.state is JobState.SUSPENDED
+    return verb in HOLDING and view.job.state not in {JobState.PENDING, JobState.HELD}
 
 
 def _service(door: Door, verb: str) -> "Callable[..., Future[Outcome]]":
@@ -153,15 +164,19 @@ def _service(door: Door, verb: str) -> "Callable[..., Future[Outcome]]":
     }[verb]
 
 
-def _told(name: JobName, views: list[JobView], outcome: Outcome) -> list[str]:
+def _told(verb: str, name: JobName, views: list[JobView], outcome: Outcome) -> list[str]:
     """One job: what is wrong with it. An array: which parts were done, and which were not."""
     if not outcome.failed:
         return []
     by_id = {view.job.id: view for view in views}
-    words = {job: _move_words(by_id[job], why) for job, why in outcome.failed.items()}
+    words = {job: _move_words(verb, by_id[job], why) for job, why in outcome.failed.items()}
     parts = {view.job.id: view.job.spec.array for view in views}
-    if any(part is None for part in parts.values()) or len(views) == 1:
-        return [f"{text} for job {job}" for job, text in words.items()]
+    if any(part is None for part in parts.values()):
+        return [
+            line
+            for job, text in words.items()
+            for line in (f"{text} for job {job}", *_once_more(verb, text))
+        ]
     lines = [_parts_line(name, parts, outcome.done, "No error")] if outcome.done else []
     for text in sorted(set(words.values())):
         jobs = tuple(job for job, each in words.items() if each == text)
@@ -179,9 +194,13 @@ def _parts_line(
     return f"{name.job}_{ranges_text(indices)}: {text}"
 
 
-def _move_words(view: JobView, why: str) -> str:
-    if "belongs to" in why or "held by an administrator" in why:
+def _move_words(verb: str, view: JobView, why: str) -> str:
+    if "belongs to" in why:
+        return STRANGER if verb in HOLDING else DENIED
+    if "held by an administrator" in why:
         return DENIED
     if view.job.state in {JobState.PENDING, JobState.HELD}:
         return PENDING
-    return "Requested operation is presently disabled"
+    return (
+        "Job is not suspended" if verb == "resume" else "Requested operation is presently disabled"
+    )

@@ -7,14 +7,14 @@ from muster.model.value import Instant
 
 
 def eligible_at(row: JobRow) -> Instant | None:
-    """When it may or might start; None while it is held or waits for another."""
-    return None if _is_kept(row) else row.job.begin_at or row.job.submitted_at
+    """When it may or might start; None while it is held or waits, and no time was given."""
+    return row.job.begin_at if _is_kept(row) else row.job.begin_at or row.job.submitted_at
 
 
 def accrues_since(row: JobRow) -> Instant | None:
     """Since when its age counts; None as long as it may not start."""
     at = eligible_at(row)
-    return None if at is None or at > row.scene.now else at
+    return None if _is_kept(row) or at is None or at > row.scene.now else at
 
 
 def _is_kept(row: JobRow) -> bool:

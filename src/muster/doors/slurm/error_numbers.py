@@ -1,6 +1,7 @@
 """What `scontrol errnumstr` says of Slurm's error numbers, as far as this door uses the words."""
 
 NUMBERS = {
+    0: "No error",
     1000: "Unexpected message received",
     2000: "Invalid partition name specified",
     2002: "Access/permission denied",

@@ -11,10 +11,12 @@ from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.choosing import parts_of
 from muster.doors.slurm.gres import BadGresError, NoSuchTypeError, gres_wish
 from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.job_field import Field
 from muster.doors.slurm.labelling import LABEL
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair
 from muster.doors.slurm.request import Request
+from muster.doors.slurm.scene import has_usual_limit
 from muster.doors.slurm.shape import features_of
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.job import Ask, JobSpec, TaskGroup, Where
@@ -23,7 +25,6 @@ from muster.model.value import (
     MINUTE,
     ClassName,
     Duration,
-    Instant,
     NodeId,
     PoolName,
     QueuePath,
@@ -34,47 +35,16 @@ from muster.model.value import (
 Change = Callable[[JobSpec], JobSpec]
 
 
-class Field(Value):
-    """One key with its value, and what it is read against."""
-
-    pair: Pair
-    view: JobView
-    call: Call
-    door: Door
-
-    @property
-    def value(self) -> str:
-        return self.pair.value
-
-    def wrong(self, why: str) -> SlurmError:
-        """What Slurm's controller would say of this job."""
-        return SlurmError(f"{why} for job {self.view.job.id}")
-
-    def number(self) -> int:
-        """A whole number, of which the least counts in `2-4`."""
-        text = self.value.partition("-")[0]
-        if not text.isdigit():
-            name = _SPELLED.get(self.pair.name, self.pair.text.partition("=")[0])
-            raise SlurmError(f"scontrol: error: Invalid {name} value: {self.value}")
-        return int(text)
-
-    def instant(self) -> Instant:
-        try:
-            return times.instant(self.value, self.door.now, self.call.zone)
-        except times.BadTimeError as bad:
-            place = f"Invalid time specification (pos={bad.place}): {self.value}"
-            raise SlurmError(place, "No changes specified") from bad
-
-
-_SPELLED = {"cpuspertask": "CPUsPerTask"}
-
-
 class Changes(Value):
-    """What is changed, what the user is told of it, and what to say if it cannot be."""
+    """What is changed, what the user is told of it, and what to say if it cannot be.
+
+    holds: whether the job is to be held, or released; None leaves it as it is.
+    """
 
     made: Change
     warnings: str = ""
     problem: str = ""
+    holds: bool | None = None
 
 
 def changes_of(pairs: tuple[Pair, ...], view: JobView, call: Call, door: Door) -> Changes:
@@ -102,7 +72,13 @@ def changes_of(pairs: tuple[Pair, ...], view: JobView, call: Call, door: Door) -
             spec = each(spec)
         return spec
 
-    return Changes(made=made, warnings=warnings)
+    return Changes(made=made, warnings=warnings, holds=_holds(pairs))
+
+
+def _holds(pairs: tuple[Pair, ...]) -> bool | None:
+    """In Slurm, a job with a priority of 0 is one that is held."""
+    values = [pair.value for pair in pairs if pair.name == "priority"]
+    return None if not values else values[-1] == "0"
 
 
 def _time_limit(field: Field) -> Change:
@@ -113,6 +89,8 @@ def _time_limit(field: Field) -> Change:
         limit = times.limit(text)
     except times.BadTimeError as bad:
         raise SlurmError("scontrol: error: Invalid TimeLimit value") from bad
+    if limit is None and has_usual_limit(field.door):
+        return lambda spec: replace(spec, time_limit=times.ENDLESS_LIMIT)
     if not sign or limit is None:
         return lambda spec: replace(spec, time_limit=limit)
     more = limit if sign == "+" else -limit
@@ -175,6 +153,8 @@ def _throttle(field: Field) -> Change:
 def _priority(field: Field) -> Change:
     if not field.value.lstrip("-").isdigit():
         raise SlurmError(f"scontrol: error: Invalid Priority value: {field.value}")
+    if field.value == "0":
+        return lambda spec: spec
     return lambda spec: replace(spec, priority=int(field.value))
 
 
@@ -185,9 +165,9 @@ def _nice(field: Field) -> Change:
 
 
 def _requeue(field: Field) -> Change:
-    if field.value not in {"0", "1"}:
+    if not field.value.isdigit():
         raise SlurmError(f"scontrol: error: Invalid Requeue value: {field.value}")
-    return lambda spec: replace(spec, retry=replace(spec.retry, requeue=field.value == "1"))
+    return lambda spec: replace(spec, retry=replace(spec.retry, requeue=int(field.value) > 0))
 
 
 def _dependency(field: Field) -> Change:
@@ -208,6 +188,9 @@ def _partition(field: Field) -> Change:
     pools = tuple(PoolName(each) for each in field.value.split(",") if each)
     if not pools or not set(pools) <= field.door.looking.snapshot().pools.keys():
         raise field.wrong("Invalid partition name specified")
+    held = field.view.allocation
+    if held is not None and {placed.pool for placed in held.placements} == set(pools):
+        return lambda spec: spec
     return lambda spec: replace(spec, pools=pools)
 
 
@@ -216,6 +199,8 @@ def _account(field: Field) -> Change:
 
 
 def _qos(field: Field) -> Change:
+    if field.value not in field.door.looking.site().classes:
+        raise field.wrong("Invalid qos specification")
     return lambda spec: replace(spec, job_class=ClassName(field.value))
 
 
@@ -224,6 +209,9 @@ def _name(field: Field) -> Change:
 
 
 def _reservation(field: Field) -> Change:
+    known = {each.name for each in field.door.looking.site().reservations}
+    if field.value and field.value not in known:
+        raise field.wrong("Requested reservation is invalid")
     return lambda spec: replace(spec, reservation=field.value or None)
 
 
@@ -239,6 +227,8 @@ def _nodes_named(field: Field, *, wanted: bool) -> Change:
 
 
 def _features(field: Field) -> Change:
+    if field.view.allocation is not None:
+        raise field.wrong("Job is no longer pending execution")
     given = Parsed(given=(("constraint", field.value),) if field.value else ())
     request = Request(command="scontrol", given=given, call=field.call, now=field.door.now)
     machines = field.door.memory.machines(field.door.looking.snapshot().nodes)
@@ -273,14 +263,21 @@ def _gres(field: Field) -> Change:
 def _memory(field: Field, *, per_cpu: bool) -> Change:
     mib = sizes.memory_mib(field.value)
     if mib is None:
-        name = field.pair.text.partition("=")[0]
-        raise SlurmError(f"scontrol: error: Invalid {name} value: {field.value}")
+        raise field.no_number()
 
     def ask(group: TaskGroup) -> Ask:
         cpus = ceil(group.each.cpu_milli / 1_000)
         return replace(group.each, memory_mib=mib * cpus if per_cpu else mib)
 
-    return lambda spec: _with_ask(spec, ask, field)
+    def change(spec: JobSpec) -> JobSpec:
+        labels = {name: text for name, text in spec.labels.items() if name not in _OTHER_MEMORY}
+        own = {LABEL + "mem-per-cpu": str(mib)} if per_cpu else {}
+        return replace(_with_ask(spec, ask, field), labels={**labels, **own})
+
+    return change
+
+
+_OTHER_MEMORY = frozenset({LABEL + "mem-per-cpu", LABEL + "mem-per-gpu"})
 
 
 def _cpus(field: Field, *, of: str) -> Change:
@@ -306,6 +303,8 @@ def _cpus(field: Field, *, of: str) -> Change:
 
 
 def _node_count(field: Field) -> Change:
+    if field.view.allocation is not None:
+        raise field.wrong("Requested operation not supported on this system")
     count = max(1, field.number())
 
     def change(spec: JobSpec) -> JobSpec:

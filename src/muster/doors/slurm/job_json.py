@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 
-from muster.doors.slurm import eligible, jobs
+from muster.doors.slurm import eligible, job_files, jobs, states
 from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.job_dependencies import unmet_text
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.scene import group_of, uid_of
-from muster.model.job import Exited
 from muster.model.placement import Allocation
 from muster.model.value import Instant
 
@@ -194,15 +193,14 @@ def _flags(row: JobRow) -> list[str]:
 
 
 def _what(row: JobRow) -> dict[str, Any]:
-    why = row.job.why
     return {
         "command": row.label("command") or "",
         "current_working_directory": row.launch.workdir or "",
         "dependency": unmet_text(row),
-        "exit_code": why.code if isinstance(why, Exited) else 0,
-        "standard_error": jobs.output_file(row, stderr=True),
-        "standard_input": row.launch.stdin or "/dev/null",
-        "standard_output": jobs.output_file(row),
+        "exit_code": 0 if row.state in states.LIVE else states.exit_status(row.job),
+        "standard_error": job_files.output_file(row, stderr=True),
+        "standard_input": job_files.input_file(row),
+        "standard_output": job_files.output_file(row),
     }
 
 

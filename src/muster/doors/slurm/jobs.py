@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from math import ceil
 
-from muster.backends.local.patterns import Names, filled
 from muster.controller.asked import JobView
 from muster.doors.slurm import states, times
 from muster.doors.slurm.hostlist import compressed, ranges_text
@@ -25,8 +24,6 @@ MOST_PRIORITY = (1 << 32) - 1
 
 OWN_FIRST = 1 << 31
 """The head start of a job whose queue is within its guarantee: more than all else together."""
-
-USUAL_OUTPUT = "slurm-%j.out"
 
 LaunchOf = Callable[[Job], Launch | None]
 
@@ -272,6 +269,8 @@ def tres_per_node(row: JobRow) -> str:
     asked = row.label("tres-per-node")
     if asked is not None:
         return asked
+    if row.label("tres-per-job") or row.label("tres-per-task"):
+        return "N/A"
     asks = [gpus for _, gpus in _with_gpus(row.job)]
     return f"gres:gpu:{asks[0].count}" if asks else "N/A"
 
@@ -357,27 +356,6 @@ def within_bounds(points: int) -> int:
     if 0 < points <= MOST_PRIORITY:
         return points
     return 1 if points < 1 else MOST_PRIORITY
-
-
-def output_file(row: JobRow, *, stderr: bool = False) -> str:
-    """Where it writes: the whole path, or nothing for those who may not see it."""
-    launch, job = row.launch, row.job
-    wanted = (launch.stderr if stderr else None) or launch.stdout or ""
-    if not wanted or not launch.workdir:
-        return ""
-    if wanted == USUAL_OUTPUT:
-        return f"{launch.workdir}/slurm-{job.id}.out"
-    part, there = job.spec.array, nodes(row)
-    names = Names(
-        job=job.id,
-        job_name=job.spec.name,
-        user=job.spec.user,
-        node=there[0] if there else "",
-        array=None if part is None else part.array,
-        index=None if part is None else part.index,
-    )
-    path = filled(wanted, names)
-    return path if path.startswith("/") else f"{launch.workdir}/{path}"
 
 
 _NODES = LABEL + "nodes"

@@ -96,6 +96,15 @@ def _warned(what: str) -> Act:
     return act
 
 
+def _rebooted(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
+    if not words:
+        raise SlurmError("Missing node list. Specify ALL|<NodeList>")
+    raise SlurmError(
+        "scontrol: error: RebootProgram isn't defined",
+        "scontrol_reboot_nodes error: Unspecified error",
+    )
+
+
 def _refused(*lines: str) -> Act:
     def act(_words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
         raise SlurmError(*lines)
@@ -139,10 +148,12 @@ def _wait_job(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) ->
     name = job_name(words[0])
     views = [] if name is None else live_views(door, Filter(names=(name,), states=frozenset(State)))
     if not views:
-        raise SlurmError(f"scontrol: Problem running job {words[0]}")
+        is_over = name is not None and changing.absent(name, door) == changing.FINISHED
+        told = f"Job {words[0]} no longer running" if is_over else f"Problem running job {words[0]}"
+        raise SlurmError(f"scontrol: {told}")
     if any(view.job.state in _NOT_YET for view in views):
         return Reply(then=Again(memo={"waits": words[0]}, after_ms=LOOK_AGAIN_MS))
-    return Reply(out=f"scontrol: Nodes are ready for job {words[0]}\n")
+    return Reply(err=f"scontrol: Nodes are ready for job {words[0]}\n")
 
 
 _NOT_YET = frozenset({JobState.PENDING, JobState.HELD, JobState.STARTING})
@@ -171,7 +182,12 @@ def _token(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Re
 _OVER = "slurm_shutdown error: Access/permission denied; stop Muster itself: muster down"
 
 KEYWORDS = (
-    Keyword(name="abort", act=_refused(_OVER), letters=5, most=0),
+    Keyword(
+        name="abort",
+        act=_admins(f"slurm_shutdown error: {STRANGER}", _refused(_OVER)),
+        letters=5,
+        most=0,
+    ),
     Keyword(name="all", act=_nothing, letters=2),
     Keyword(name="cancel_reboot", act=_refused("slurm_update error: Invalid node state specified")),
     Keyword(name="completing", act=_completing, letters=2, most=0),
@@ -195,10 +211,7 @@ KEYWORDS = (
     Keyword(name="quit", act=_nothing, letters=4),
     Keyword(
         name="reboot",
-        act=_refused(
-            "scontrol: error: RebootProgram isn't defined",
-            "scontrol_reboot_nodes error: Unspecified error",
-        ),
+        act=_rebooted,
     ),
     Keyword(
         name="reconfigure",

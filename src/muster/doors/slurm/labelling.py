@@ -74,6 +74,8 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
         "ntasks": str(shape.tasks) if shape.tasks > 1 else None,
         "nodes": str(shape.nodes) if shape.nodes > 1 else None,
         "max-nodes": _most_nodes(request),
+        "mem-per-cpu": _text(amounts.memory_per_cpu),
+        "mem-per-gpu": _text(amounts.memory_per_gpu),
         "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
         "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
         "command": _command(request),
@@ -85,6 +87,10 @@ def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
 def _most_nodes(request: Request) -> str | None:
     bounds = node_bounds(request)
     return None if bounds is None else str(bounds[1])
+
+
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)
 
 
 def _gres_text(wish: Wish) -> str:

@@ -41,6 +41,8 @@ def node_document(row: NodeRow) -> dict[str, Any]:
         "gres_used": machines.gres_used(row).replace("(null)", ""),
         "partitions": [node.pool],
         "reason": node.reason,
+        "reason_changed_at": (node.drained_at or 0) // 1_000,
+        "reason_set_by_user": node.drained_by,
         "features": features,
         "active_features": features,
         "cores": row.cpus,

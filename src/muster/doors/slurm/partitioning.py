@@ -6,7 +6,7 @@ from muster.doors.slurm import times
 from muster.doors.slurm.call import Door, Reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.pairs import Pair, listed
-from muster.doors.slurm.permitted import STRANGER
+from muster.doors.slurm.permitted import STRANGER, demand_admin
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import Pool
 from muster.model.errors import ForbiddenError, MusterError
@@ -29,6 +29,8 @@ def state_of(pool: Pool) -> str:
 
 def updated(name: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
     """`update PartitionName=gpu State=DOWN MaxTime=1-0`."""
+    if not pairs:
+        raise SlurmError("scontrol: error: No changes specified")
     pool = PoolName(name)
     changes = _changes(pairs, door)
 
@@ -66,6 +68,7 @@ def created(name: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
 def deleted(name: str, word: str, door: Door) -> Reply:
     """A pool that has no nodes and for which nobody waits."""
     begin = f"delete_partition {word}"
+    demand_admin(door, f"{begin}: {STRANGER}")
     pool = PoolName(name)
 
     def change(site: Site) -> Site:

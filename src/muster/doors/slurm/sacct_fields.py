@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from muster.doors.slurm import acct_values as values
-from muster.doors.slurm import jobs, times
+from muster.doors.slurm import job_files, jobs, times
 from muster.doors.slurm.accounting import AcctRow
 from muster.doors.slurm.formats import Field
 from muster.doors.slurm.jobs import JobRow
@@ -214,9 +214,9 @@ _OTHER_VERSIONS: tuple[tuple[str, int, Get], ...] = (
     ("PlannedCPU", 10, _of_job(_span(_waited_cpu))),
     ("PlannedCPURAW", 10, _of_job(_seconds(_waited_cpu))),
     ("Restarts", 8, _of_row(lambda row: str(max(0, row.job.attempt - 1)))),
-    ("StdErr", 20, _of_row(lambda row: jobs.output_file(row, stderr=True))),
+    ("StdErr", 20, _of_row(lambda row: job_files.output_file(row, stderr=True))),
     ("StdIn", 20, _of_row(lambda row: row.launch.stdin or "/dev/null")),
-    ("StdOut", 20, _of_row(jobs.output_file)),
+    ("StdOut", 20, _of_row(job_files.output_file)),
 )
 """Known to older and newer Slurms: read, and not listed."""
 

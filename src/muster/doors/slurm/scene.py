@@ -81,6 +81,13 @@ class Scene:
         return type_of(model, self._models)
 
 
+def has_usual_limit(door: Door) -> bool:
+    """Do jobs without a time limit get one?"""
+    if door.looking.site().policy.default_time is not None:
+        return True
+    return any(pool.default_time is not None for pool in door.looking.snapshot().pools.values())
+
+
 def _is_for_somebody(reservation: NodesReserved) -> bool:
     return bool(reservation.for_queue or reservation.for_users)
 

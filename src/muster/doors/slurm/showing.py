@@ -44,8 +44,15 @@ def node_lines(row: NodeRow, *, details: bool) -> list[str]:
         "CapWatts=n/a",
         "CurrentWatts=0 AveWatts=0",
         "ExtSensorsJoules=n/s ExtSensorsWatts=0 ExtSensorsTemp=n/s",
-        *([f"Reason={node.reason}"] if node.reason else []),
+        *([f"Reason={node.reason}{_told_by(row)}"] if node.reason else []),
     ]
+
+
+def _told_by(row: NodeRow) -> str:
+    by, at = row.node.drained_by, row.node.drained_at
+    if by is None or at is None:
+        return ""
+    return f" [{by}@{times.instant_text(at, row.scene.time_form, row.scene.zone)}]"
 
 
 def partition_lines(group: Group) -> list[str]:

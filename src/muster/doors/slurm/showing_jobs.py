@@ -8,15 +8,16 @@ import re
 from typing import NamedTuple
 
 from muster.doors.mail_words import words_of
-from muster.doors.slurm import eligible, jobs, states, times
+from muster.doors.slurm import eligible, job_files, jobs, states, times
 from muster.doors.slurm.hostlist import compressed, ranges_text
 from muster.doors.slurm.job_dependencies import dependency_text
 from muster.doors.slurm.jobs import JobRow
+from muster.doors.slurm.memory_asked import least_memory, per_gpu
 from muster.doors.slurm.preempting import preempts
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.showing import block
-from muster.doors.slurm.sizes import memory_text
 from muster.doors.slurm.states import State
+from muster.model.placement import Allocation
 
 SHOWN = (
     "admin-comment",
@@ -25,10 +26,14 @@ SHOWN = (
     "cpus-per-task",
     "features",
     "max-nodes",
+    "mem-per-cpu",
+    "mem-per-gpu",
     "nodes",
     "ntasks",
     "ntasks-per-node",
+    "tres-per-job",
     "tres-per-node",
+    "tres-per-task",
 )
 """The labels that are shown."""
 
@@ -80,7 +85,7 @@ class Patterns:
 def facts_of(row: JobRow) -> Facts:
     """What is this job's own."""
     job = row.job
-    stdout = jobs.output_file(row)
+    stdout = job_files.output_file(row)
     return Facts(
         number=str(job.id),
         priority=str(jobs.priority(row)),
@@ -90,7 +95,7 @@ def facts_of(row: JobRow) -> Facts:
         start=jobs.at_text(row, jobs.expected_at(row), "Unknown"),
         end=jobs.at_text(row, jobs.ends_at(row), "Unknown"),
         stdout=stdout,
-        stderr=stdout if row.launch.stderr is None else jobs.output_file(row, stderr=True),
+        stderr=stdout if row.launch.stderr is None else job_files.output_file(row, stderr=True),
     )
 
 
@@ -179,7 +184,6 @@ def _where(row: JobRow, *, details: bool) -> list[str]:
     per_task = jobs.cpus_per_task(row)
     per_node = row.label("ntasks-per-node") or "0"
     each = max((group.each.cpu_milli // 1_000 for group in spec.groups), default=1)
-    memory = memory_text(jobs.memory_per_node_mib(row))
     features = row.label("features") or "(null)"
     return [
         f"Partition={jobs.partition(row)} AllocNode:Sid=localhost:0",
@@ -198,7 +202,7 @@ def _where(row: JobRow, *, details: bool) -> list[str]:
         f"TRES={jobs.tres(row, typed=True)}",
         f"Socks/Node=* NtasksPerN:B:S:C={per_node}:0:*:* CoreSpec=*",
         *(_held(row) if details else []),
-        f"MinCPUsNode={max(1, each)} MinMemoryNode={memory} MinTmpDiskNode=0",
+        f"MinCPUsNode={max(1, each)} {least_memory(row)} MinTmpDiskNode=0",
         f"Features={features} DelayBoot=00:00:00",
         *([f"Reservation={spec.reservation}"] if spec.reservation else []),
         (
@@ -220,29 +224,33 @@ def _held(row: JobRow) -> list[str]:
     if held is None:
         return []
     total = ",".join(f"gpu:{kind}:{many}" for kind, many in sorted(jobs.gpu_types(row).items()))
-    found = [f"JOB_GRES={total or '(null)'}"]
+    alike: dict[str, list[str]] = {}
     for name in jobs.nodes(row):
-        placed = [each for each in held.placements if each.node == name]
-        node = row.scene.nodes.get(placed[0].node)
-        index = {each.id: (each.index, each.model) for each in node.devices} if node else {}
-        devices = [
-            index[share.device]
-            for each in placed
-            for share in each.devices
-            if share.device in index
-        ]
-        gres = ""
-        if devices:
-            kind = row.scene.gpu_type(devices[0][1])
-            numbers = ranges_text(sorted({number for number, _ in devices}))
-            gres = f"gpu:{kind}:{len(devices)}(IDX:{numbers})"
-        cpus = max(1, sum(each.amount.cpu_milli for each in placed) // 1_000)
-        memory = sum(each.amount.memory_mib for each in placed)
-        found.append(f"  Nodes={name} CPU_IDs=0-{cpus - 1} Mem={memory} GRES={gres}")
-    return found
+        alike.setdefault(_held_there(row, held, name), []).append(name)
+    lines = [f"  Nodes={compressed(names)} {text}" for text, names in alike.items()]
+    return [f"JOB_GRES={total or '(null)'}", *lines]
+
+
+def _held_there(row: JobRow, held: Allocation, name: str) -> str:
+    placed = [each for each in held.placements if each.node == name]
+    node = row.scene.nodes.get(placed[0].node)
+    index = {each.id: (each.index, each.model) for each in node.devices} if node else {}
+    devices = [
+        index[share.device] for each in placed for share in each.devices if share.device in index
+    ]
+    gres = ""
+    if devices:
+        kind = row.scene.gpu_type(devices[0][1])
+        numbers = ranges_text(sorted({number for number, _ in devices}))
+        gres = f"gpu:{kind}:{len(devices)}(IDX:{numbers})"
+    cpus = max(1, sum(each.amount.cpu_milli for each in placed) // 1_000)
+    memory = sum(each.amount.memory_mib for each in placed)
+    return f"CPU_IDs=0-{cpus - 1} Mem={memory} GRES={gres}"
 
 
 def _files(row: JobRow, facts: Facts) -> list[str]:
+    per_job, per_task = row.label("tres-per-job"), row.label("tres-per-task")
+    memory = per_gpu(row)
     gres = jobs.tres_per_node(row)
     comment, admins = row.label("comment"), row.label("admin-comment")
     occasions = words_of(row.job.spec.mail)
@@ -253,10 +261,13 @@ def _files(row: JobRow, facts: Facts) -> list[str]:
         *([f"AdminComment={admins} "] if admins else []),
         *([f"Comment={comment} "] if comment else []),
         f"StdErr={facts.stderr}",
-        f"StdIn={row.launch.stdin or '/dev/null'}",
+        f"StdIn={job_files.input_file(row)}",
         f"StdOut={facts.stdout}",
         "Power=",
+        *([f"MemPerTres={memory}"] if memory else []),
+        *([f"TresPerJob={per_job}"] if per_job else []),
         *([] if gres == "N/A" else [f"TresPerNode={gres}"]),
+        *([f"TresPerTask={per_task}"] if per_task else []),
         *([f"MailUser={to} MailType={','.join(occasions).upper()}"] if occasions else []),
         "",
     ]

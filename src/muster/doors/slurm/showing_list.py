@@ -83,7 +83,7 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     views += ended_views(door, wish, Instant(max(0, door.now - KEPT_MS)))
     if not views:
         if ids:
-            raise SlurmError(UNKNOWN_JOB)
+            raise _no_job(wish, door)
         return "No jobs in the system\n"
     rows = rows_of(door, scene, views)
     files = door.memory.files(door.looking, door.caller, [row.job for row in rows])
@@ -95,6 +95,15 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     rows = [row for row in all_parts(rows) if not wanted or row.component in wanted]
     patterns = Patterns(details=line.has("details"), oneliner=line.has("oneliner"))
     return "".join(map(patterns.text, rows))
+
+
+def _no_job(wish: Filter, door: Door) -> SlurmError:
+    """Of an array that is known, a task may not be."""
+    [name] = wish.names
+    array = replace(wish, names=(replace(name, indices=None),))
+    if name.indices is not None and live_views(door, array):
+        return SlurmError(f"Job {name.text} not found", on_stdout=True)
+    return SlurmError(UNKNOWN_JOB)
 
 
 def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
-from muster.doors.slurm import machines
+from muster.doors.slurm import machines, times
 from muster.doors.slurm.call import VERSION
 from muster.doors.slurm.formats import Field, by_name
 from muster.doors.slurm.machines import Group, NodeRow
 from muster.doors.slurm.partitioning import state_of
+from muster.doors.slurm.preempting import preempt_mode
+from muster.doors.slurm.scene import uid_of
 
 Get = Callable[[Group], str]
 
@@ -23,10 +25,18 @@ def _reason(group: Group) -> str:
     return (group.rows[0].node.reason if group.rows else "") or "none"
 
 
-def _preempt_mode(group: Group) -> str:
-    """Is anybody stopped for anybody?"""
-    some = any(each.preempts for each in group.scene.site.classes.values())
-    return "REQUEUE" if some else "OFF"
+def _reason_at(group: Group) -> str:
+    at = group.rows[0].node.drained_at if group.rows else None
+    return "Unknown" if at is None else times.instant_text(at, zone=group.scene.zone)
+
+
+def _reason_by(group: Group) -> str:
+    return (group.rows[0].node.drained_by if group.rows else None) or "Unknown"
+
+
+def _reason_by_whom(group: Group) -> str:
+    user = _reason_by(group)
+    return user if user == "Unknown" else f"{user}({uid_of(user)})"
 
 
 def _state(group: Group) -> str:
@@ -45,7 +55,7 @@ def _held(group: Group) -> str:
     return machines.least(group, lambda row: row.used.memory_mib)
 
 
-AVAILABLE = {"UP": "up", "DOWN": "down", "DRAIN": "drain", "INACTIVE": "inact"}
+AVAILABLE = {"UP": "up", "DOWN": "down", "DRAIN": "drain", "INACTIVE": "inactive"}
 
 LETTERS: dict[str, Field[Group]] = {
     "a": Field(header="AVAIL", get=lambda g: AVAILABLE[state_of(g.pool)]),
@@ -63,12 +73,12 @@ LETTERS: dict[str, Field[Group]] = {
     "g": Field(header="GROUPS", get=lambda group: ",".join(group.pool.groups) or "all"),
     "G": Field(header="GRES", get=_of_first(machines.gres)),
     "h": Field(header="OVERSUBSCRIBE", get=_constant("NO")),
-    "H": Field(header="TIMESTAMP", get=_constant("Unknown")),
+    "H": Field(header="TIMESTAMP", get=_reason_at),
     "I": Field(header="PRIO_JOB_FACTOR", get=_constant("1")),
     "l": Field(header="TIMELIMIT", get=machines.limit_text),
     "L": Field(header="DEFAULTTIME", get=lambda g: machines.limit_text(g, default=True)),
     "m": Field(header="MEMORY", get=lambda g: machines.least(g, _memory)),
-    "M": Field(header="PREEMPT_MODE", get=_preempt_mode),
+    "M": Field(header="PREEMPT_MODE", get=lambda g: preempt_mode(g.scene.site)),
     "n": Field(header="HOSTNAMES", get=machines.node_list),
     "N": Field(header="NODELIST", get=machines.node_list),
     "o": Field(header="NODE_ADDR", get=machines.node_list),
@@ -81,8 +91,8 @@ LETTERS: dict[str, Field[Group]] = {
     "S": Field(header="ALLOCNODES", get=_constant("all")),
     "t": Field(header="STATE", get=lambda g: machines.state_text(g, short=True)),
     "T": Field(header="STATE", get=_state),
-    "u": Field(header="USER", get=_constant("Unknown")),
-    "U": Field(header="USER", get=_constant("Unknown")),
+    "u": Field(header="USER", get=_reason_by),
+    "U": Field(header="USER", get=_reason_by_whom),
     "v": Field(header="VERSION", get=_constant(VERSION.rpartition(" ")[2])),
     "V": Field(header="CLUSTER", get=_constant("N/A")),
     "w": Field(header="WEIGHT", get=_constant("1")),
@@ -92,7 +102,7 @@ LETTERS: dict[str, Field[Group]] = {
     "Z": Field(header="THREADS", get=_constant("1")),
 }
 
-OF_ONE_NODE = frozenset("bEfGtT")
+OF_ONE_NODE = frozenset("bEfGHtTuU")
 """Letters of which nodes in one row must have the same."""
 
 _BY_LETTER = {

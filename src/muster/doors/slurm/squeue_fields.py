@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from muster.doors.slurm import eligible, jobs, states, times
+from muster.doors.slurm import eligible, job_files, jobs, states, times
 from muster.doors.slurm.formats import Field, by_name
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_dependencies import dependency_text
 from muster.doors.slurm.jobs import JobRow
+from muster.doors.slurm.memory_asked import least_memory_mib, per_gpu
 from muster.doors.slurm.scene import group_of, uid_of
 from muster.doors.slurm.sizes import memory_text
 
@@ -47,7 +48,7 @@ def _command(row: JobRow) -> str:
 
 
 def _memory(row: JobRow) -> str:
-    return memory_text(jobs.memory_per_node_mib(row), convert=row.scene.convert)
+    return memory_text(least_memory_mib(row), convert=row.scene.convert)
 
 
 def _sharing(row: JobRow) -> str:
@@ -56,12 +57,6 @@ def _sharing(row: JobRow) -> str:
 
 def _tasks(row: JobRow) -> str:
     return str(jobs.task_count(row))
-
-
-def _exit(row: JobRow) -> str:
-    """As the kernel has it: the code in the upper half, the signal in the lower."""
-    code, _, number = states.exit_code(row.job).partition(":")
-    return str(int(code) * 256 + int(number))
 
 
 def _eligible(row: JobRow) -> str:
@@ -189,12 +184,13 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
     ),
     "Deadline": Field(header="DEADLINE", get=lambda row: jobs.at_text(row, row.job.spec.deadline)),
     "EligibleTime": Field(header="ELIGIBLE_TIME", get=_eligible),
-    "exit_code": Field(header="EXIT_CODE", get=_exit),
+    "exit_code": Field(header="EXIT_CODE", get=lambda row: str(states.exit_status(row.job))),
     "LastSchedEval": Field(
         header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.scene.now)
     ),
     "MaxCPUs": Field(header="MAX_CPUS", get=lambda row: str(jobs.cpus(row))),
     "MaxNodes": Field(header="MAX_NODES", get=lambda row: str(jobs.most_nodes(row))),
+    "mem-per-tres": Field(header="MEM_PER_TRES", get=lambda row: per_gpu(row) or "N/A"),
     "NTPerNode": Field(
         header="NTASKS_PER_NODE", get=lambda row: row.label("ntasks-per-node") or "0"
     ),
@@ -207,9 +203,9 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
     ),
     "Requeue": Field(header="REQUEUE", get=lambda row: str(int(row.job.spec.retry.requeue))),
     "RestartCnt": Field(header="RESTART_COUNT", get=lambda row: str(max(0, row.job.attempt - 1))),
-    "STDERR": Field(header="STDERR", get=lambda row: jobs.output_file(row, stderr=True)),
-    "STDIN": Field(header="STDIN", get=lambda row: row.launch.stdin or "/dev/null"),
-    "STDOUT": Field(header="STDOUT", get=jobs.output_file),
+    "STDERR": Field(header="STDERR", get=lambda row: job_files.output_file(row, stderr=True)),
+    "STDIN": Field(header="STDIN", get=job_files.input_file),
+    "STDOUT": Field(header="STDOUT", get=job_files.output_file),
     "tres-alloc": Field(header="TRES_ALLOC", get=lambda row: jobs.tres(row, typed=True)),
     "tres-per-job": Field(
         header="TRES_PER_JOB", get=lambda row: row.label("tres-per-job") or "N/A"
@@ -228,7 +224,7 @@ _ALWAYS_THE_SAME = """
     cpus-per-tres CPUS_PER_TRES N/A         DelayBoot DELAY_BOOT 0:00
     DerivedEC DERIVED_EC 0                  HetJobID HET_JOB_ID N/A
     HetJobIDSet HET_JOB_ID_SET N/A          HetJobOffset HET_JOB_OFFSET N/A
-    MCSLabel MCSLABEL (null)                mem-per-tres MEM_PER_TRES N/A
+    MCSLabel MCSLABEL (null)
     MinTime TIME_MIN 0:00                   Network NETWORK (null)
     NTPerBoard NTASKS_PER_BOARD 0           NTPerCore NTASKS_PER_CORE N/A
     NTPerSocket NTASKS_PER_SOCKET N/A       Origin ORIGIN NA

@@ -129,6 +129,12 @@ def exit_code(job: Job) -> str:
             return "0:0"
 
 
+def exit_status(job: Job) -> int:
+    """As the kernel has it: the code in the upper half, the signal in the lower."""
+    code, _, number = exit_code(job).partition(":")
+    return int(code) * 256 + int(number)
+
+
 def reason(job: Job, wait: WaitReason | None) -> str:
     """Why it waits, or how it ended; `None` when there is nothing to say."""
     if job.state in FINAL:

@@ -1,18 +1,21 @@
 """`scontrol update`: jobs, nodes, partitions and reservations."""
 
+from muster.controller.asked import JobView
 from muster.doors.slurm import partitioning, reserving
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.changing import NOT_WHOLE, UNKNOWN, absent
 from muster.doors.slurm.choosing import Filter, job_name, live_views
-from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.hostlist import expanded, ranges_text
 from muster.doors.slurm.job_changes import Changes, changes_of
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair, words_of
-from muster.doors.slurm.permitted import STRANGER
+from muster.doors.slurm.permitted import STRANGER, demand_admin
 from muster.doors.slurm.refused import submission_words
-from muster.doors.slurm.states import State
+from muster.doors.slurm.states import State, reason
 from muster.doors.slurm.trouble import SlurmError
+from muster.model.cluster import Node, NodeState
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
+from muster.model.job import JobState
 from muster.model.value import NodeId
 
 INPUT = (
@@ -63,11 +66,25 @@ def _entity(words: tuple[str, ...]) -> tuple[Pair, tuple[Pair, ...]]:
         if not equals:
             value, others = (others[0], others[1:]) if others else ("", ())
         # The partition of a job or a reservation is not what is changed.
-        if any(ENTITIES.get(each.partition("=")[0].lower()) == "jobid" for each in others):
+        again = [each for each in others if _kind(each) == "jobid"]
+        if again and kind != "jobid":
             continue
-        pairs = words_of(each for each in others if each.lower() != "resetaccruetime")
+        dropped = {*again, *(each for each in others if each.lower() == "resetaccruetime")}
+        pairs = words_of(_whole(each) for each in others if each not in dropped)
         return Pair(name=kind, value=value, text=word), pairs
     raise SlurmError("No valid entity in update command", INPUT)
+
+
+def _kind(word: str) -> str | None:
+    return ENTITIES.get(word.partition("=")[0].lower())
+
+
+def _whole(word: str) -> str:
+    """Some words have a value also where none is given."""
+    return ALONE.get(word.lower(), word)
+
+
+ALONE = {"nice": "nice=100"}
 
 
 def _updated_jobs(entity: Pair, pairs: tuple[Pair, ...], call: Call, door: Door) -> Reply:
@@ -78,17 +95,45 @@ def _updated_jobs(entity: Pair, pairs: tuple[Pair, ...], call: Call, door: Door)
             raise SlurmError(f"{UNKNOWN} for job {text}")
         views = live_views(door, Filter(names=(name,), states=frozenset(State)))
         if not views:
-            raise SlurmError(f"{absent(name, door)} for job {text}")
+            why = absent(name, door)
+            raise SlurmError(f"{why} for job {text}" if name.indices is None else f"{text}: {why}")
         if name.component is not None:
             raise SlurmError(f"{NOT_WHOLE} for job {text}")
+        failed: dict[str, list[JobView]] = {}
         for view in views:
             changes = changes_of(pairs, view, call, door)
             warnings = changes.warnings
-            try:
-                door.service.update(door.caller, view.job.id, changes.made).result()
-            except MusterError as error:
-                raise SlurmError(f"{_words(error, changes)} for job {view.job.id}") from error
+            why = _changed(view, changes, door)
+            if why is not None:
+                failed.setdefault(why, []).append(view)
+        if failed:
+            raise SlurmError(*(_told(why, these) for why, these in failed.items()))
     return Reply(err=warnings)
+
+
+def _changed(view: JobView, changes: Changes, door: Door) -> str | None:
+    """Do it, or say why not."""
+    is_held = view.job.state is JobState.HELD
+    if changes.holds is False and is_held and reason(view.job, None) == "JobHeldAdmin":
+        return "Job is in held state, pending scheduler release"
+    try:
+        door.service.update(door.caller, view.job.id, changes.made).result()
+    except MusterError as error:
+        return _words(error, changes)
+    if changes.holds and view.job.state is JobState.PENDING:
+        door.service.hold(door.caller, (view.job.id,)).result()
+    elif changes.holds is False and is_held:
+        door.service.release(door.caller, (view.job.id,)).result()
+    return None
+
+
+def _told(why: str, views: list[JobView]) -> str:
+    parts = [view.job.spec.array for view in views]
+    indices = sorted(part.index for part in parts if part is not None)
+    if not indices:
+        return f"{why} for job {views[0].job.id}"
+    arrays = {part.array for part in parts if part is not None}
+    return f"{min(arrays)}_{ranges_text(indices)}: {why}"
 
 
 def _words(error: MusterError, changes: Changes) -> str:
@@ -102,6 +147,7 @@ def _words(error: MusterError, changes: Changes) -> str:
     return changes.problem or str(error)
 
 
+BAD_STATE = "slurm_update error: Invalid node state specified"
 NODE_STATES = frozenset({"DRAIN", "DOWN", "FAIL", "RESUME", "UNDRAIN", "IDLE", "UP"})
 REFUSED_STATES = frozenset(
     """
@@ -126,17 +172,21 @@ def _updated_nodes(nodes: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
             raise SlurmError(
                 f"Update of this parameter is not supported: {pair.text}", "Request aborted"
             )
-    given = {pair.name: pair.value for pair in pairs}
+    if not pairs:
+        raise SlurmError("No changes specified")
+    given = {pair.name: pair for pair in pairs}
+    why = given["reason"].value if "reason" in given else ""
     if "state" in given:
-        state = next(pair for pair in reversed(pairs) if pair.name == "state")
-        _set_state(nodes, state, given.get("reason", ""), door)
+        _set_state(nodes, given["state"], why, door)
+    elif why:
+        _set_reason(nodes, why, door)
     return Reply(err=warned)
 
 
-def _set_state(nodes: str, wanted: Pair, reason: str, door: Door) -> None:
+def _set_state(nodes: str, wanted: Pair, why: str, door: Door) -> None:
     state = wanted.value.upper()
     if state in REFUSED_STATES:
-        raise SlurmError("slurm_update error: Invalid node state specified")
+        raise SlurmError(BAD_STATE)
     if state not in NODE_STATES:
         raise SlurmError(
             f"Invalid input: {wanted.text}",
@@ -145,17 +195,35 @@ def _set_state(nodes: str, wanted: Pair, reason: str, door: Door) -> None:
             "Not all states are valid given a node's prior state",
         )
     keeps_off = state in {"DRAIN", "DOWN", "FAIL"}
-    if keeps_off and not reason:
+    if keeps_off and not why:
         text = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
         raise SlurmError(text)
-    names = sorted(door.looking.snapshot().nodes) if nodes.upper() == "ALL" else expanded(nodes)
-    for name in names:
-        try:
-            if keeps_off:
-                door.service.drain(door.caller, NodeId(name), reason).result()
-            else:
-                door.service.undrain(door.caller, NodeId(name)).result()
-        except UnknownError as error:
-            raise SlurmError("slurm_update error: Invalid node name specified") from error
-        except ForbiddenError as error:
-            raise SlurmError(f"slurm_update error: {STRANGER}") from error
+    found = _meant(nodes, door)
+    for node in found:
+        if keeps_off:
+            door.service.drain(door.caller, node.id, why).result()
+        elif node.state is not NodeState.UP:
+            door.service.undrain(door.caller, node.id).result()
+    if state in {"RESUME", "IDLE"} and any(node.state is NodeState.UP for node in found):
+        raise SlurmError(BAD_STATE)
+
+
+def _set_reason(nodes: str, why: str, door: Door) -> None:
+    """Of nodes that are kept off work; those that are not need none."""
+    for node in _meant(nodes, door):
+        if node.state is NodeState.DRAINING:
+            door.service.drain(door.caller, node.id, why).result()
+
+
+def _meant(names: str, door: Door) -> list[Node]:
+    """All of them, or none and what is wrong with the names or the caller."""
+    demand_admin(door, f"slurm_update error: {STRANGER}")
+    known = door.looking.snapshot().nodes
+    wanted = sorted(known) if names.upper() == "ALL" else [NodeId(each) for each in expanded(names)]
+    found = [known[name] for name in wanted if name in known]
+    if not found or len(found) < len(wanted):
+        raise SlurmError("slurm_update error: Invalid node name specified")
+    if any(node.state is NodeState.DOWN for node in found):
+        # It comes back by itself when it answers.
+        raise SlurmError(BAD_STATE)
+    return found

@@ -44,7 +44,8 @@ def new_token(door: Door, user: UserName, lifetime: Duration) -> str:
     try:
         return door.service.make_token(door.caller, wish).result().secret
     except MusterError as error:
-        raise SlurmError("Error fetching token") from error
+        why = f"scontrol: error: slurm_fetch_token: error with request: {STRANGER}"
+        raise SlurmError(why, "Error fetching token") from error
 
 
 def _script(words: tuple[str, ...], call: Call, door: Door) -> Reply:

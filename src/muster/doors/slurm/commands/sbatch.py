@@ -3,7 +3,6 @@
 import os.path
 import shutil
 
-from muster.controller.asked import Fleet
 from muster.doors.slurm import clusters, times
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
 from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views, parts_of
@@ -14,12 +13,12 @@ from muster.doors.slurm.jobs import by_number
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.refused import UNAVAILABLE, mail_warning, refusal
 from muster.doors.slurm.request import Request
+from muster.doors.slurm.scene import has_usual_limit
 from muster.doors.slurm.states import State, exit_code, state_of
 from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
 from muster.model.plan import NoEstimate
-from muster.model.site import Site
 from muster.model.value import Instant, JobId, replace
 
 NAME = "sbatch"
@@ -86,14 +85,8 @@ def world_of(door: Door) -> World:
         partitions=frozenset(fleet.pools),
         default=site.default_pool,
         accounts=frozenset(site.queues),
-        has_usual_limit=_has_usual_limit(site, fleet),
+        has_usual_limit=has_usual_limit(door),
     )
-
-
-def _has_usual_limit(site: Site, fleet: Fleet) -> bool:
-    if site.policy.default_time is not None:
-        return True
-    return any(pool.default_time is not None for pool in fleet.pools.values())
 
 
 def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> Reply:

@@ -1,10 +1,10 @@
 """`scancel`: end jobs, or send them a signal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from muster.doors.slurm import clusters, jobs
 from muster.doors.slurm.call import Call, Door, Prompt, Reply, version, warning
-from muster.doors.slurm.changing import NOT_WHOLE
+from muster.doors.slurm.changing import NOT_WHOLE, OVER, UNKNOWN
 from muster.doors.slurm.choosing import (
     Filter,
     JobName,
@@ -19,11 +19,12 @@ from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.jobs import JobRow
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.permitted import DENIED, may_change
+from muster.doors.slurm.permitted import DENIED, STRANGER, may_change
 from muster.doors.slurm.scene import Scene, is_user
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.doors.units import BadTextError, signal_number
+from muster.model.job import Job
 from muster.model.value import Instant, JobId
 
 NAME = "scancel"
@@ -61,9 +62,7 @@ VALUES: Mapping[str, str] = {
     "SCANCEL_WCKEY": "wckey",
 }
 KILL = 9
-NOT_YOURS = 210
-"""What is left in a byte of Slurm's number for what may not be done."""
-
+DENIED_CODE, STRANGER_CODE, UNKNOWN_CODE = (number & 0xFF for number in (2002, 2010, 2017))
 ANSWERS = "answers"
 """The memo of an interactive call: `y` or `n` for each job so far."""
 
@@ -85,11 +84,14 @@ def run(call: Call, door: Door) -> Reply:
     _demand_whole(names)
     steps = tuple(name for name in names if name.step is not None)
     whole = tuple(name for name in names if name.step is None)
-    strange += "".join(_ended_step(door, line, name, signal or KILL) for name in steps)
-    if steps and not whole:
-        return Reply(err=strange)
-    reply = _ended(line, call, door, whole)
-    return Reply(err=strange + reply.err, code=reply.code, then=reply.then)
+    told = [_ended_step(door, line, name, signal or KILL) for name in steps]
+    if whole or not steps:
+        told.append(_ended(line, call, door, whole))
+    return Reply(
+        err=strange + "".join(each.err for each in told),
+        code=max(each.code for each in told),
+        then=told[-1].then,
+    )
 
 
 def _demand_whole(names: tuple[JobName, ...]) -> None:
@@ -106,14 +108,10 @@ def _ended(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) -> 
         question, rows = _asked(rows, call.memo)
         if question is not None:
             return Reply(then=question)
-    told = _told(line, rows, signal) + _missed(line, door, names, rows)
-    denied = _denied(door, names, rows)
-    if rows:
-        _act(door, tuple(row.job.id for row in rows), signal)
-    said = "".join(
-        f"scancel: error: Kill job error on job id {each}: {DENIED}\n" for each in denied
-    )
-    return Reply(err=told + said, code=NOT_YOURS if denied else 0)
+    told = _told(line, rows, signal)
+    missed = _missed(line, door, names, rows)
+    acted = _acted(door, rows, names, line) if rows else Reply()
+    return Reply(err=told + missed.err + acted.err, code=max(missed.code, acted.code))
 
 
 def _with_environment(line: Parsed, env: Mapping[str, str]) -> tuple[Parsed, str]:
@@ -147,44 +145,53 @@ def _asked(rows: list[JobRow], memo: Mapping[str, str]) -> tuple[Prompt | None, 
     return Prompt(text=text, memo={ANSWERS: answers}, echo=False), rows
 
 
-def _ended_step(door: Door, line: Parsed, name: JobName, signal: int) -> str:
+def _ended_step(door: Door, line: Parsed, name: JobName, signal: int) -> Reply:
     """A step that runs is sent the signal; what is said if none does, or may not be."""
-    step = f"{name.job}.{name.step}"
+    step = f"step id {name.job}.{name.step}"
+    job = door.looking.snapshot().jobs.get(name.job)
+    if job is not None and not may_change(door, job):
+        return _failed([step], STRANGER, code=STRANGER_CODE)
     running = {(each.job, str(each.number)) for each in door.looking.running_steps(door.caller)}
-    is_loud = line.has("verbose") and not line.has("quiet")
     if (name.job, name.step) not in running:
-        why = "Invalid job id specified"
-        return f"scancel: error: Kill job error on job step id {step}: {why}\n" if is_loud else ""
+        # Slurm finds out at once that there is no such job, and that there is no such step later.
+        return _failed([step], UNKNOWN, code=UNKNOWN_CODE if job is not None else 1)
     number = int(name.step or 0)
     outcome = door.service.signal(door.caller, (name.job,), signal, step=number).result()
     if outcome.failed:
-        return f"scancel: error: Kill job error on job step id {step}: {DENIED}\n"
-    return f"scancel: Terminating step {step}\n" if is_loud else ""
+        return _failed([step], DENIED, code=DENIED_CODE)
+    is_loud = line.has("verbose") and not line.has("quiet")
+    return Reply(err=f"scancel: Terminating {step.replace(' id', '')}\n" if is_loud else "")
 
 
-def _denied(door: Door, names: tuple[JobName, ...], rows: list[JobRow]) -> list[str]:
-    """The jobs of others; of one that is named it is said even if it is over."""
-    live = [jobs.id_text(row) for row in rows if not may_change(door, row.job)]
-    lost = [name for name in names if not any(name.means(row.job) for row in rows)]
-    over = [
-        name.text
-        for name in lost
-        for view in ended_views(door, _any(name), Instant(0))[:1]
-        if not may_change(door, view.job)
-    ]
-    return live + over
+def _failed(whats: Iterable[str], why: str, *, code: int) -> Reply:
+    """In Slurm, the lower half of an error's number becomes the exit code."""
+    texts = [f"scancel: error: Kill job error on job {what}: {why}\n" for what in whats]
+    return Reply(err="".join(texts), code=code if texts else 0)
 
 
-def _act(door: Door, ids: tuple[JobId, ...], signal: int | None) -> None:
+def _acted(door: Door, rows: list[JobRow], names: tuple[JobName, ...], line: Parsed) -> Reply:
     """The signal KILL ends a job, whatever its state; others only reach what runs."""
+    signal, ids = _signal(line), tuple(row.job.id for row in rows)
     if signal is None or signal == KILL:
-        door.service.cancel(door.caller, ids).result()
+        outcome = door.service.cancel(door.caller, ids).result()
     else:
-        door.service.signal(door.caller, ids, signal).result()
+        outcome = door.service.signal(door.caller, ids, signal).result()
+    kept = {job for job, why in outcome.failed.items() if "belongs to" in why}
+    denied = [row for row in rows if row.job.id in kept]
+    return _failed(_called(denied, names), DENIED, code=DENIED_CODE)
 
 
-def _any(name: JobName) -> Filter:
-    return Filter(names=(name,), states=frozenset(State))
+def _called(rows: list[JobRow], names: tuple[JobName, ...]) -> list[str]:
+    """As they were named; tasks of an array that wait, and were not named, are one."""
+    named = [row for row in rows if any(name.means(row.job) for name in names)]
+    texts = [
+        str(name.job) if name.indices is None else name.text
+        for row in named
+        for name in names
+        if name.means(row.job)
+    ]
+    others = jobs.collapsed(row for row in rows if row not in named)
+    return [f"id {each}" for each in dict.fromkeys([*texts, *map(jobs.id_text, others)])]
 
 
 def _names(line: Parsed) -> tuple[JobName, ...]:
@@ -259,7 +266,8 @@ def _is_there(row: JobRow, line: Parsed) -> bool:
 
 
 def _told(line: Parsed, rows: list[JobRow], signal: int | None) -> str:
-    warned = "".join(warning(NAME, each) for each in ("batch", "sibling") if line.has(each))
+    aside = ("batch", "sibling") if rows else ()
+    warned = "".join(warning(NAME, each) for each in aside if line.has(each))
     if not line.has("verbose"):
         return warned
     verb = "Terminating" if signal in {None, KILL} else f"Signal {signal} to"
@@ -267,22 +275,27 @@ def _told(line: Parsed, rows: list[JobRow], signal: int | None) -> str:
     return warned + "".join(f"scancel: {verb} job {jobs.id_text(row)}\n" for row in live)
 
 
-def _missed(line: Parsed, door: Door, names: tuple[JobName, ...], rows: list[JobRow]) -> str:
-    """With -v one is told of ids that mean nothing any more; Slurm is silent about them else."""
-    if not line.has("verbose"):
-        return ""
+def _missed(line: Parsed, door: Door, names: tuple[JobName, ...], rows: list[JobRow]) -> Reply:
+    """Slurm speaks of ids that mean nothing any more with -v, or where they were another's."""
     lost = [
         name.job
         for name in names
         if name.indices is None and not any(name.means(row.job) for row in rows)
     ]
+    over = {job: _ended_jobs(door, job) for job in lost}
+    strangers = [job for job in lost if not all(may_change(door, each) for each in over[job])]
+    denied = _failed([f"id {job}" for job in strangers], DENIED, code=DENIED_CODE)
+    if not line.has("verbose"):
+        return denied
     said = "".join(f"scancel: Terminating job {job}\n" for job in lost)
-    return said + "".join(
-        f"scancel: error: Kill job error on job id {job}: {_why_not(door, job)}\n" for job in lost
+    said += "".join(
+        f"scancel: error: Kill job error on job id {job}: {OVER if over[job] else UNKNOWN}\n"
+        for job in lost
+        if job not in strangers
     )
+    return Reply(err=said + denied.err, code=denied.code)
 
 
-def _why_not(door: Door, job: JobId) -> str:
-    if ended_views(door, _any(JobName(job=job)), Instant(0)):
-        return "Job/step already completing or completed"
-    return "Invalid job id specified"
+def _ended_jobs(door: Door, job: JobId) -> list[Job]:
+    wish = Filter(names=(JobName(job=job),), states=frozenset(State))
+    return [view.job for view in ended_views(door, wish, Instant(0))]

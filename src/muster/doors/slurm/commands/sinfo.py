@@ -162,6 +162,8 @@ def _groups(
         groups = [group for group in groups if group.rows]
     if line.has("list-reasons"):
         groups = [group for group in groups if not group.rows[0].takes_work]
+    if apart:
+        groups.sort(key=lambda group: by_number(group.rows[0].node.id))
     return _sorted(groups, line.value("sort") or call.env.get("SINFO_SORT") or "")
 
 
