@@ -153,8 +153,11 @@ def _ended_step(door: Door, line: Parsed, name: JobName, signal: int) -> Reply:
         return _failed([step], STRANGER, code=STRANGER_CODE)
     running = {(each.job, str(each.number)) for each in door.looking.running_steps(door.caller)}
     if (name.job, name.step) not in running:
-        # Slurm finds out at once that there is no such job, and that there is no such step later.
-        return _failed([step], UNKNOWN, code=UNKNOWN_CODE if job is not None else 1)
+        if job is None:
+            return _failed([step], UNKNOWN, code=1)
+        # Of jobs that have no steps yet, nothing is said.
+        missed = [step] if job.attempt else []
+        return _failed(missed, UNKNOWN, code=UNKNOWN_CODE)
     number = int(name.step or 0)
     outcome = door.service.signal(door.caller, (name.job,), signal, step=number).result()
     if outcome.failed:
