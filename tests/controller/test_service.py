@@ -211,6 +211,7 @@ def test_a_drained_node_takes_nothing_new_until_it_is_undrained(muster: Muster) 
 
     until(lambda: muster.controller.standing.waits, lambda waits: job in waits)
     assert (drained.state, drained.reason) == (NodeState.DRAINING, "new fans")
+    assert (drained.drained_by, drained.drained_at is not None) == (ROOT.user, True)
     assert state(muster, job) is JobState.PENDING
     muster.service.undrain(ROOT, node).result()
 

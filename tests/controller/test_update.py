@@ -123,6 +123,16 @@ def test_of_a_running_job_its_name_and_labels_can_change() -> None:
     assert (desk.job(job).spec.name, desk.job(job).spec.labels) == ("new", {"paper": "3"})
 
 
+def test_of_a_running_job_its_priority_and_retries_can_change() -> None:
+    desk = Desk(gpus=4)
+    job = running(desk)
+    once = replace(desk.job(job).spec.retry, requeue=False)
+
+    changes(desk, job, lambda spec: replace(spec, priority=-5, retry=once))
+
+    assert (desk.job(job).spec.priority, desk.job(job).spec.retry) == (-5, once)
+
+
 @pytest.mark.parametrize("change", [to_queue("a"), larger(2)], ids=["queue", "gpus"])
 def test_the_rest_of_a_running_job_cannot_change(change: Changed) -> None:
     desk = Desk(gpus=4)
