@@ -81,6 +81,36 @@ def test_a_reservation_comes_back_and_is_flexible_by_its_flags(slurm: House) -> 
     assert "Flags=WEEKDAY,SPEC_NODES,MAGNETIC" in changed
 
 
+def test_who_changes_a_reservation_that_comes_back_means_the_window_that_is_shown(
+    slurm: House,
+) -> None:
+    before = slurm.muster("site")
+    reserved = (
+        "\nreservations:\n"
+        "  - name: nightly\n"
+        "    nodes: [pretend1]\n"
+        "    users: [root]\n"
+        "    every: daily\n"
+        "    from: 2020-01-01T00:00:00Z\n"
+        "    to: 2020-01-01T01:00:00Z\n"
+    )
+    (slurm.work / "daily.yaml").write_text(before + reserved)
+    slurm.muster("apply", "-f", "daily.yaml")
+    shown = slurm.out("scontrol -o show reservation nightly")
+
+    slurm.out("scontrol update ReservationName=nightly Duration+=30")
+    changed = slurm.out("scontrol -o show reservation nightly")
+    slurm.out("scontrol delete ReservationName=nightly")
+
+    start = re.search(r"StartTime=(\S+)", shown)
+    assert start is not None
+    assert not start[1].startswith("2020")
+    assert start[1].endswith("T00:00:00")
+    assert "Duration=01:00:00" in shown
+    assert f"StartTime={start[1]}" in changed
+    assert "Duration=01:30:00" in changed
+
+
 def test_a_job_that_asked_for_a_reservation_is_ended_with_it(slurm: House) -> None:
     slurm.out(
         "scontrol create reservation ReservationName=short StartTime=now Duration=60 "

@@ -62,7 +62,8 @@ def updated(name: str, pairs: tuple[Pair, ...], call: Call, door: Door) -> Reply
         known = next((each for each in site.reservations if each.name == name), None)
         if known is None:
             raise SlurmError(f"{begin}: {INVALID}", f"slurm_update error: {INVALID}")
-        new = draft.changed(known)
+        # Who changes one that comes back means the window that lists show.
+        new = draft.changed(as_of(known, door.now))
         others = tuple(new if each is known else each for each in site.reservations)
         return replace(site, reservations=others)
 
