@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from bench._fleet import CLUSTER, GPUS_PER_NODE, nodes, pools, reservations
 from bench._shapes import SHAPES
@@ -25,7 +26,7 @@ from bench._tenants import (
     used_lately,
 )
 from bench.report import Row, aligned
-from muster.model.edition import Edition
+from muster.model.edition import Edition, Press
 from muster.model.gpu import WHOLE_GPU_MILLI
 from muster.model.job import (
     Ask,
@@ -310,15 +311,26 @@ class _Draft:
         )
 
 
+_LIVE: WeakKeyDictionary[Press[Any, Any], dict[Any, Any]] = WeakKeyDictionary()
+"""What each press brings out editions of."""
+
+
 def _edition(before: Mapping[K, V], after: Mapping[K, V]) -> Edition[K, V]:
     """The mapping as the controller hands it to the planner: it knows in what it differs."""
-    press, number = object(), 0
     if isinstance(before, Edition):
-        press, number = before.press, before.number + 1
-    made = Edition(after, press, number)
-    keys = before.keys() | after.keys()
-    made.changed = frozenset(key for key in keys if before.get(key) is not after.get(key))
-    return made
+        press = before.press
+    else:
+        live = dict(before)
+        press = Press(live)
+        _LIVE[press] = live
+        press.edition()
+    live = _LIVE[press]
+    for key in before.keys() | after.keys():
+        if before.get(key) is not after.get(key):
+            press.note(key)
+    live.clear()
+    live.update(after)
+    return press.edition()
 
 
 def main() -> None:

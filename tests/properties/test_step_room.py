@@ -86,7 +86,7 @@ def test_who_has_to_wait_would_fit_alone(
         if isinstance(move, StepWish):
             taken(shared, number, move)
     try:
-        waits = shared.take(99, wish) is None
+        waits = shared.take(99, (wish,)) is None
     except NeverError:
         assert taken(StepRooms(nodes), 0, wish) is None
         return
@@ -96,7 +96,7 @@ def test_who_has_to_wait_would_fit_alone(
 
 def taken(shared: StepRooms, number: int, wish: StepWish) -> tuple[Part, ...] | None:
     try:
-        return shared.take(number, wish)
+        return shared.take(number, (wish,))
     except NeverError:
         return None
 
