@@ -179,6 +179,13 @@ class Backend(Protocol):
         """
         ...
 
+    def cpus(self, job: JobId, attempt: int) -> tuple[int, ...]:
+        """The CPUs that a running attempt has for itself, by their numbers on its node.
+
+        Empty where it has none of its own, or nobody knows which. Any thread may call.
+        """
+        ...
+
     def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
         """What the attempt's processes use now, the script first. Any thread may call.
 

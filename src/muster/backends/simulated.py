@@ -159,6 +159,9 @@ class SimulatedBackend:
     def steps_at(self, job: JobId, attempt: int) -> str:
         raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and has no steps")
 
+    def cpus(self, job: JobId, attempt: int) -> tuple[int, ...]:  # noqa: ARG002 -- the port's
+        return ()
+
     def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
         raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and uses nothing")
 

@@ -272,6 +272,11 @@ class Looking:
         allocation = self._own_allocation(caller, job_id)
         return self._backend(allocation.cluster).steps_at(job_id, allocation.attempt)
 
+    def cpus(self, caller: Caller, job_id: JobId) -> tuple[int, ...]:
+        """The CPUs that a running job has for itself, where they are known."""
+        allocation = self._own_allocation(caller, job_id)
+        return self._backend(allocation.cluster).cpus(job_id, allocation.attempt)
+
     def usage(self, caller: Caller, job_id: JobId) -> tuple[Measured, ...]:
         """What the processes of a running job use now."""
         allocation = self._own_allocation(caller, job_id)

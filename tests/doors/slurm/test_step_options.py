@@ -195,3 +195,13 @@ def test_pretend_nodes_have_no_cpus_to_bind_to(slurm: House) -> None:
 
     lacking = "srun: cluster configuration lacks support for cpu binding\n"
     assert (ran.code, ran.out, ran.err) == (0, "ran\n", lacking)
+
+
+def test_the_cpus_of_a_job_are_shown_by_their_numbers(real: House) -> None:
+    shows = "scontrol show job -d $SLURM_JOB_ID | grep -o 'CPU_IDs=[0-9,-]*' | cut -d= -f2"
+    pinned = "srun grep Cpus_allowed_list /proc/self/status | cut -f2"
+    (real.work / "shows.sh").write_text(f"{shows}\n{pinned}\n")
+
+    first, second = real.out("salloc -Q -n1 salloc -Q -n1 sh shows.sh").split()
+
+    assert first == second

@@ -139,6 +139,10 @@ class LocalBackend:
             raise UnknownError(f"job {job} does not run, so that no step of it can")
         return str(folder)
 
+    def cpus(self, job: JobId, attempt: int) -> tuple[int, ...]:
+        launch = spool.read(self._spool / spool.key_of(job, attempt) / spool.LAUNCH)
+        return () if launch is None else tuple(launch["cpus"])
+
     def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
         begun = spool.begun(self._spool / spool.key_of(job, attempt))
         if begun is None or tree.born(begun["pid"]) != begun["born"]:

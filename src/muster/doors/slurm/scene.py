@@ -11,6 +11,7 @@ from muster.doors.slurm.fleet import machines_of
 from muster.doors.slurm.gres import type_of
 from muster.doors.slurm.usage import Scale
 from muster.model.cluster import Node, NodesReserved, Pool
+from muster.model.errors import MusterError
 from muster.model.placement import Allocation
 from muster.model.site import Site
 from muster.model.snapshot import Snapshot
@@ -50,6 +51,13 @@ class Scene:
     def snapshot(self) -> Snapshot:
         """Everything there is; for those who need to know all jobs."""
         return self._door.looking.snapshot()
+
+    def cpus_of(self, job: JobId) -> tuple[int, ...]:
+        """The numbers of a running job's CPUs, where they are known and the user may know them."""
+        try:
+            return self._door.looking.cpus(self._door.caller, job)
+        except MusterError:
+            return ()
 
     @cached_property
     def turns(self) -> Turns:

@@ -245,7 +245,13 @@ def _held_there(row: JobRow, held: Allocation, name: str) -> str:
         gres = f"gpu:{kind}:{len(devices)}(IDX:{numbers})"
     cpus = max(1, sum(each.amount.cpu_milli for each in placed) // 1_000)
     memory = sum(each.amount.memory_mib for each in placed)
-    return f"CPU_IDs=0-{cpus - 1} Mem={memory} GRES={gres}"
+    return f"CPU_IDs={_cpu_ids(row, cpus)} Mem={memory} GRES={gres}"
+
+
+def _cpu_ids(row: JobRow, count: int) -> str:
+    """As the machine numbers them; where nobody knows, as if they were the node's first."""
+    known = row.scene.cpus_of(row.job.id)
+    return ranges_text(known if len(known) == count else range(count))
 
 
 def _files(row: JobRow, facts: Facts) -> list[str]:
