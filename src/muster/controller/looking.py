@@ -318,10 +318,8 @@ class Looking:
     def _own(self, caller: Caller, job_id: JobId) -> JobDetail:
         detail = self.job(caller, job_id)
         if not self.may_see(caller, detail.view.job):
-            raise ForbiddenError(
-                f"job {job_id} belongs to {detail.view.job.spec.user}; "
-                "only they and their administrators can see what it writes"
-            )
+            rule = "only they and their administrators can see what it writes"
+            raise ForbiddenError(f"job {job_id} belongs to {detail.view.job.spec.user}; {rule}")
         return detail
 
     def _demand_viewer(self, caller: Caller) -> None:
