@@ -213,9 +213,8 @@ class SimulatedBackend:
         if newest is None:
             return
         attempt.saved, attempt.saved_at = newest
-        self._told.append(
-            JobCheckpointed(at=attempt.saved_at, job=attempt.job, attempt=attempt.attempt)
-        )
+        told = JobCheckpointed(at=attempt.saved_at, job=attempt.job, attempt=attempt.attempt)
+        self._told.append(told)
 
     def _end(self, attempt: Course, why: EndReason, at: Instant) -> None:
         if why != DONE:
