@@ -145,9 +145,11 @@ def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool)
         yield "".join("-" * column.width + " " for column in form.columns)
     shown = [(field.get, c.width) for field, c in zip(chosen, form.columns, strict=True) if c.width]
     for row in rows:
-        texts = [(get(row), width) for get, width in shown]
         yield template % tuple(
-            [text if len(text) <= width else text[: width - 1] + "+" for text, width in texts]
+            [
+                text if len(text := get(row)) <= width else text[: width - 1] + "+"
+                for get, width in shown
+            ]
         )
 
 
