@@ -33,12 +33,14 @@ def test_a_change_is_told_in_slurms_words() -> None:
         entry(1, "apply", "sacctmgr add account nlp,vision parent=science fairshare=3"),
         entry(2, "apply", "sacctmgr update user where name=bob set adminlevel=operator"),
         entry(3, "apply", "sacctmgr remove qos urgent"),
+        entry(4, "apply", "sacctmgr add coordinator account='the lab' names=bob"),
     )
 
     assert found == [
         ("Add Accounts", "nlp,vision", "parent=science fairshare=3"),
-        ("Modify Users", "name=bob", "adminlevel=operator"),
+        ("Modify Users", "bob", "adminlevel=operator"),
         ("Remove QOS", "urgent", ""),
+        ("Add Account Coord", "bob", "account=the lab"),
     ]
 
 

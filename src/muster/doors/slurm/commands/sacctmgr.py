@@ -1,5 +1,6 @@
 """`sacctmgr`: look at accounts, users and QOS, and change them."""
 
+import shlex
 from collections.abc import Callable, Sequence
 
 from muster.controller.asked import SiteDiff
@@ -186,7 +187,7 @@ def _question(text: str) -> Prompt:
 
 def _applied(editing: Editing, line: Parsed, door: Door) -> str:
     """Change the rules; what should be thought of goes to stderr."""
-    diff = _told_to(editing, door, detail=f"sacctmgr {' '.join(line.rest)}")
+    diff = _told_to(editing, door, detail=f"sacctmgr {shlex.join(line.rest)}")
     return "".join(f"sacctmgr: warning: {each}\n" for each in diff.cautions)
 
 

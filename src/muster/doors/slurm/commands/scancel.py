@@ -236,10 +236,11 @@ def _chosen(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) ->
 def _users(line: Parsed, door: Door) -> frozenset[str]:
     if line.has("me"):
         return frozenset({door.caller.user})
-    for name in line.words("user"):
+    named = _one(line, "user")
+    for name in named:
         if not is_user(name):
             raise failed(NAME, f"Invalid user name: {name}")
-    return users_of(line.words("user"))
+    return users_of(tuple(named))
 
 
 def _one(line: Parsed, *names: str) -> frozenset[str]:
@@ -249,18 +250,18 @@ def _one(line: Parsed, *names: str) -> frozenset[str]:
 
 
 def _states(line: Parsed) -> frozenset[State] | None:
-    words = line.words("state")
-    found = states_of(words)
+    named = _one(line, "state")
+    found = states_of(tuple(named))
     if not isinstance(found, frozenset) or not found <= TARGETS:
         raise SlurmError(
-            f"Invalid job state specified: {words[-1]}",
+            f"Invalid job state specified: {line.value('state')}",
             "Valid job states are PENDING, RUNNING, and SUSPENDED",
         )
     return found or None
 
 
 def _is_there(row: JobRow, line: Parsed) -> bool:
-    pools, hosts, wckey = line.words("partition"), line.value("nodelist"), line.value("wckey")
+    pools, hosts, wckey = _one(line, "partition"), line.value("nodelist"), line.value("wckey")
     return (
         (not pools or jobs.partition(row) in pools)
         and (hosts is None or not set(expanded(hosts)).isdisjoint(jobs.nodes(row)))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from muster.doors.slurm.associations import ROOT, account_named
 from muster.doors.slurm.managing.edit import (
+    NO_CONDITIONS,
     NOTHING_DELETED,
     NOTHING_MODIFIED,
     NOTHING_NEW,
@@ -75,7 +76,8 @@ def adding(words: Words, around: Surroundings) -> Editing:
         told += [" Associations"]
         told += [f"  A = {path:<10} C = {around.cluster:<10}" for path in new]
         shown = _shown(wish.settings)
-        shown += [f"  Parent        = {wish.parent}"] if wish.parent != ROOT else []
+        if shown or wish.parent != ROOT:
+            shown.append(f"  Parent        = {wish.parent}")
         told += [" Settings", *shown] if shown else []
         return Edit(site=after, told=tuple(told), warned=_not_kept(wish))
 
@@ -109,6 +111,12 @@ def modifying(words: Words, around: Surroundings) -> Editing:
 def deleting(words: Words, around: Surroundings) -> Editing:
     """`delete account science`: with all accounts below it."""
     chosen = _wish(words.where)
+    if not chosen.names:
+        raise SlurmError(NO_CONDITIONS)
+    if ROOT in chosen.names:
+        raise SlurmError(
+            " You are not allowed to remove the root account.", " Use remove cluster instead."
+        )
 
     def edit(site: Site) -> Edit:
         found = [account_named(site, name) for name in chosen.names]

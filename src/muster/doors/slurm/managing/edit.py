@@ -16,6 +16,7 @@ from muster.model.value import GpuModel, NodeId, Value
 NOTHING_NEW = " Nothing new added."
 NOTHING_MODIFIED = " Nothing modified"
 NOTHING_DELETED = " Nothing deleted"
+NO_CONDITIONS = " No conditions given to remove, not executing."
 
 
 class Surroundings(Value):

@@ -1,5 +1,6 @@
 """Transactions: what the audit log holds of changed rules, in Slurm's words. Pure."""
 
+import shlex
 from collections.abc import Callable, Iterator
 
 from muster.doors.slurm.managing.words import Word, meant, split
@@ -21,6 +22,10 @@ _VERBS = {
     "remove": "Remove",
 }
 _ENTITIES = ("Accounts", "Coordinators", "QOS", "Users")
+_ACTIONS = {
+    "Add Coordinators": "Add Account Coord",
+    "Remove Coordinators": "Remove Account Coords",
+}
 
 Page = Callable[[Instant | None, int], tuple[AuditEntry, ...]]
 
@@ -62,18 +67,26 @@ def _changes(page: Page) -> Iterator[AuditEntry]:
 
 def _told(entry: AuditEntry) -> Transaction:
     """By what was typed, where that was sacctmgr."""
-    command, *words = entry.detail.split() or [""]
+    command, *words = _words(entry.detail) or [""]
     verb = _VERBS.get(words[0].lower()) if words else None
     entity = meant(words[1], _ENTITIES) if len(words) > 1 else None
     if command != "sacctmgr" or verb is None or entity is None:
         return _transaction(entry, "Modify Site", entry.subject, entry.detail)
     asked = split(words[2:])
     named = asked.where or asked.what
-    where, what = [each.text for each in named], [each.text for each in asked.what]
-    if verb == "Add":
-        where = [each.text for each in named if _is_name(each)]
-        what = [each.text for each in named if not _is_name(each)]
-    return _transaction(entry, f"{verb} {entity}", " ".join(where), " ".join(what))
+    where = [each.value or each.name for each in named if _is_name(each)]
+    what = [each.text for each in named if not _is_name(each)]
+    if verb == "Modify":
+        what = [each.text for each in asked.what]
+    action = f"{verb} {entity}"
+    return _transaction(entry, _ACTIONS.get(action, action), " ".join(where), " ".join(what))
+
+
+def _words(detail: str) -> list[str]:
+    try:
+        return shlex.split(detail)
+    except ValueError:
+        return detail.split()
 
 
 def _transaction(entry: AuditEntry, action: str, where: str, detail: str) -> Transaction:

@@ -10,6 +10,7 @@ from muster.doors.slurm.associations import (
     named_accounts,
 )
 from muster.doors.slurm.managing.edit import (
+    NO_CONDITIONS,
     NOTHING_DELETED,
     NOTHING_MODIFIED,
     NOTHING_NEW,
@@ -117,6 +118,8 @@ def modifying(words: Words, _: Surroundings) -> Editing:
 def deleting(words: Words, around: Surroundings) -> Editing:
     """`delete user alice`, or out of one account: `delete user alice account=nlp`."""
     chosen = _wish(words.where)
+    if not (chosen.names or chosen.accounts):
+        raise SlurmError(NO_CONDITIONS)
 
     def edit(site: Site) -> Edit:
         users = [user for user in chosen.names if user in known_users(site)]
@@ -129,7 +132,7 @@ def deleting(words: Words, around: Surroundings) -> Editing:
         for user in users:
             after = forgotten(after, user)
         demand_sound(after)
-        told = (" Deleting users...", *(f"  {user}" for user in users))
+        told = (" Deleting users...", *(f"  {user}" for user in sorted(users)))
         return Edit(site=after, told=told, warned=_still_here(site, users))
 
     return edit
