@@ -55,8 +55,7 @@ class Attention:
         self._remember_site(now)
         if self._comes_back:
             self._remember_windows(now)
-        reasons = [self._matters(event) for event in batch.events]
-        return any(reasons)
+        return any(map(self._matters, batch.events))
 
     def look_around(self, now: Instant) -> None:
         """Remember what falls due of all that was there before."""
@@ -77,7 +76,7 @@ class Attention:
 
     def next_at(self) -> Instant | None:
         """When something falls due next."""
-        found = [*self._due[:1], *(at for at, _ in self._next_leaving())]
+        found = self._due[:1] + [at for at, _ in self._next_leaving()]
         return min(found, default=None)
 
     def _next_leaving(self) -> list[tuple[Instant, JobId]]:
@@ -139,9 +138,9 @@ class Attention:
 
     def _remember_delays(self, batch: Batch, now: Instant) -> None:
         """Others may wait for some time after a start or an end."""
-        started = {event.job for event in batch.events if isinstance(event, JobStarted)}
+        started = [event.job for event in batch.events if isinstance(event, JobStarted)]
         met = {job for job in started if self._record.is_awaited(job)}
-        met |= {each.job.id for each in batch.ended if each.job.id in self._record.finished}
+        met.update([each.job.id for each in batch.ended if each.job.id in self._record.finished])
         if not met:
             return
         for job in tuple(self._record.jobs.values()):

@@ -73,9 +73,11 @@ class Hands:
     def note(self, batch: Batch, changes: tuple[Change, ...]) -> bool:
         """Remember what follows from a commit; is there anything?"""
         following = [*self._of_nodes(batch), *self._orders(changes), *self._signals(batch)]
+        if not following:
+            return False
         with self._lock:
             self._owed += following
-        return bool(following)
+        return True
 
     def take_over(self, now: Instant) -> None:
         """Lead from here on: find out what runs, and say again what may not have been heard."""
@@ -148,7 +150,9 @@ class Hands:
 
     def _of_nodes(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
         for event in batch.events:
-            node = self._parts.record.nodes.get(_node_of(event) or NodeId(""))
+            if not isinstance(event, (DeviceCut, NodeChanged)):
+                continue
+            node = self._parts.record.nodes.get(event.node)
             if node is None:
                 continue
             match event:
@@ -156,7 +160,7 @@ class Hands:
                     yield node.cluster, Cut(node=node.id, device=device, instances=instances)
                 case NodeChanged(state=NodeState.UP):
                     yield node.cluster, Mend(node=node.id)
-                case _:
+                case NodeChanged():
                     continue
 
     def _orders(self, changes: tuple[Change, ...]) -> Iterator[tuple[ClusterName, Order]]:
@@ -257,10 +261,6 @@ def _meet(cluster: ClusterName, events: tuple[Event, ...], stage: Stage) -> None
             why = NodeFailed(node=lost[0])
             stage.tell(JobEnded(at=stage.now, job=job_id, attempt=allocation.attempt, why=why))
     stage.tell_all(NodeGone(at=stage.now, node=name) for name in sorted(gone))
-
-
-def _node_of(event: Event) -> NodeId | None:
-    return event.node if isinstance(event, DeviceCut | NodeChanged) else None
 
 
 def _observed(backends: Iterable[Backend], now: Instant) -> Iterator[Event]:

@@ -17,7 +17,6 @@ from muster.model.history import Ended
 from muster.model.job import WAITING, Ask, Job
 from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
-from muster.model.resources import Resources
 from muster.model.site import Site, Token
 from muster.model.snapshot import Finished, Snapshot, UsualAsk
 from muster.model.steps import Step
@@ -80,6 +79,8 @@ class LiveSteps:
 
     def take(self, batch: Batch) -> None:
         """Steps leave with their attempt, also when the next one came in the same batch."""
+        if not self._of and not batch.steps:
+            return
         placed = {each.job: each.attempt for each in batch.allocations}
         for job, attempt in placed.items():
             if any(step.attempt != attempt for step in islice(self.of(job).values(), 1)):
@@ -230,7 +231,8 @@ class Record:
             self.using.rows[row.queue, row.user] = row
         for job in batch.jobs:
             if job.id not in self.jobs:
-                self._awaited.update(awaited_by(job))
+                if job.spec.after:
+                    self._awaited.update(awaited_by(job))
                 self.seen.count(job)
             self.jobs[job.id] = job
             self._jobs_told.note(job.id)
@@ -239,16 +241,24 @@ class Record:
         for allocation in batch.allocations:
             self.allocations[allocation.job] = allocation
             self._allocations_told.note(allocation.job)
-            self._hold(allocation.job, self.whole)
-        for job in batch.jobs:
-            self._hold(job.id, self.whole)
         for job_id in batch.freed:
             self.allocations.pop(job_id, None)
             self._allocations_told.note(job_id)
-            self._hold(job_id, self.whole)
+        self._take_holds(batch)
         self.steps.take(batch)
         for ended in batch.ended:
             self._end(ended)
+
+    def _take_holds(self, batch: Batch) -> None:
+        """Those whose job or allocation is another one, each once, while the ended are there."""
+        touched = {job.id for job in batch.jobs}
+        touched.update([allocation.job for allocation in batch.allocations])
+        touched.update(batch.freed)
+        touched.update([ended.job.id for ended in batch.ended])
+        for job_id in touched:
+            job = self.jobs.get(job_id)
+            if job is not None:
+                self.using.hold(job, self.allocations.get(job_id), self.whole)
 
     def _learn(self, ended: Ended) -> None:
         """What is known now of jobs like this one is told to those of them that wait."""
@@ -261,19 +271,11 @@ class Record:
                 self._jobs_told.note(job.id)
 
     def _mark(self, job: Job) -> None:
-        if job.state in WAITING:
-            self.waiting.add(job.id)
-        else:
-            self.waiting.discard(job.id)
-        claims = job.claim is not None
-        for marked, applies in ((self.claimed, claims), (self.endable, _is_endable(job))):
-            if applies:
-                marked.add(job.id)
-            else:
-                marked.discard(job.id)
+        _put(self.waiting, job.id, belongs=job.state in WAITING)
+        _put(self.claimed, job.id, belongs=job.claim is not None)
+        _put(self.endable, job.id, belongs=_is_endable(job))
 
     def _end(self, ended: Ended) -> None:
-        self._hold(ended.job.id, self.whole)
         self.claimed.discard(ended.job.id)
         self.endable.discard(ended.job.id)
         self.waiting.discard(ended.job.id)
@@ -291,15 +293,17 @@ class Record:
                 del self._awaited[other]
                 self.finished.pop(other, None)
 
-    def _hold(self, job_id: JobId, whole: Resources) -> None:
-        job = self.jobs.get(job_id)
-        if job is not None:
-            self.using.hold(job, self.allocations.get(job_id), whole)
-
 
 def awaited_by(job: Job) -> tuple[JobId, ...]:
     """The jobs that this one depends on."""
     return tuple(each.job for each in job.spec.after if each.job is not None)
+
+
+def _put(marked: set[JobId], job_id: JobId, *, belongs: bool) -> None:
+    if belongs:
+        marked.add(job_id)
+    else:
+        marked.discard(job_id)
 
 
 def _by_id(job: Job) -> JobId:

@@ -126,21 +126,21 @@ class Stage:
 
     def batch(self) -> Batch:
         """All of it, as one transaction."""
-        freed = tuple([job for job, held in self.allocations.items() if held is None])
+        ended, allocations = self.ended, self.allocations.items()
         return Batch(
             version=self.record.version + 1,
             next_job=self.next_job,
             events=tuple(self.events),
-            jobs=tuple([job for job in self.jobs.values() if job.id not in self.ended]),
-            ended=tuple(self.ended.values()),
-            allocations=tuple([held for held in self.allocations.values() if held is not None]),
-            freed=freed,
+            jobs=tuple([job for job_id, job in self.jobs.items() if job_id not in ended]),
+            ended=tuple(ended.values()),
+            allocations=tuple([held for _, held in allocations if held is not None]),
+            freed=tuple([job for job, held in allocations if held is None]),
             attempts=tuple(self.attempts),
-            steps=tuple(step for several in self.steps.values() for step in several.values()),
+            steps=tuple([step for several in self.steps.values() for step in several.values()]),
             launches=tuple(self.launches),
             clusters=tuple(self.clusters.values()),
-            nodes=tuple(node for node in self.nodes.values() if node is not None),
-            gone=tuple(name for name, node in self.nodes.items() if node is None),
+            nodes=tuple([node for node in self.nodes.values() if node is not None]),
+            gone=tuple([name for name, node in self.nodes.items() if node is None]),
             site=self.new_site,
             used=tuple(self.used.values()),
             usual=self.record.seen.usual if self.record.seen.unwritten else (),
@@ -150,15 +150,17 @@ class Stage:
 
     def changes(self) -> tuple[Change, ...]:
         """What became of each job: call it before the record takes the batch."""
-        record = self.record
+        jobs, allocations = self.record.jobs, self.record.allocations
         return tuple(
-            Change(
-                before=record.jobs.get(job_id),
-                after=job,
-                held=record.allocations.get(job_id),
-                holds=self.allocation(job_id),
-            )
-            for job_id, job in self.jobs.items()
+            [
+                Change(
+                    before=jobs.get(job_id),
+                    after=job,
+                    held=allocations.get(job_id),
+                    holds=self.allocation(job_id),
+                )
+                for job_id, job in self.jobs.items()
+            ]
         )
 
     # One kind of event after the other.

@@ -62,7 +62,7 @@ def event_from(body: bytes) -> Event:
 
 def job_of(event: Event) -> JobId | None:
     """The job that an event is about, if it is about one."""
-    if isinstance(event, StepBegan | StepEnded):
+    if isinstance(event, (StepBegan, StepEnded)):
         return event.step.job
     return getattr(event, "job", None)
 

@@ -6,6 +6,7 @@ from threading import Lock
 
 from muster.model.cluster import Cluster, Node
 from muster.model.errors import StaleSnapshotError
+from muster.model.event import Event
 from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import Job
 from muster.model.launch import Launch
@@ -55,7 +56,7 @@ class MemoryStore:
                 raise StaleSnapshotError(expected=batch.version - 1, found=self._live.version)
             self._past.take(batch, first_event=self._live.last_event + 1)
             self._live.take(batch)
-            self._batches.append(replace(batch, launches=(), attempts=(), audit=()))
+            self._batches.append(batch)
         for wake in tuple(self._listeners):
             wake()
 
@@ -65,7 +66,7 @@ class MemoryStore:
             is_whole = not found or found[0].version == version + 1
             if not is_whole:
                 raise StaleSnapshotError(expected=version, found=self._live.version)
-            return found
+            return tuple(replace(batch, launches=(), attempts=(), audit=()) for batch in found)
 
     def listen(self, wake: Callable[[], None]) -> None:
         self._listeners.append(wake)
@@ -108,12 +109,11 @@ class MemoryStore:
 
     def events(self, query: EventQuery) -> tuple[Stored, ...]:
         with self._lock:
-            source = self._past.events.values()
-            if query.job is not None:
-                numbers = self._past.events_of.get(query.job, [])
-                source = [self._past.events[number] for number in numbers]
-            found = [each for each in source if each.number > query.after]
-        return tuple(found[: max(1, query.limit)])
+            events = self._past.events
+            numbers = events if query.job is None else self._past.events_of.get(query.job, ())
+            found = [number for number in numbers if number > query.after]
+            wanted = found[: max(1, query.limit)]
+            return tuple(Stored(number=number, event=events[number]) for number in wanted)
 
     def audit(self, *, before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
         with self._lock:
@@ -206,7 +206,7 @@ class _Past:
     """What is over, and what is read only when somebody asks."""
 
     def __init__(self) -> None:
-        self.events: dict[int, Stored] = {}
+        self.events: dict[int, Event] = {}
         self.events_of: dict[JobId, list[int]] = {}
         self.ended: dict[JobId, Ended] = {}
         self.attempts: dict[JobId, dict[int, Attempt]] = {}
@@ -216,7 +216,7 @@ class _Past:
 
     def take(self, batch: Batch, *, first_event: int) -> None:
         for number, event in enumerate(batch.events, first_event):
-            self.events[number] = Stored(number=number, event=event)
+            self.events[number] = event
             job = job_of(event)
             if job is not None:
                 self.events_of.setdefault(job, []).append(number)
@@ -264,8 +264,8 @@ class _Past:
         """What happened to nodes and rules goes as well."""
         old = [
             number
-            for number, stored in self.events.items()
-            if stored.event.at < before and job_of(stored.event) is None
+            for number, event in self.events.items()
+            if event.at < before and job_of(event) is None
         ]
         for number in old:
             del self.events[number]
