@@ -174,7 +174,15 @@ def _rare_collections() -> Generator[None]:
     try:
         yield
     finally:
+        _make_old()
         gc.set_threshold(*usual)
+
+
+def _make_old() -> None:
+    """All that there is counts as old, or it would be looked through as soon as looks are usual."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 class _Coming:
