@@ -89,7 +89,7 @@ def sorted_out(snapshot: Snapshot, made: Plan, register: Register | None = None)
     waits = {each.job: each for each in made.decisions if isinstance(each, Wait)}
     return Thought(
         version=made.snapshot_version,
-        moves=tuple(each for each in made.decisions if not isinstance(each, Wait)),
+        moves=tuple([each for each in made.decisions if not isinstance(each, Wait)]),
         measures=made.measures,
         waits=waits,
     )

@@ -73,6 +73,7 @@ class Books:
         self.holdings: dict[JobId, Holding] = {}
         self.by_queue: dict[QueuePath, dict[JobId, Holding]] = {}
         self.ends_by_pool: dict[PoolName, list[tuple[Instant, JobId, int]]] = {}
+        self.held_by_pool: Counter[PoolName] = Counter()
         self.in_array: Counter[JobId] = Counter()
         self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
         self.by_loss: dict[LossKey, list[tuple[int, int, Holding]]] = {}
@@ -91,6 +92,7 @@ class Books:
         for pool, milli in holding.by_pool:
             ends = self.ends_by_pool.setdefault(pool, [])
             insort(ends, (holding.ends_at, holding.job.id, milli))
+            self.held_by_pool[pool] += milli
         self._count(holding, 1)
 
     def close(self, job_id: JobId) -> Holding | None:
@@ -102,9 +104,10 @@ class Books:
         del self.by_class[holding.spec.job_class][job_id]
         losses = self.by_loss[_loss_key(holding)]
         del losses[bisect_left(losses, _latest_first(holding)[:2])]
-        for pool, _ in holding.by_pool:
+        for pool, milli in holding.by_pool:
             ends = self.ends_by_pool[pool]
             del ends[bisect_left(ends, (holding.ends_at, job_id))]
+            self.held_by_pool[pool] -= milli
         self._count(holding, -1)
         return holding
 

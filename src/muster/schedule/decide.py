@@ -94,7 +94,7 @@ class Turn:
         if self._standing.neighbours.is_choosy or not entry.shape.is_single:
             return None
         why = self._known(entry)
-        return why if isinstance(why, NoRoom | NeverFits) else None
+        return why if isinstance(why, (NoRoom, NeverFits)) else None
 
     def block(self, entry: Entry) -> None:
         """The turn of a job that `keeps` knew about has come."""

@@ -54,16 +54,20 @@ class Outlook:
     )
 
     def __init__(
-        self, ends: list[tuple[Instant, JobId, int]], capacity_milli: int, now: Instant
+        self,
+        ends: list[tuple[Instant, JobId, int]],
+        capacity_milli: int,
+        held_milli: int,
+        now: Instant,
     ) -> None:
         endless = bisect_left(ends, (WITHOUT_END,))
-        endless_milli = sum([milli for _, _, milli in ends[endless:]])
         overdue = bisect_left(ends, (now,))
         self._ends = ends
         self._freed = list(accumulate([milli for _, _, milli in ends[:endless]]))
         self._freed_milli = self._freed[-1] if self._freed else -1
         running = ends[overdue:endless]
         self._running = sum([(end - now) * milli for end, _, milli in running])
+        endless_milli = held_milli - max(0, self._freed_milli)
         self._capacity_milli = max(0, capacity_milli - endless_milli)
         self._now = now
         self._ahead_milli = 0
@@ -100,7 +104,8 @@ class Outlooks:
         known = self._known.get(pool)
         if known is None and pool in books.milli_by_pool:
             ends, milli = books.ends_by_pool.get(pool, []), books.milli_by_pool[pool]
-            known = self._known[pool] = Outlook(ends, milli, self._standing.now)
+            held_milli, now = books.held_by_pool[pool], self._standing.now
+            known = self._known[pool] = Outlook(ends, milli, held_milli, now)
         return known
 
 

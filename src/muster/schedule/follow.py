@@ -140,13 +140,14 @@ class Memory:
 
     def _follow_nodes(self, old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> None:
         changed = _changed(old, new)
+        if not changed:
+            return
         for node_id in sorted(changed):
             if node_id in new:
                 self.ledger.set_node(new[node_id])
             else:
                 self.ledger.drop_node(node_id)
-        if changed:
-            self.neighbours.follow(new)
+        self.neighbours.follow(new)
         if any(_counts(old.get(each)) != _counts(new.get(each)) for each in changed):
             self.books.quotas.resolve(new.values())
 
@@ -281,6 +282,8 @@ def hold_of(job_id: JobId, snapshot: Snapshot, policy: Policy) -> Hold | None:
 
 def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:
     """Which values are not the very same object any more. Unchanged values are shared."""
+    if old is new:
+        return set()
     noted = edition.changed(old, new)
     if noted is not None:
         return {key for key in noted if old.get(key) is not new.get(key)}
@@ -294,11 +297,13 @@ def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:
 def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
     """Did nodes come, go, or change in size or in the labels that sort them?"""
     changed = _changed(old, new)
+    if not changed:
+        return False
     if any(_size(old.get(each)) != _size(new.get(each)) for each in changed):
         return True
     if any(_place(old.get(each)) != _place(new.get(each)) for each in changed):
         return True
-    return bool(changed) and private_labels(old.values()) != private_labels(new.values())
+    return private_labels(old.values()) != private_labels(new.values())
 
 
 def _size(node: Node | None) -> tuple[int, int, tuple[tuple[str, int], ...]] | None:

@@ -197,7 +197,8 @@ class Ledger:
         for node_id, here in by_node(placements).items():
             room = self.rooms.get(node_id)
             if room is not None:
-                room.tenants[job] = tenant._replace(placements=here)
+                is_all = len(here) == len(placements)
+                room.tenants[job] = tenant if is_all else tenant._replace(placements=here)
                 entered.append(room)
         return entered
 
@@ -296,7 +297,7 @@ class Ledger:
         states = list(room.devices)
         barred = room.promise.devices if room.promise is not None and outlives else frozenset[int]()
         shares: list[DeviceShare] = []
-        is_apart = isinstance(part, MpsShare | TimeShare)
+        is_apart = isinstance(part, (MpsShare, TimeShare))
         for move in taking.moves:
             place = _first(states, move.before, barred)
             states[place] = move.after

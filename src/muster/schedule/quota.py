@@ -193,7 +193,7 @@ class Quotas:
     def is_own(self, path: QueuePath, gpu_milli: int) -> bool:
         """Would the nearest queue that has a guarantee of GPUs still be within it?"""
         account = self.accounts.get(path)
-        if account is None or not gpu_milli:
+        if account is None or not account.own_lines or not gpu_milli:
             return False
         return any(line.used + gpu_milli <= line.guaranteed for line in account.own_lines)
 
