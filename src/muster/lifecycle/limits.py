@@ -104,6 +104,8 @@ def _never_allowed(asked: Submission) -> OverLimit | None:
     no line by itself; then all groups together must stay within each line.
     """
     lines = tuple(_lines(asked.snapshot, asked.queues))
+    if not lines:
+        return None
     allowed: list[tuple[TaskGroup, list[Kind]]] = []
     for group in asked.spec.groups:
         kinds = options(asked, group)

@@ -22,12 +22,11 @@ def names_the_snapshot(case: Case) -> Iterator[Violation]:
 
 def every_waiting_job_has_one_decision(case: Case) -> Iterator[Violation]:
     """Each waiting job (HELD, PENDING, SUSPENDED) has exactly one decision; no other has one."""
-    decided = [decision.job for decision in case.plan.decisions]
-    if _all_accounted_for(case, set(decided), len(decided)):
+    if _all_accounted_for(case):
         return
     jobs = case.snapshot.jobs
     waiting = {job_id for job_id, job in jobs.items() if job.state in WAITING}
-    counts = Counter(decided)
+    counts = Counter([decision.job for decision in case.plan.decisions])
     for job_id in sorted(waiting - counts.keys()):
         text = "It waits, and has no decision."
         yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
@@ -92,22 +91,20 @@ def queue_and_class_exist(case: Case) -> Iterator[Violation]:
             yield Violation(rule="class", subject=f"job {addition.job.id}", text=text)
 
 
-def _all_accounted_for(case: Case, decided: set[JobId], decisions: int) -> bool:
+def _all_accounted_for(case: Case) -> bool:
     """Has each decision a waiting job of its own, and do all other jobs hold something?
 
     It is nearly always so, and shorter to ask than which jobs wait.
     """
-    jobs = case.snapshot.jobs
-    held, pending, suspended = JobState.HELD, JobState.PENDING, JobState.SUSPENDED
-    for job_id in decided:
-        job = jobs.get(job_id)
-        if job is None:
-            return False
-        state = job.state
-        if state is not pending and state is not held and state is not suspended:
-            return False
+    jobs, decisions = case.snapshot.jobs, case.plan.decisions
+    found = {decision.job: jobs.get(decision.job) for decision in decisions}
+    if len(found) < len(decisions):
+        return False
+    states = {None if job is None else job.state for job in found.values()}
+    if not states <= WAITING:
+        return False
     holding = case.staying.count + len(case.moments[0].leaving)
-    return len(decided) == decisions and decisions + holding == len(jobs)
+    return len(decisions) + holding == len(jobs)
 
 
 def _suits(addition: Addition) -> bool:

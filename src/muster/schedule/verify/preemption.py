@@ -15,6 +15,8 @@ def preemptions_belong_to_clears(case: Case) -> Iterator[Violation]:
 
     Nobody is preempted twice.
     """
+    if not case.preempts and not case.clears:
+        return
     pairs = {(preempt.job, preempt.for_job) for preempt in case.preempts}
     named = {(victim, clear.job) for clear in case.clears for victim in clear.victims}
     for victim, job_id in sorted(named - pairs):

@@ -40,10 +40,10 @@ def quotas_hold(case: Case) -> Iterator[Violation]:
     and every other queue is left the part of its guarantee that it does not lend.
     """
     own, kept = _own_lines(case), _kept_lines(case)
+    if not own and not kept:
+        return
     asked = _asked(case, own, kept)
     scopes = sorted(own.keys() | kept.keys(), key=repr)
-    if not scopes:
-        return
     uses = use_by(asked, case.staying.queues, case.staying.held, case.staying.gpu_use)
     staying = {scope: rolled_up(uses.of(scope)) for scope in scopes}
     for moment in case.moments:
