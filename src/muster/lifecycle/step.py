@@ -103,18 +103,18 @@ def _after(job: Job, event: JobEvent) -> Job:
     if event.job != job.id:
         raise _impossible(job, event)
     match event:
-        case JobHeld() | JobReleased() | CancelAsked() | RequeueAsked() | JobUpdated():
-            return _asked(job, event)
-        case JobClaimed() | ClaimDropped() | JobPlaced():
+        case JobPlaced() | JobClaimed() | ClaimDropped():
             return _planned(job, event)
-        case SignalAsked():
-            return job
-        case JobResized() | JobResumed() | JobPreempted():
-            return _told(job, event) if _is_current(job, event) else job
         case JobEnded(why=DeadlinePassed() as why) if _never_starts(job, event):
             return replace(job, state=JobState.FAILED, why=why, claim=None)
-        case JobStarted() | JobCheckpointed() | JobSuspended() | JobEnded() | JobRequeued():
+        case JobStarted() | JobEnded() | JobCheckpointed() | JobSuspended() | JobRequeued():
             return _reported(job, event) if _is_current(job, event) else job
+        case JobHeld() | JobReleased() | CancelAsked() | RequeueAsked() | JobUpdated():
+            return _asked(job, event)
+        case JobResized() | JobResumed() | JobPreempted():
+            return _told(job, event) if _is_current(job, event) else job
+        case SignalAsked():
+            return job
 
 
 def _is_current(job: Job, event: Told | Reported) -> bool:

@@ -49,10 +49,12 @@ class _Line:
             outlook, milli = home
             # Without a reason of its own it was passed over: its shape had found no room.
             why = reasons.get(job_id) or shape.why
-            if type(why) is NoRoom and job_id not in dates and outlook is not None:
-                when = outlook.expected(milli)
-            else:
+            if type(why) is not NoRoom or job_id in dates:
                 when = dates.get(job_id) or self._expected(entry, why, outlook, milli)
+            elif outlook is None or outlook.is_blank:
+                when = NoEstimate.UNBOUNDED
+            else:
+                when = outlook.expected(milli)
             if outlook is not None and type(when) is int:
                 outlook.add(milli, milli * entry.limit_ms)
             found.append(Wait(job=job_id, why=why, expected=when))
