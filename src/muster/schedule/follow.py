@@ -303,6 +303,8 @@ def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
         return True
     if any(_place(old.get(each)) != _place(new.get(each)) for each in changed):
         return True
+    if all(old[each].labels == new[each].labels for each in changed):
+        return False
     return private_labels(old.values()) != private_labels(new.values())
 
 
