@@ -64,6 +64,8 @@ NAMED: dict[str, tuple[Rule, ...]] = {
     "cores": ((re.compile(r"(?<=CPU_IDs=)[\d,-]+"), "CORES"),),
     # When its backfill comes to a job that waits, Slurm names nodes for it; a plan names none.
     "planned": ((re.compile(r" SchedNodeList=\S+"), ""),),
+    # Since when the age of a job counts that has started: Slurm notes it when it comes to that.
+    "accrual": ((re.compile(r"(?<=AccrueTime=)\S+"), "SINCE"),),
     # Seconds since 1970.
     "epoch": ((re.compile(r"\b1[789]\d{8}\b"), "EPOCH"),),
 }
