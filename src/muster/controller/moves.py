@@ -17,7 +17,7 @@ from muster.model.event import (
     SignalAsked,
 )
 from muster.model.gpu import Mig
-from muster.model.job import HeldBy, Job, JobState
+from muster.model.job import HeldBy, Job, JobState, Requeued
 from muster.model.placement import Allocation
 from muster.model.site import Role
 from muster.model.value import JobId, Value
@@ -86,7 +86,7 @@ def _reason_against(wish: Wish, job: Job | None, job_id: JobId, stage: Stage) ->
             f"job {job_id} belongs to {job.spec.user}; "
             f"they or a queue_admin of {job.spec.queue} can {wish.move} it"
         )
-    if job.state not in SUITS[wish.move]:
+    if job.state not in SUITS[wish.move] and not _comes_back(wish, job):
         return f"job {job_id} is {job.state}; a job can be told to {wish.move} only while " + (
             " or ".join(sorted(SUITS[wish.move]))
         )
@@ -95,6 +95,12 @@ def _reason_against(wish: Wish, job: Job | None, job_id: JobId, stage: Stage) ->
     if wish.move is Move.SUSPEND and _has_instances(stage.allocation(job_id)):
         return f"job {job_id} has MIG instances, which a standing job cannot keep; requeue it"
     return None
+
+
+def _comes_back(wish: Wish, job: Job) -> bool:
+    """Who was just sent back can be held before it is there."""
+    is_sent_back = job.state is JobState.STOPPING and isinstance(job.why, Requeued)
+    return wish.move is Move.HOLD and is_sent_back
 
 
 def _may_release(caller: Caller, job: Job, stage: Stage) -> bool:

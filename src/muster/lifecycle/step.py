@@ -61,7 +61,7 @@ NEXT: Mapping[JobState, frozenset[JobState]] = {
     ),
     JobState.RUNNING: frozenset({JobState.SUSPENDED, JobState.STOPPING, JobState.PENDING} | FINAL),
     JobState.SUSPENDED: frozenset({JobState.RUNNING, JobState.STOPPING, JobState.PENDING} | FINAL),
-    JobState.STOPPING: frozenset({JobState.SUSPENDED, JobState.PENDING} | FINAL),
+    JobState.STOPPING: frozenset({JobState.SUSPENDED, JobState.PENDING, JobState.HELD} | FINAL),
     JobState.COMPLETED: frozenset(),
     JobState.FAILED: frozenset(),
     JobState.CANCELLED: frozenset(),
@@ -152,6 +152,8 @@ def _held(job: Job, why: HeldBy) -> Job:
     if job.state is JobState.PENDING:
         # Room must not be kept for a job that may not start.
         return replace(job, state=JobState.HELD, why=why, claim=None)
+    if job.state is JobState.STOPPING and isinstance(job.why, Requeued):
+        return replace(job, why=replace(job.why, held=why))
     if job.state not in {JobState.HELD, JobState.SUSPENDED}:
         return job
     return replace(job, why=why) if why.as_admin or not isinstance(job.why, HeldBy) else job
@@ -250,6 +252,8 @@ def _ended(job: Job, why: EndReason, at: Instant) -> Job:
     match after_end(job, why):
         case Over(state=state):
             return replace(job, state=state, why=why)
+        case Retry() if isinstance(why, Requeued) and why.held is not None:
+            return replace(job, state=JobState.HELD, why=why.held)
         case Retry(pause=pause, used_up=used_up):
             return replace(
                 job,

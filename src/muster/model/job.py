@@ -312,10 +312,21 @@ class Cancelled(Value, tag="cancelled", gc=False):
     by: UserName
 
 
+class HeldBy(Value, tag="held_by", gc=False):
+    """Somebody, or a rule, holds the job back until it is released.
+
+    as_admin: they did so with the power of an administrator, be it their own job.
+    """
+
+    user: UserName
+    as_admin: bool = False
+
+
 class Requeued(Value, tag="requeued", gc=False):
-    """Somebody sent the job back to wait for another attempt."""
+    """Somebody sent the job back to wait for another attempt; held: not before it is released."""
 
     by: UserName
+    held: HeldBy | None = None
 
 
 class LaunchFailed(Value, tag="launch_failed", gc=False):
@@ -342,16 +353,6 @@ EndReason = (
     | LaunchFailed
     | DeadlinePassed
 )
-
-
-class HeldBy(Value, tag="held_by", gc=False):
-    """Somebody, or a rule, holds the job back until it is released.
-
-    as_admin: they did so with the power of an administrator, be it their own job.
-    """
-
-    user: UserName
-    as_admin: bool = False
 
 
 class Job(Value, kw_only=True):

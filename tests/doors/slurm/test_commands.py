@@ -138,6 +138,20 @@ def test_hold_release_update_suspend_resume_requeue(slurm: House) -> None:
     assert "   Comment=hello \n" in shown
 
 
+def test_a_job_that_is_sent_back_and_held_waits_until_it_is_released(slurm: House) -> None:
+    job = slurm.submits("-o /dev/null --wrap 'sleep 1000'")
+    slurm.waits_until(lambda: slurm.out(f"squeue -h -j {job} -o %T").strip() == "RUNNING")
+
+    slurm.out(f"scontrol requeuehold {job}")
+
+    slurm.waits_until(
+        lambda: slurm.out(f"squeue -h -j {job} -o '%T %r'").startswith("PENDING JobHeld")
+    )
+    slurm.out(f"scontrol release {job}")
+    slurm.waits_until(lambda: slurm.out(f"squeue -h -j {job} -o %T").strip() == "RUNNING")
+    slurm.out(f"scancel {job}")
+
+
 def test_scancel_sends_signals_and_follows_filters(slurm: House) -> None:
     trap = "trap 'echo got it; exit 0' USR2; while :; do sleep 0.05; done"
     (slurm.work / "trap.sh").write_text(f"#!/bin/bash\necho ready\n{trap}\n")

@@ -92,6 +92,10 @@ MOVES: dict[str, tuple[tuple[JobEvent, ...], JobState]] = {
     "sent back while it started": ((placed(), requeue_asked()), JobState.STOPPING),
     "sent back while it ran": ((*RUNNING, requeue_asked()), JobState.STOPPING),
     "sent back while suspended": ((*RUNNING, suspended(), requeue_asked()), JobState.STOPPING),
+    "sent back and held, it waits until it is released": (
+        (*RUNNING, requeue_asked(ANN), held(), ended(KILLED)),
+        JobState.HELD,
+    ),
     "somebody sent it back behind our back": ((*RUNNING, ended(SENT_BACK)), JobState.PENDING),
     "a late start does not undo being sent back": (
         (placed(), requeue_asked(), started()),
