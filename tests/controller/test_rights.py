@@ -4,7 +4,15 @@ import pytest
 
 from controller.desk import SITE, spec
 from muster.controller.asked import Caller
-from muster.controller.rights import demand, demand_change, grants_of, has_role, may_change, owns
+from muster.controller.rights import (
+    demand,
+    demand_change,
+    demand_priority,
+    grants_of,
+    has_role,
+    may_change,
+    owns,
+)
 from muster.model.errors import ForbiddenError
 from muster.model.job import Job
 from muster.model.site import Grant, Role, Token, User
@@ -160,3 +168,15 @@ def test_who_is_refused_is_told_what_it_takes() -> None:
         demand(who("user"), RULES, QUEUE_ADMIN, QueuePath("a"), to="set the quota")
     with pytest.raises(ForbiddenError, match="they or a queue_admin of a can change it"):
         demand_change(who("user"), RULES, job_of("other", "a"))
+
+
+def test_one_may_put_ones_jobs_back_and_not_forward() -> None:
+    plain = spec(queue="a")
+    back, forward = replace(plain, priority=-5), replace(plain, priority=5)
+    raised = replace(job_of("user", "a"), spec=forward)
+
+    demand_priority(who("user"), RULES, back, None)
+    demand_priority(who("user"), RULES, forward, raised)
+    demand_priority(who("root", root=True), RULES, forward, None)
+    with pytest.raises(ForbiddenError, match="to give a job a priority above 0 takes the role"):
+        demand_priority(who("user"), RULES, forward, job_of("user", "a"))

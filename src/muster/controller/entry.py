@@ -6,7 +6,7 @@ from muster.controller.asked import Caller, Receipt
 from muster.controller.notes import note
 from muster.controller.people import is_guarded
 from muster.controller.record import Record
-from muster.controller.rights import demand, has_role
+from muster.controller.rights import demand, demand_priority, has_role
 from muster.controller.stage import Stage, without_launch
 from muster.controller.windows import windows
 from muster.lifecycle.admit import admit
@@ -86,6 +86,8 @@ class Entry(Value):
     def admitted(self, spec: JobSpec, stage: Stage) -> Accepted:
         """The spec, completed, if it may come in."""
         demand(self.caller, stage.site, Role.USER, spec.queue, to=f"submit to {spec.queue}")
+        before = None if self.instead_of is None else stage.job(self.instead_of)
+        demand_priority(self.caller, stage.site, spec, before)
         snapshot = self._snapshot(spec, stage)
         answer = admit(spec, snapshot, self.kinds.of(snapshot, stage.record))
         if isinstance(answer, Refusal):

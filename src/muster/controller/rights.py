@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from muster.controller.asked import Caller
 from muster.model.errors import ForbiddenError
-from muster.model.job import Job
+from muster.model.job import Job, JobSpec
 from muster.model.queue import is_within
 from muster.model.site import Grant, Role, Site
 from muster.model.value import QueuePath
@@ -49,6 +49,14 @@ def demand_change(caller: Caller, site: Site, job: Job) -> None:
             f"job {job.id} belongs to {job.spec.user}; "
             f"they or a queue_admin of {job.spec.queue} can change it, {caller.user} cannot"
         )
+
+
+def demand_priority(caller: Caller, site: Site, wanted: JobSpec, before: Job | None) -> None:
+    """It counts beside everybody's: one may put one's own jobs back, and not forward."""
+    usual = 0 if before is None else max(0, before.spec.priority)
+    if wanted.priority > usual:
+        to = "give a job a priority above 0"
+        demand(caller, site, Role.QUEUE_ADMIN, wanted.queue, to=to)
 
 
 def demand(

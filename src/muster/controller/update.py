@@ -5,7 +5,7 @@ from collections.abc import Callable
 from muster.controller.asked import Caller
 from muster.controller.entry import Entry, Kinds
 from muster.controller.notes import note
-from muster.controller.rights import demand, demand_change
+from muster.controller.rights import demand, demand_change, demand_priority
 from muster.controller.stage import Stage
 from muster.lifecycle.form import wrong_address
 from muster.lifecycle.step import UNSTARTED
@@ -45,6 +45,7 @@ def _demand_running(caller: Caller, job: Job, wanted: JobSpec, stage: Stage) -> 
         )
     if refusal := wrong_address(wanted.mail):
         raise RefusedError(refusal.reason, refusal.advice)
+    demand_priority(caller, stage.site, wanted, job)
     old, new = job.spec.time_limit, wanted.time_limit
     if old is not None and (new is None or new > old):
         demand(

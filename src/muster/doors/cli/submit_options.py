@@ -38,7 +38,9 @@ NEEDS: tuple[Any, ...] = (
 PLACE: tuple[Any, ...] = (
     queue_option,
     class_option,
-    click.option("--priority", type=int, default=0, help="Among your own jobs; higher first."),
+    click.option(
+        "--priority", type=int, default=0, help="Higher first; above 0 takes a queue_admin."
+    ),
     _many("--pool", "pools", help="A pool that will do."),
     _many("--cluster", "clusters", help="A cluster that will do."),
     click.option(

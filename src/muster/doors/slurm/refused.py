@@ -52,6 +52,8 @@ def refusal(request: Request, error: MusterError) -> SlurmError:
     """What sbatch and its kin say of a job that was not taken."""
     if isinstance(error, ForbiddenError) and "submit for" in str(error):
         return failed(request.command, "--uid only permitted by root user", code=255)
+    if isinstance(error, ForbiddenError) and "priority above" in str(error) and request.has("nice"):
+        return request.submission_failed("Invalid --nice value")
     return request.submission_failed(submission_words(error))
 
 

@@ -9,7 +9,7 @@ from muster.doors.slurm.hostlist import expanded, ranges_text
 from muster.doors.slurm.job_changes import Changes, changes_of
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair, words_of
-from muster.doors.slurm.permitted import STRANGER, demand_admin
+from muster.doors.slurm.permitted import DENIED, STRANGER, demand_admin
 from muster.doors.slurm.refused import submission_words
 from muster.doors.slurm.states import State, reason
 from muster.doors.slurm.trouble import SlurmError
@@ -142,6 +142,8 @@ def _words(error: MusterError, changes: Changes) -> str:
     if isinstance(error, RefusedError):
         return submission_words(error)
     if isinstance(error, ForbiddenError):
+        if "priority above" in str(error):
+            return DENIED
         is_running = "only its name" in str(error)
         return "Job is no longer pending execution" if is_running else STRANGER
     return changes.problem or str(error)
