@@ -183,6 +183,15 @@ def test_nobody_reads_what_it_prints(commands: Client, folder: Path) -> None:
     assert process.returncode in {-signal.SIGPIPE, 128 + signal.SIGPIPE}
 
 
+@pytest.fixture
+def is_interruptible() -> Iterator[None]:
+    """What runs in the background ignores SIGINT, and so would all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("is_interruptible")
 def test_it_can_be_interrupted_while_it_waits(commands: Client, folder: Path) -> None:
     with (
         wire(folder, [[SILENCE]]) as server,
