@@ -10,6 +10,7 @@ from muster.doors.slurm.choosing import (
     Filter,
     JobName,
     ended_views,
+    in_any_state,
     job_name,
     live_views,
     split_ids,
@@ -57,7 +58,7 @@ def top(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply
     chosen: list[JobView] = []
     for word in asked:
         name = job_name(word)
-        views = [] if name is None else live_views(door, _wish(name))
+        views = [] if name is None else live_views(door, in_any_state(name))
         if not views:
             raise SlurmError(f"{UNKNOWN} for job {word}")
         if not all(may_change(door, view.job) for view in views):
@@ -71,11 +72,7 @@ def top(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply
 
 def absent(name: JobName, door: Door, never: str = UNKNOWN) -> str:
     """What Slurm says of a job that is not there: it is over, or never was."""
-    return FINISHED if ended_views(door, _wish(name), Instant(0)) else never
-
-
-def _wish(name: JobName) -> Filter:
-    return Filter(names=(name,), states=frozenset(State))
+    return FINISHED if ended_views(door, in_any_state(name), Instant(0)) else never
 
 
 def _put_first(chosen: list[JobView], door: Door) -> None:
@@ -104,7 +101,7 @@ def _moved(verb: str, word: str, door: Door) -> list[str]:
     name = job_name(text)
     if name is None:
         return [f"{UNKNOWN} for job {text}", *_once_more(verb, UNKNOWN)]
-    views = live_views(door, _wish(name))
+    views = live_views(door, in_any_state(name))
     if not views:
         return _missed(verb, name, door)
     if name.component is not None and verb in {"suspend", "resume", "requeue", "requeuehold"}:

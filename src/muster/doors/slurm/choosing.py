@@ -160,13 +160,18 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
     return [found[each] for each in sorted(found)]
 
 
+def in_any_state(name: JobName) -> Filter:
+    """What the name means, whatever has become of it."""
+    return Filter(names=(name,), states=frozenset(State))
+
+
 def parts_of(door: Door, job: int, index: int | None) -> dict[JobId, int | None]:
     """The jobs that `12` or `12_3` names, over or not, with their indices; as it is, if none."""
     query = JobQuery(arrays=(JobId(job),), limit=1)
     named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
     if index is None and not door.looking.jobs(door.caller, query).jobs:
         return {JobId(job): None}
-    wish = Filter(names=(named,), states=frozenset(State))
+    wish = in_any_state(named)
     views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
     parts = {view.job.id: view.job.spec.array for view in views} or {JobId(job): None}
     return {each: part and part.index for each, part in sorted(parts.items())}

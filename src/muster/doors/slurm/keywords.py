@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from muster.doors.slurm import changing, reserving, showing_list, updating, writing
 from muster.doors.slurm.call import Again, Call, Door, Reply, version
-from muster.doors.slurm.choosing import Filter, job_name, live_views
+from muster.doors.slurm.choosing import Filter, in_any_state, job_name, live_views
 from muster.doors.slurm.error_numbers import NUMBERS
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import words_of
@@ -146,7 +146,7 @@ def _number(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> 
 def _wait_job(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
     """Until its nodes can be used: here, until it runs."""
     name = job_name(words[0])
-    views = [] if name is None else live_views(door, Filter(names=(name,), states=frozenset(State)))
+    views = [] if name is None else live_views(door, in_any_state(name))
     if not views:
         is_over = name is not None and changing.absent(name, door) == changing.FINISHED
         told = f"Job {words[0]} no longer running" if is_over else f"Problem running job {words[0]}"

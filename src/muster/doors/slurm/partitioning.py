@@ -6,10 +6,9 @@ from muster.doors.slurm import times
 from muster.doors.slurm.call import Door, Reply
 from muster.doors.slurm.hostlist import expanded
 from muster.doors.slurm.pairs import Pair, listed
-from muster.doors.slurm.permitted import STRANGER, demand_admin
+from muster.doors.slurm.permitted import STRANGER, change_rules, demand_admin
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import Pool
-from muster.model.errors import ForbiddenError, MusterError
 from muster.model.site import Site
 from muster.model.value import ClassName, Duration, PoolName, QueuePath, UserName, replace
 
@@ -40,7 +39,7 @@ def updated(name: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
             raise SlurmError("slurm_update error: Invalid partition name specified")
         return _with(site, pool, changes.applied(known), is_default=changes.is_default)
 
-    _apply(change, door, "slurm_update error")
+    change_rules(change, door, "slurm_update error")
     return Reply(err=changes.warnings)
 
 
@@ -61,7 +60,7 @@ def created(name: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
         new = Pool(name=pool, cluster=cluster)
         return _with(site, pool, changes.applied(new), is_default=changes.is_default)
 
-    _apply(change, door, "Error creating the partition")
+    change_rules(change, door, "Error creating the partition")
     return Reply(err=changes.warnings)
 
 
@@ -80,7 +79,7 @@ def deleted(name: str, word: str, door: Door) -> Reply:
         default = None if site.default_pool == pool else site.default_pool
         return replace(site, pools=pools, default_pool=default)
 
-    _apply(change, door, begin)
+    change_rules(change, door, begin)
     return Reply()
 
 
@@ -89,17 +88,6 @@ def _with(site: Site, name: PoolName, pool: Pool, *, is_default: bool | None) ->
     if is_default is not None:
         default = name if is_default else (None if default == name else default)
     return replace(site, pools={**site.pools, name: pool}, default_pool=default)
-
-
-def _apply(change: Callable[[Site], Site], door: Door, begin: str) -> None:
-    try:
-        door.service.apply(door.caller, change).result()
-    except SlurmError:
-        raise
-    except ForbiddenError as error:
-        raise SlurmError(f"{begin}: {STRANGER}") from error
-    except MusterError as error:
-        raise SlurmError(f"{begin}: {error}") from error
 
 
 class _Changes:

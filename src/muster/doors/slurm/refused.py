@@ -1,6 +1,7 @@
 """Why a request was refused, in Slurm's words, and what is said of one that was not. Pure."""
 
 from muster.controller.asked import Receipt
+from muster.doors.slurm.permitted import DENIED
 from muster.doors.slurm.request import Request
 from muster.doors.slurm.trouble import SlurmError, failed
 from muster.lifecycle.refusal import (
@@ -68,7 +69,7 @@ def submission_words(error: MusterError) -> str:
     if isinstance(error, RefusedError):
         return _WORDS.get(type(error.reason), UNAVAILABLE)
     if isinstance(error, ForbiddenError):
-        return ACCOUNT if "submit to" in str(error) else "Access/permission denied"
+        return ACCOUNT if "submit to" in str(error) else DENIED
     if isinstance(error, UnknownError):
         return "Invalid job id specified"
     return "Unable to contact slurm controller (connect failure)"

@@ -1,17 +1,14 @@
 """Reservations as scontrol makes, changes and removes them: those of the site, and no others."""
 
-from collections.abc import Callable
-
 from muster.controller.windows import as_of
 from muster.doors.slurm import partitioning, reservation_keys
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair, words_of
-from muster.doors.slurm.permitted import STRANGER, demand_admin
+from muster.doors.slurm.permitted import STRANGER, change_rules, demand_admin
 from muster.doors.slurm.reservation_keys import Draft
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import NodesReserved, Reservation
-from muster.model.errors import ForbiddenError, MusterError
 from muster.model.site import Site
 from muster.model.value import DAY, NodeId, replace
 
@@ -67,7 +64,7 @@ def updated(name: str, pairs: tuple[Pair, ...], call: Call, door: Door) -> Reply
         others = tuple(new if each is known else each for each in site.reservations)
         return replace(site, reservations=others)
 
-    _apply(change, door, begin)
+    change_rules(change, door, begin)
     return Reply(out="Reservation updated.\n", err=draft.warnings)
 
 
@@ -87,7 +84,7 @@ def _created(words: tuple[str, ...], call: Call, door: Door) -> Reply:
         made.append(name)
         return replace(site, reservations=(*site.reservations, new))
 
-    _apply(change, door, begin)
+    change_rules(change, door, begin)
     return Reply(out=f"Reservation created: {made[-1]}\n", err=draft.warnings)
 
 
@@ -151,16 +148,5 @@ def _deleted(name: str, word: str, door: Door) -> Reply:
             raise SlurmError(f"{begin}: Requested reservation is in use")
         return replace(site, reservations=left)
 
-    _apply(change, door, begin)
+    change_rules(change, door, begin)
     return Reply()
-
-
-def _apply(change: Callable[[Site], Site], door: Door, begin: str) -> None:
-    try:
-        door.service.apply(door.caller, change).result()
-    except SlurmError:
-        raise
-    except ForbiddenError as error:
-        raise SlurmError(f"{begin}: {STRANGER}") from error
-    except MusterError as error:
-        raise SlurmError(f"{begin}: {error}") from error

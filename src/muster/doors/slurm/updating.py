@@ -4,14 +4,14 @@ from muster.controller.asked import JobView
 from muster.doors.slurm import partitioning, reserving
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.changing import NOT_WHOLE, UNKNOWN, absent
-from muster.doors.slurm.choosing import Filter, job_name, live_views
+from muster.doors.slurm.choosing import in_any_state, job_name, live_views
 from muster.doors.slurm.hostlist import expanded, ranges_text
 from muster.doors.slurm.job_changes import Changes, changes_of
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.pairs import Pair, words_of
 from muster.doors.slurm.permitted import DENIED, STRANGER, demand_admin
 from muster.doors.slurm.refused import submission_words
-from muster.doors.slurm.states import State, reason
+from muster.doors.slurm.states import reason
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
@@ -93,7 +93,7 @@ def _updated_jobs(entity: Pair, pairs: tuple[Pair, ...], call: Call, door: Door)
         name = job_name(text)
         if name is None:
             raise SlurmError(f"{UNKNOWN} for job {text}")
-        views = live_views(door, Filter(names=(name,), states=frozenset(State)))
+        views = live_views(door, in_any_state(name))
         if not views:
             why = absent(name, door)
             raise SlurmError(f"{why} for job {text}" if name.indices is None else f"{text}: {why}")

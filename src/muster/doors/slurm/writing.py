@@ -3,10 +3,9 @@
 from muster.controller.keys import TokenWish
 from muster.doors.slurm import configuration, times
 from muster.doors.slurm.call import Call, Door, Reply, WriteFile
-from muster.doors.slurm.choosing import Filter, job_name, live_views
+from muster.doors.slurm.choosing import in_any_state, job_name, live_views
 from muster.doors.slurm.options import Parsed
 from muster.doors.slurm.permitted import STRANGER, may_change
-from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import SlurmError
 from muster.model.errors import MusterError
 from muster.model.job import JobState
@@ -30,7 +29,7 @@ def write(words: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> Repl
 def notify(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
     """A message for the job's own output: there is no way to it here, and that is said."""
     name = job_name(words[0])
-    views = [] if name is None else live_views(door, Filter(names=(name,), states=frozenset(State)))
+    views = [] if name is None else live_views(door, in_any_state(name))
     if not any(view.job.state is JobState.RUNNING for view in views):
         raise SlurmError("job notify failure: Invalid job id specified")
     if not all(may_change(door, view.job) for view in views):

@@ -5,7 +5,13 @@ import shutil
 
 from muster.doors.slurm import clusters, times
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
-from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views, parts_of
+from muster.doors.slurm.choosing import (
+    JobName,
+    ended_views,
+    in_any_state,
+    live_views,
+    parts_of,
+)
 from muster.doors.slurm.helping import help_reply
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.job_options import OPTIONS
@@ -56,8 +62,10 @@ def run(call: Call, door: Door) -> Reply:
 def _with_commands(want: Wanted, call: Call) -> Wanted:
     """A script without a PATH finds Slurm's commands in the usual place; ours may be elsewhere."""
     launch = want.spec.launch
+    if "PATH" in launch.env:
+        return want
     sbatch = shutil.which(NAME, path=call.env.get("PATH"))
-    if "PATH" in launch.env or sbatch is None:
+    if sbatch is None:
         return want
     path = f"{os.path.dirname(sbatch)}:{USUAL_PATH}"
     launch = replace(launch, env={**launch.env, "PATH": path})
@@ -105,7 +113,7 @@ def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> 
 
 def _waited(job: int, door: Door) -> Reply:
     """--wait: the exit code is that of the job, or the highest of an array."""
-    wish = Filter(names=(JobName(job=JobId(job)),), states=frozenset(State))
+    wish = in_any_state(JobName(job=JobId(job)))
     if live_views(door, wish):
         return Reply(then=Again(memo={"waits_for": str(job)}, after_ms=LOOK_AGAIN_MS))
     codes = [_code(exit_code(view.job)) for view in ended_views(door, wish, Instant(0))]

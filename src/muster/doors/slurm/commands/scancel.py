@@ -9,6 +9,7 @@ from muster.doors.slurm.choosing import (
     Filter,
     JobName,
     ended_views,
+    in_any_state,
     job_name,
     live_views,
     split_ids,
@@ -301,5 +302,5 @@ def _missed(line: Parsed, door: Door, names: tuple[JobName, ...], rows: list[Job
 
 
 def _ended_jobs(door: Door, job: JobId) -> list[Job]:
-    wish = Filter(names=(JobName(job=job),), states=frozenset(State))
+    wish = in_any_state(JobName(job=job))
     return [view.job for view in ended_views(door, wish, Instant(0))]

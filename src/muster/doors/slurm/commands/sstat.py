@@ -9,9 +9,9 @@ from muster.doors.slurm import times
 from muster.doors.slurm.accounting import AcctRow
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
 from muster.doors.slurm.choosing import (
-    Filter,
     JobName,
     ended_views,
+    in_any_state,
     job_name,
     live_views,
     split_ids,
@@ -21,7 +21,6 @@ from muster.doors.slurm.helping import columns_of, help_reply
 from muster.doors.slurm.hostlist import compressed
 from muster.doors.slurm.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.states import State
 from muster.doors.slurm.step_rows import is_named, running_steps
 from muster.doors.slurm.trouble import SlurmError
 from muster.doors.slurm.usage import given_out, same_for_all, taken_in, tres_text
@@ -108,7 +107,7 @@ def _seen(
 
 
 def _missing(name: JobName, door: Door) -> str:
-    wish = Filter(names=(JobName(job=name.job),), states=frozenset(State))
+    wish = in_any_state(JobName(job=name.job))
     if not (live_views(door, wish) or ended_views(door, wish, Instant(0))):
         return f"sstat: error: couldn't get steps for job {name.job}"
     if name.step is None:
