@@ -2,15 +2,18 @@ import ast
 
 from shape.source import Function, definitions, modules, unexempted
 
-MOST_LINES_IN_A_FUNCTION = 40
-MOST_LINES_IN_A_FILE = 400
+# Advice, not a law: beyond these lengths a reader wants a reason, and it is given here.
+# A tuple of unrelated things, or a helper with one caller and no name of its own, is worse
+# than a longer function.
+MOST_LINES_IN_A_FUNCTION = 60
+MOST_LINES_IN_A_FILE = 600
 
 # dotted name: the reason why this one is better long
 LONG_FUNCTIONS: dict[str, str] = {}
 LONG_FILES: dict[str, str] = {}
 
 
-def test_functions_fit_in_one_look() -> None:
+def test_a_long_function_has_a_reason() -> None:
     lengths = {
         each.name: length(each.node)
         for module in modules()
@@ -23,7 +26,7 @@ def test_functions_fit_in_one_look() -> None:
     assert unexempted(long, LONG_FUNCTIONS) == {}
 
 
-def test_files_hold_one_idea() -> None:
+def test_a_long_file_has_a_reason() -> None:
     lengths = {module.name: len(module.text.splitlines()) for module in modules()}
 
     long = {name: lines for name, lines in lengths.items() if lines > MOST_LINES_IN_A_FILE}
