@@ -26,7 +26,7 @@ from muster.model.value import (
 from muster.schedule.find import Bounds
 from muster.schedule.ledger import Ledger
 from muster.schedule.needs import Need
-from muster.schedule.search import finder_of, tiers
+from muster.schedule.policy.search import finder_of, tiers
 from muster.simulator.traces.traced import TracedNode
 
 ALL = Pool(name=PoolName("all"), cluster=ClusterName("openb"))

@@ -5,8 +5,8 @@ from hypothesis import given
 from muster.model.job import JobState
 from muster.model.plan import Start, Wait
 from muster.model.value import replace
-from muster.schedule.alternatives import changed
-from muster.schedule.explain import explain
+from muster.schedule.explain.alternatives import changed
+from muster.schedule.explain.explanation import explain
 from muster.schedule.plan import Planner, plan
 from properties.strategies import worlds
 from stories.world import World

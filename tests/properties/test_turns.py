@@ -9,9 +9,9 @@ from muster.model.placement import Claim
 from muster.model.policy import OrderWeights, Policy
 from muster.model.queue import Queue, lineage
 from muster.model.value import ClusterName, Instant, JobId, QueuePath, UserName, replace
-from muster.schedule.follow import Memory
-from muster.schedule.merit import aged
-from muster.schedule.turns import Crowds, Turns
+from muster.schedule.explain.turns import Crowds, Turns
+from muster.schedule.policy.merit import aged
+from muster.schedule.state.follow import Memory
 from properties.samples import QUEUES
 from properties.strategies import guaranteed_worlds, worlds
 from stories.world import World

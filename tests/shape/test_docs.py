@@ -135,8 +135,10 @@ def output_of(code: str) -> str:
 
 
 def planner_files(names: str) -> str:
+    """The text of these files, whichever folder of the planner they are in."""
     schedule = SRC / "muster" / "schedule"
-    paths = (schedule / name for name in re.findall(r"`(\w+\.py)`", names))
+    named = re.findall(r"`(\w+\.py)`", names)
+    paths = (path for name in named for path in sorted(schedule.rglob(name)))
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 

@@ -19,7 +19,7 @@ from muster.model.plan import (
 )
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, JobId
-from muster.schedule.explain import explain
+from muster.schedule.explain.explanation import explain
 
 
 @dataclass(frozen=True)

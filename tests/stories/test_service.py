@@ -4,7 +4,7 @@ import pytest
 
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy
 from muster.model.value import replace
-from muster.schedule.explain import explain
+from muster.schedule.explain.explanation import explain
 from muster.schedule.plan import plan
 from stories.world import World
 

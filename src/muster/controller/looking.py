@@ -36,8 +36,8 @@ from muster.model.site import Grant, Role, Site, Token
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId
-from muster.schedule.explain import explain
-from muster.schedule.words import decided
+from muster.schedule.explain.explanation import explain
+from muster.schedule.explain.words import decided
 from muster.stores.base import (
     Batch,
     EndedPage,

@@ -17,7 +17,7 @@ from muster.model.policy import Policy
 from muster.model.site import Site
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, replace
-from muster.schedule.words import decided
+from muster.schedule.explain.words import decided
 
 
 class Rehearsing:

@@ -9,7 +9,7 @@ from muster.model.plan import Clear, Measure, Plan, Resume, Start, Wait
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, Value
-from muster.schedule.explain import explain
+from muster.schedule.explain.explanation import explain
 from muster.schedule.plan import Planner, plan
 from muster.schedule.verify import Register, violations
 

@@ -14,7 +14,7 @@ from muster.model.policy import SharePolicy
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import UsedLately
 from muster.model.value import Duration, Instant, JobId, NodeId, QueuePath, UserName
-from muster.schedule.share import decayed, dominant_milli
+from muster.schedule.state.share import decayed, dominant_milli
 
 Leaf = tuple[QueuePath, UserName]
 

@@ -7,15 +7,11 @@ from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import NeverFits, NoRoom, NoSuchPool, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
-from muster.schedule.accounts import Portion
 from muster.schedule.find import Bounds
 from muster.schedule.index import Room
 from muster.schedule.ledger import Ledger, Seat
 from muster.schedule.needs import Option, Tier
-from muster.schedule.profiles import GpuNeed
-from muster.schedule.quota import is_everywhere
-from muster.schedule.roster import Entry
-from muster.schedule.search import (
+from muster.schedule.policy.search import (
     ALL_OPEN,
     Search,
     Standing,
@@ -26,6 +22,10 @@ from muster.schedule.search import (
     no_room,
     tiers,
 )
+from muster.schedule.profiles import GpuNeed
+from muster.schedule.state.accounts import Portion
+from muster.schedule.state.quota import is_everywhere
+from muster.schedule.state.roster import Entry
 
 ANY = Bounds()
 

@@ -3,11 +3,11 @@
 from muster.model.plan import Plan
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.schedule.decide import Turn
-from muster.schedule.follow import Memory
-from muster.schedule.measures import measures
-from muster.schedule.order import Order
-from muster.schedule.wait import waits
+from muster.schedule.policy.decide import Turn
+from muster.schedule.policy.measures import measures
+from muster.schedule.policy.order import Order
+from muster.schedule.policy.wait import waits
+from muster.schedule.state.follow import Memory
 
 
 def plan(snapshot: Snapshot, policy: Policy) -> Plan:

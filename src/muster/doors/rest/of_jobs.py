@@ -28,7 +28,7 @@ from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.job import WAITING, JobState
 from muster.model.value import JobId, NodeId, QueuePath, Value
-from muster.schedule.turns import Points, Turns
+from muster.schedule.explain.turns import Points, Turns
 
 MOST_AT_ONCE = 100_000
 """So many jobs may one request name: as many as an array may have."""

@@ -28,7 +28,7 @@ from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Wait
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import DAY, MINUTE, SECOND, Instant, NodeId, Value, replace
-from muster.schedule.turns import Points
+from muster.schedule.explain.turns import Points
 
 
 def job_document(view: JobView, now: Instant) -> JobDocument:

@@ -14,7 +14,7 @@ from muster.model.policy import SharePolicy
 from muster.model.queue import Meter, Queue, Quota, Scope, lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, GpuModel, NodeId, PoolName, QueuePath
-from muster.schedule.share import decayed
+from muster.schedule.state.share import decayed
 
 UNITS = {
     Meter.GPU: ("GPUs", 1_000),

@@ -67,7 +67,7 @@ from muster.model.queue import PreemptMode
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, QueuePath, UserName, Value
 from muster.model.words import exact_span
-from muster.schedule.words import sentence, where
+from muster.schedule.explain.words import sentence, where
 
 NEW = ReasonDocument(kind="new", text="Was just submitted; the next plan looks at it.")
 

@@ -13,7 +13,7 @@ from muster.model.plan import WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, JobId, NodeId, Value, replace
-from muster.schedule.turns import Crowds, Turns
+from muster.schedule.explain.turns import Crowds, Turns
 
 
 class Machines(Value):

@@ -16,7 +16,7 @@ from muster.model.placement import Allocation
 from muster.model.site import Site
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, GpuModel, Instant, JobId, NodeId, PoolName
-from muster.schedule.turns import Turns
+from muster.schedule.explain.turns import Turns
 
 
 class Scene:

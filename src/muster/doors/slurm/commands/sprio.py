@@ -16,7 +16,7 @@ from muster.doors.slurm.scene import Scene, is_user, uid_of
 from muster.doors.slurm.states import State
 from muster.doors.slurm.trouble import failed
 from muster.model.policy import OrderWeights
-from muster.schedule.merit import FULL
+from muster.schedule.policy.merit import FULL
 
 NAME = "sprio"
 OPTIONS = table("""

@@ -20,7 +20,7 @@ from muster.doors.slurm.scene import Scene
 from muster.doors.slurm.trouble import failed
 from muster.model.queue import lineage
 from muster.model.value import QueuePath, UserName
-from muster.schedule.share import FULL, ONE, Branch, Shares
+from muster.schedule.state.share import FULL, ONE, Branch, Shares
 
 NAME = "sshare"
 OPTIONS = (

@@ -27,10 +27,10 @@ from muster.model.plan import (
     WaitReason,
 )
 from muster.model.value import Instant, JobId, PoolName
-from muster.schedule.accounts import WITHOUT_END
-from muster.schedule.books import Holding
-from muster.schedule.roster import Entry
-from muster.schedule.search import Standing
+from muster.schedule.policy.search import Standing
+from muster.schedule.state.accounts import WITHOUT_END
+from muster.schedule.state.books import Holding
+from muster.schedule.state.roster import Entry
 
 Expected = Instant | NoEstimate
 Limited = OverLimit | OverClassLimit | TooManyJobs | ArrayFull

@@ -13,17 +13,17 @@ from muster.model.plan import (
     WaitReason,
 )
 from muster.model.value import ClassName, Instant, JobId, QueuePath
-from muster.schedule.backfill import earliest
-from muster.schedule.follow import Hold, Memory
-from muster.schedule.gates import Singletons, gate
 from muster.schedule.index import Room
 from muster.schedule.needs import Need
 from muster.schedule.place import Placed, never_fits, place
-from muster.schedule.preempt import Clearing, clearing, preemption
-from muster.schedule.resume import claim_is_sound, resumed, started_on_claim
-from muster.schedule.rights import Rights
-from muster.schedule.roster import Entry, Lane, Shape
-from muster.schedule.search import Standing
+from muster.schedule.policy.backfill import earliest
+from muster.schedule.policy.gates import Singletons, gate
+from muster.schedule.policy.preempt import Clearing, clearing, preemption
+from muster.schedule.policy.resume import claim_is_sound, resumed, started_on_claim
+from muster.schedule.policy.rights import Rights
+from muster.schedule.policy.search import Standing
+from muster.schedule.state.follow import Hold, Memory
+from muster.schedule.state.roster import Entry, Lane, Shape
 
 Outcome = Start | Resume | Clear | WaitReason
 

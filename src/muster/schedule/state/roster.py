@@ -23,10 +23,10 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.accounts import UNCAPPED, WITHOUT_END
-from muster.schedule.merit import Merits
 from muster.schedule.needs import Need, Needs
-from muster.schedule.share import Branch, Shares
+from muster.schedule.policy.merit import Merits
+from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
+from muster.schedule.state.share import Branch, Shares
 
 
 class GroupNeed(NamedTuple):

@@ -5,14 +5,14 @@ from muster.model.job import HeldBy
 from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
 from muster.model.resources import NOTHING
-from muster.schedule.accounts import Portion
-from muster.schedule.books import portions_of
-from muster.schedule.follow import Hold, Memory
 from muster.schedule.index import Room
 from muster.schedule.ledger import by_node
-from muster.schedule.roster import Entry
-from muster.schedule.search import Standing
+from muster.schedule.policy.search import Standing
 from muster.schedule.slices import DeviceState, choices
+from muster.schedule.state.accounts import Portion
+from muster.schedule.state.books import portions_of
+from muster.schedule.state.follow import Hold, Memory
+from muster.schedule.state.roster import Entry
 
 
 def claim_is_sound(entry: Entry, standing: Standing) -> bool:

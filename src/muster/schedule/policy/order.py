@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 
 from muster.model.plan import WaitReason
 from muster.model.value import Instant, JobId
-from muster.schedule.quota import Quotas
-from muster.schedule.roster import Entry, Lane, Roster
-from muster.schedule.share import Shares
+from muster.schedule.state.quota import Quotas
+from muster.schedule.state.roster import Entry, Lane, Roster
+from muster.schedule.state.share import Shares
 
 OWN_FIRST = 1 << 50
 """More than any merit: what is guaranteed goes before what is borrowed."""

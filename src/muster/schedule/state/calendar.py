@@ -17,11 +17,11 @@ from muster.model.policy import Policy
 from muster.model.queue import JobClass, Scope
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath, UserName
-from muster.schedule.accounts import WITHOUT_END, Portion
 from muster.schedule.index import Kind
+from muster.schedule.state.accounts import WITHOUT_END, Portion
 
 if TYPE_CHECKING:
-    from muster.schedule.books import Holding
+    from muster.schedule.state.books import Holding
 
 
 def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:

@@ -51,7 +51,7 @@ from muster.model.queue import Meter, Scope
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, Instant, JobId
 from muster.model.words import cores, counted, gpus, listed, memory, metered, percent, placed, span
-from muster.schedule.accounts import WITHOUT_END
+from muster.schedule.state.accounts import WITHOUT_END
 
 
 def decided(decision: Decision, job: Job, snapshot: Snapshot) -> str:

@@ -14,13 +14,13 @@ from muster.model.job import Job, JobSpec
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath, UserName
-from muster.schedule.accounts import Portion
-from muster.schedule.books import portions_of, whole
-from muster.schedule.follow import Hold, hold_of
-from muster.schedule.merit import FULL, Merits, aged
 from muster.schedule.needs import least_gpu_milli
-from muster.schedule.quota import Change, Quotas
-from muster.schedule.share import Shares, dominant_milli
+from muster.schedule.policy.merit import FULL, Merits, aged
+from muster.schedule.state.accounts import Portion
+from muster.schedule.state.books import portions_of, whole
+from muster.schedule.state.follow import Hold, hold_of
+from muster.schedule.state.quota import Change, Quotas
+from muster.schedule.state.share import Shares, dominant_milli
 
 Alike = tuple[QueuePath, UserName, ClassName, int]
 """Jobs that bring the same, apart from their age, size and level."""

@@ -2,12 +2,12 @@
 
 from muster.model.gpu import Device
 from muster.model.plan import Measure, Repartition, Start
-from muster.schedule.decide import Turn
-from muster.schedule.follow import Memory
-from muster.schedule.grow import grown
 from muster.schedule.ledger import Ledger
-from muster.schedule.search import Standing
+from muster.schedule.policy.decide import Turn
+from muster.schedule.policy.grow import grown
+from muster.schedule.policy.search import Standing
 from muster.schedule.slices import in_order
+from muster.schedule.state.follow import Memory
 
 
 def measures(memory: Memory, standing: Standing, turn: Turn) -> tuple[Measure, ...]:

@@ -8,7 +8,7 @@ from muster.model.cluster import Node
 from muster.model.plan import BorrowedOut, OverLimit, TooManyJobs, WaitReason
 from muster.model.queue import Meter, Queue, Scope, is_within, lineage
 from muster.model.value import QueuePath
-from muster.schedule.accounts import Account, Line, Portion
+from muster.schedule.state.accounts import Account, Line, Portion
 
 
 class Change(NamedTuple):

@@ -19,9 +19,9 @@ from muster.model.job import Job, JobSpec, Spot, TaskGroup, Where
 from muster.model.plan import Clear, Decision, NoEstimate, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, replace
-from muster.schedule.changes import Ladder, ladders
+from muster.schedule.explain.changes import Ladder, ladders
+from muster.schedule.explain.words import outlook, suggestion
 from muster.schedule.plan import Planner
-from muster.schedule.words import outlook, suggestion
 
 MOST_PLANS = 12
 """How often one explanation may plan again."""

@@ -8,18 +8,18 @@ from muster.model.plan import NoRoom, WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClusterName, Instant, PoolName
-from muster.schedule.accounts import WITHOUT_END, Portion, portion_of
-from muster.schedule.books import Books
-from muster.schedule.calendar import Calendar, likely_time
 from muster.schedule.find import Bounds, Finder
 from muster.schedule.gang import Table
 from muster.schedule.index import Kind, Room
 from muster.schedule.ledger import Ledger
 from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
-from muster.schedule.neighbours import Neighbours
+from muster.schedule.policy.service import Service
 from muster.schedule.profiles import GpuNeed
-from muster.schedule.roster import Entry, GroupNeed
-from muster.schedule.service import Service
+from muster.schedule.state.accounts import WITHOUT_END, Portion, portion_of
+from muster.schedule.state.books import Books
+from muster.schedule.state.calendar import Calendar, likely_time
+from muster.schedule.state.neighbours import Neighbours
+from muster.schedule.state.roster import Entry, GroupNeed
 
 Closed = frozenset[tuple[Kind, GpuNeed | None]]
 

@@ -14,17 +14,17 @@ from muster.model.placement import Claim, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName
-from muster.schedule.accounts import WITHOUT_END, Portion
-from muster.schedule.books import Books, Holding, portions_of
-from muster.schedule.calendar import Calendar, likely_time
 from muster.schedule.index import Room, Tenant, private_labels
 from muster.schedule.ledger import Ledger
-from muster.schedule.neighbours import Neighbours
-from muster.schedule.quota import Quotas
-from muster.schedule.roster import Entry, Lane, Roster, is_elastic, is_sociable
-from muster.schedule.search import Standing
-from muster.schedule.service import Service
-from muster.schedule.share import Branch, Shares, dominant_milli
+from muster.schedule.policy.search import Standing
+from muster.schedule.policy.service import Service
+from muster.schedule.state.accounts import WITHOUT_END, Portion
+from muster.schedule.state.books import Books, Holding, portions_of
+from muster.schedule.state.calendar import Calendar, likely_time
+from muster.schedule.state.neighbours import Neighbours
+from muster.schedule.state.quota import Quotas
+from muster.schedule.state.roster import Entry, Lane, Roster, is_elastic, is_sociable
+from muster.schedule.state.share import Branch, Shares, dominant_milli
 
 Key = TypeVar("Key", JobId, NodeId)
 LONGEST_LOG = 1_000_000

@@ -9,13 +9,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from muster.model.value import DeviceId, Instant, JobId, PoolName
-from muster.schedule.accounts import WITHOUT_END
-from muster.schedule.books import Holding
 from muster.schedule.index import Promise, Room, Tenant
 from muster.schedule.needs import Need
-from muster.schedule.roster import Entry
-from muster.schedule.search import Search, Standing, tiers
-from muster.schedule.walk import Clearance, Walk
+from muster.schedule.policy.search import Search, Standing, tiers
+from muster.schedule.policy.walk import Clearance, Walk
+from muster.schedule.state.accounts import WITHOUT_END
+from muster.schedule.state.books import Holding
+from muster.schedule.state.roster import Entry
 
 
 class Outset(NamedTuple):

@@ -76,13 +76,13 @@ from muster.model.value import (
     UserName,
     replace,
 )
-from muster.schedule.accounts import WITHOUT_END
-from muster.schedule.alternatives import MOST_PLANS, changed
-from muster.schedule.blockers import MOST
-from muster.schedule.changes import ladders
-from muster.schedule.explain import explain
+from muster.schedule.explain.alternatives import MOST_PLANS, changed
+from muster.schedule.explain.blockers import MOST
+from muster.schedule.explain.changes import ladders
+from muster.schedule.explain.explanation import explain
+from muster.schedule.explain.words import outlook, sentence, suggestion, when
 from muster.schedule.plan import Planner, plan
-from muster.schedule.words import outlook, sentence, suggestion, when
+from muster.schedule.state.accounts import WITHOUT_END
 from stories.world import World
 
 NOW = Instant(1_000 * HOUR)

@@ -8,10 +8,10 @@ from muster.model.plan import Clear, Decision, Plan, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, JobId
 from muster.model.words import span
-from muster.schedule.alternatives import alternatives, expected_by
-from muster.schedule.blockers import blockers
+from muster.schedule.explain.alternatives import alternatives, expected_by
+from muster.schedule.explain.blockers import blockers
+from muster.schedule.explain.words import decided, when, where
 from muster.schedule.plan import Planner
-from muster.schedule.words import decided, when, where
 
 
 def explain(

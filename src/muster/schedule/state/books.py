@@ -22,9 +22,9 @@ from muster.model.value import (
     PoolName,
     QueuePath,
 )
-from muster.schedule.accounts import UNCAPPED, Portion, portion_of
-from muster.schedule.quota import Change, Quotas
-from muster.schedule.share import Shares, dominant_milli
+from muster.schedule.state.accounts import UNCAPPED, Portion, portion_of
+from muster.schedule.state.quota import Change, Quotas
+from muster.schedule.state.share import Shares, dominant_milli
 
 
 class Holding(NamedTuple):

@@ -36,10 +36,10 @@ from muster.model.policy import Policy
 from muster.model.queue import is_within
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
-from muster.schedule.accounts import WITHOUT_END
-from muster.schedule.books import model_of
-from muster.schedule.calendar import time_limit
-from muster.schedule.leaving import Tenant, in_the_way
+from muster.schedule.explain.leaving import Tenant, in_the_way
+from muster.schedule.state.accounts import WITHOUT_END
+from muster.schedule.state.books import model_of
+from muster.schedule.state.calendar import time_limit
 
 MOST = 10
 """More names than this help nobody."""

@@ -2,13 +2,13 @@
 
 from muster.model.job import HeldBy, Job
 from muster.model.plan import BorrowedOut, NoEstimate, NoRoom, Wait, WaitReason
-from muster.schedule.decide import Turn
-from muster.schedule.estimate import IN_LINE, Estimates, Expected, Outlook, Outlooks
-from muster.schedule.follow import Memory
-from muster.schedule.order import Order
-from muster.schedule.roster import Entry, Shape
-from muster.schedule.search import Standing, tiers
-from muster.schedule.share import dominant_milli
+from muster.schedule.policy.decide import Turn
+from muster.schedule.policy.estimate import IN_LINE, Estimates, Expected, Outlook, Outlooks
+from muster.schedule.policy.order import Order
+from muster.schedule.policy.search import Standing, tiers
+from muster.schedule.state.follow import Memory
+from muster.schedule.state.roster import Entry, Shape
+from muster.schedule.state.share import dominant_milli
 
 
 def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> list[Wait]:

@@ -3,7 +3,7 @@
 from muster.model.levels import has_its_due, ran_by
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId
-from muster.schedule.books import Holding
+from muster.schedule.state.books import Holding
 
 
 class Service:

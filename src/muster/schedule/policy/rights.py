@@ -14,10 +14,10 @@ from muster.model.levels import HIGHEST_LEVEL
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
-from muster.schedule.accounts import Account, Portion
-from muster.schedule.books import Holding
-from muster.schedule.roster import Entry
-from muster.schedule.search import Search, Standing, tiers
+from muster.schedule.policy.search import Search, Standing, tiers
+from muster.schedule.state.accounts import Account, Portion
+from muster.schedule.state.books import Holding
+from muster.schedule.state.roster import Entry
 
 TAKEABLE = frozenset({JobState.STARTING, JobState.RUNNING})
 
