@@ -23,10 +23,10 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.find import Bounds
-from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need
 from muster.schedule.policy.search import finder_of, tiers
+from muster.schedule.room.find import Bounds
+from muster.schedule.room.ledger import Ledger
+from muster.schedule.room.needs import Need
 from muster.simulator.traces.traced import TracedNode
 
 ALL = Pool(name=PoolName("all"), cluster=ClusterName("openb"))

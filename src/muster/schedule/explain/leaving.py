@@ -14,7 +14,7 @@ from muster.model.mig import free_starts
 from muster.model.placement import DeviceShare, Placement
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
-from muster.schedule.fit import domain_of, is_tolerated
+from muster.schedule.room.fit import domain_of, is_tolerated
 
 MOST_TASKS = 1 << 20
 

@@ -14,8 +14,8 @@ from muster.model.job import Job, JobSpec
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath, UserName
-from muster.schedule.needs import least_gpu_milli
 from muster.schedule.policy.merit import FULL, Merits, aged
+from muster.schedule.room.needs import least_gpu_milli
 from muster.schedule.state.accounts import Portion
 from muster.schedule.state.books import portions_of, whole
 from muster.schedule.state.follow import Hold, hold_of

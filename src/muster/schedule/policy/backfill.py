@@ -9,10 +9,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from muster.model.value import DeviceId, Instant, JobId, PoolName
-from muster.schedule.index import Promise, Room, Tenant
-from muster.schedule.needs import Need
 from muster.schedule.policy.search import Search, Standing, tiers
 from muster.schedule.policy.walk import Clearance, Walk
+from muster.schedule.room.index import Promise, Room, Tenant
+from muster.schedule.room.needs import Need
 from muster.schedule.state.accounts import WITHOUT_END
 from muster.schedule.state.books import Holding
 from muster.schedule.state.roster import Entry

@@ -13,15 +13,15 @@ from muster.model.plan import (
     WaitReason,
 )
 from muster.model.value import ClassName, Instant, JobId, QueuePath
-from muster.schedule.index import Room
-from muster.schedule.needs import Need
-from muster.schedule.place import Placed, never_fits, place
 from muster.schedule.policy.backfill import earliest
 from muster.schedule.policy.gates import Singletons, gate
+from muster.schedule.policy.place import Placed, never_fits, place
 from muster.schedule.policy.preempt import Clearing, clearing, preemption
 from muster.schedule.policy.resume import claim_is_sound, resumed, started_on_claim
 from muster.schedule.policy.rights import Rights
 from muster.schedule.policy.search import Standing
+from muster.schedule.room.index import Room
+from muster.schedule.room.needs import Need
 from muster.schedule.state.follow import Hold, Memory
 from muster.schedule.state.roster import Entry, Lane, Shape
 

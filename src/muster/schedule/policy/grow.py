@@ -3,7 +3,7 @@
 from muster.model.job import JobState
 from muster.model.placement import Placement
 from muster.model.plan import Resize
-from muster.schedule.place import place_more
+from muster.schedule.policy.place import place_more
 from muster.schedule.policy.search import Search, Standing
 from muster.schedule.state.books import Holding, model_of
 from muster.schedule.state.follow import Memory

@@ -2,11 +2,11 @@
 
 from muster.model.gpu import Device
 from muster.model.plan import Measure, Repartition, Start
-from muster.schedule.ledger import Ledger
 from muster.schedule.policy.decide import Turn
 from muster.schedule.policy.grow import grown
 from muster.schedule.policy.search import Standing
-from muster.schedule.slices import in_order
+from muster.schedule.room.ledger import Ledger
+from muster.schedule.room.slices import in_order
 from muster.schedule.state.follow import Memory
 
 

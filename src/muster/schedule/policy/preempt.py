@@ -12,11 +12,11 @@ from muster.model.gpu import Mig
 from muster.model.plan import Preempt
 from muster.model.queue import PreemptMode
 from muster.model.value import JobId
-from muster.schedule.index import Room, Tenant
-from muster.schedule.place import Placed, place
+from muster.schedule.policy.place import Placed, place
 from muster.schedule.policy.rights import Rights
 from muster.schedule.policy.search import Search, Standing, tiers
 from muster.schedule.policy.walk import Clearance, Walk
+from muster.schedule.room.index import Room, Tenant
 from muster.schedule.state.books import Holding
 from muster.schedule.state.roster import Entry
 

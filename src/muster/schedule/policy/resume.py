@@ -5,10 +5,10 @@ from muster.model.job import HeldBy
 from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
 from muster.model.resources import NOTHING
-from muster.schedule.index import Room
-from muster.schedule.ledger import by_node
 from muster.schedule.policy.search import Standing
-from muster.schedule.slices import DeviceState, choices
+from muster.schedule.room.index import Room
+from muster.schedule.room.ledger import by_node
+from muster.schedule.room.slices import DeviceState, choices
 from muster.schedule.state.accounts import Portion
 from muster.schedule.state.books import portions_of
 from muster.schedule.state.follow import Hold, Memory

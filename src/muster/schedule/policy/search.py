@@ -8,13 +8,13 @@ from muster.model.plan import NoRoom, WaitReason
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClusterName, Instant, PoolName
-from muster.schedule.find import Bounds, Finder
-from muster.schedule.gang import Table
-from muster.schedule.index import Kind, Room
-from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
 from muster.schedule.policy.service import Service
-from muster.schedule.profiles import GpuNeed
+from muster.schedule.room.find import Bounds, Finder
+from muster.schedule.room.gang import Table
+from muster.schedule.room.index import Kind, Room
+from muster.schedule.room.ledger import Ledger
+from muster.schedule.room.needs import Need, Option, Shut, Tier, tasks_on_host
+from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import WITHOUT_END, Portion, portion_of
 from muster.schedule.state.books import Books
 from muster.schedule.state.calendar import Calendar, likely_time

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from muster.model.placement import Placement
 from muster.model.value import JobId, NodeId
-from muster.schedule.fit import domain_of
-from muster.schedule.index import Room, Tenant
-from muster.schedule.needs import Option, Tier, tasks_on_host
 from muster.schedule.policy.search import Search
-from muster.schedule.profiles import Family, GpuNeed
-from muster.schedule.slices import DeviceState, Use
+from muster.schedule.room.fit import domain_of
+from muster.schedule.room.index import Room, Tenant
+from muster.schedule.room.needs import Option, Tier, tasks_on_host
+from muster.schedule.room.profiles import Family, GpuNeed
+from muster.schedule.room.slices import DeviceState, Use
 from muster.schedule.state.books import Holding
 
 Domain = tuple[str, ...]

@@ -17,7 +17,7 @@ from muster.model.policy import Policy
 from muster.model.queue import JobClass, Scope
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath, UserName
-from muster.schedule.index import Kind
+from muster.schedule.room.index import Kind
 from muster.schedule.state.accounts import WITHOUT_END, Portion
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from muster.model.placement import Claim, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName
-from muster.schedule.index import Room, Tenant, private_labels
-from muster.schedule.ledger import Ledger
 from muster.schedule.policy.search import Standing
 from muster.schedule.policy.service import Service
+from muster.schedule.room.index import Room, Tenant, private_labels
+from muster.schedule.room.ledger import Ledger
 from muster.schedule.state.accounts import WITHOUT_END, Portion
 from muster.schedule.state.books import Books, Holding, portions_of
 from muster.schedule.state.calendar import Calendar, likely_time

@@ -8,7 +8,7 @@ from muster.model.cluster import Node, Pool
 from muster.model.job import NODE_LEVEL, JobRule, JobSpec, Where
 from muster.model.placement import Placement
 from muster.model.value import NodeId, PoolName
-from muster.schedule.index import Room
+from muster.schedule.room.index import Room
 
 Domain = tuple[str, ...]
 Label = tuple[str, str]

@@ -23,8 +23,8 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.needs import Need, Needs
 from muster.schedule.policy.merit import Merits
+from muster.schedule.room.needs import Need, Needs
 from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
 from muster.schedule.state.share import Branch, Shares
 

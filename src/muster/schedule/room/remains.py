@@ -5,10 +5,10 @@ from collections.abc import Mapping, Set
 from muster.model.gpu import Slice
 from muster.model.placement import DeviceShare, Placement
 from muster.model.value import DeviceId, JobId
-from muster.schedule.index import Room, Tenant
-from muster.schedule.needs import Need, tasks_on_host
-from muster.schedule.profiles import Family, GpuNeed, Profile, Profiles
-from muster.schedule.slices import DeviceState, resting, with_tenant
+from muster.schedule.room.index import Room, Tenant
+from muster.schedule.room.needs import Need, tasks_on_host
+from muster.schedule.room.profiles import Family, GpuNeed, Profile, Profiles
+from muster.schedule.room.slices import DeviceState, resting, with_tenant
 
 SEALED = -1
 """What is left beside an exclusive job: less than any task asks for, even one without asks."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
 from muster.model.value import GpuModel
-from muster.schedule.slices import Choice, DeviceState, Use, choices, openings
+from muster.schedule.room.slices import Choice, DeviceState, Use, choices, openings
 
 
 class Family(IntEnum):

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
-from muster.schedule.index import Kind, Room
-from muster.schedule.ledger import Ledger
-from muster.schedule.needs import Need, Option, Shut, Tier, tasks_on_host
+from muster.schedule.room.index import Kind, Room
+from muster.schedule.room.ledger import Ledger
+from muster.schedule.room.needs import Need, Option, Shut, Tier, tasks_on_host
 
 Domain = tuple[str, ...]
 Share = tuple[Room, int]

@@ -6,9 +6,9 @@ from muster.model.job import NODE_LEVEL, Spot, Together, Toleration
 from muster.model.mig import mig_profile
 from muster.model.policy import Policy, Preference
 from muster.model.value import GpuModel
-from muster.schedule.index import Kind
-from muster.schedule.needs import Need, Needs, Offer, Tier
-from muster.schedule.profiles import GpuNeed
+from muster.schedule.room.index import Kind
+from muster.schedule.room.needs import Need, Needs, Offer, Tier
+from muster.schedule.room.profiles import GpuNeed
 
 
 def offer(kind: Kind, need: Need, needs: Needs, policy: Policy) -> Offer | None:

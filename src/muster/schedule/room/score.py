@@ -20,8 +20,8 @@ from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.job import Ask
 from muster.model.snapshot import UsualAsk
 from muster.model.value import GpuModel, replace
-from muster.schedule.profiles import Idle, Profile, less_one
-from muster.schedule.slices import DeviceState, Use, choices
+from muster.schedule.room.profiles import Idle, Profile, less_one
+from muster.schedule.room.slices import DeviceState, Use, choices
 
 STEP_MILLI = 20
 """Changes of fragmentation are compared in steps of this much of a GPU."""

@@ -9,9 +9,9 @@ from muster.model.cluster import AmountReserved, Cluster, Node, NodesReserved, P
 from muster.model.placement import Placement
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, GpuModel, Instant, JobId, NodeId, PoolName
-from muster.schedule.profiles import Family, Profile
-from muster.schedule.score import Score
-from muster.schedule.slices import DeviceState
+from muster.schedule.room.profiles import Family, Profile
+from muster.schedule.room.score import Score
+from muster.schedule.room.slices import DeviceState
 
 
 class Kind:

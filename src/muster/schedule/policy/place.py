@@ -7,10 +7,6 @@ from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import NeverFits, NoRoom, NoSuchPool, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
-from muster.schedule.find import Bounds
-from muster.schedule.index import Room
-from muster.schedule.ledger import Ledger, Seat
-from muster.schedule.needs import Option, Tier
 from muster.schedule.policy.search import (
     ALL_OPEN,
     Search,
@@ -22,7 +18,11 @@ from muster.schedule.policy.search import (
     no_room,
     tiers,
 )
-from muster.schedule.profiles import GpuNeed
+from muster.schedule.room.find import Bounds
+from muster.schedule.room.index import Room
+from muster.schedule.room.ledger import Ledger, Seat
+from muster.schedule.room.needs import Option, Tier
+from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import Portion
 from muster.schedule.state.quota import is_everywhere
 from muster.schedule.state.roster import Entry

@@ -12,8 +12,8 @@ from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
-from muster.schedule.fit import offer
-from muster.schedule.index import (
+from muster.schedule.room.fit import offer
+from muster.schedule.room.index import (
     Index,
     Kind,
     Promise,
@@ -24,11 +24,11 @@ from muster.schedule.index import (
     reserved_nodes,
     reserved_pools,
 )
-from muster.schedule.needs import Need, Needs, Offer
-from muster.schedule.profiles import Family, Profile, Profiles, Taking
-from muster.schedule.remains import SEALED, Remains
-from muster.schedule.score import Score, supply_of
-from muster.schedule.slices import DeviceState, resting
+from muster.schedule.room.needs import Need, Needs, Offer
+from muster.schedule.room.profiles import Family, Profile, Profiles, Taking
+from muster.schedule.room.remains import SEALED, Remains
+from muster.schedule.room.score import Score, supply_of
+from muster.schedule.room.slices import DeviceState, resting
 
 
 class Seat(NamedTuple):

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from muster.model.gpu import WHOLE_GPU_MILLI
 from muster.model.policy import Packing
-from muster.schedule.index import Group, Kind, Room
-from muster.schedule.ledger import Ledger, Seat
-from muster.schedule.needs import Need, Offer, Shut, Tier
-from muster.schedule.profiles import GpuNeed, Profile, Taking
-from muster.schedule.score import MOST_CPU
+from muster.schedule.room.index import Group, Kind, Room
+from muster.schedule.room.ledger import Ledger, Seat
+from muster.schedule.room.needs import Need, Offer, Shut, Tier
+from muster.schedule.room.profiles import GpuNeed, Profile, Taking
+from muster.schedule.room.score import MOST_CPU
 
 
 class Bounds(NamedTuple):

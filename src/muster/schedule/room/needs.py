@@ -6,12 +6,12 @@ from muster.model.gpu import GpuAsk, Slice
 from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, GpuModel, PoolName
-from muster.schedule.profiles import Family, GpuNeed, Profile, family_of
+from muster.schedule.room.profiles import Family, GpuNeed, Profile, family_of
 
 if TYPE_CHECKING:
-    from muster.schedule.find import Finder, Worth
-    from muster.schedule.gang import Table
-    from muster.schedule.index import Kind
+    from muster.schedule.room.find import Finder, Worth
+    from muster.schedule.room.gang import Table
+    from muster.schedule.room.index import Kind
 
 MOST_TASKS = 1 << 20
 """More tasks than any node is asked to hold."""
