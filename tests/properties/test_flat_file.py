@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 
 from muster.doors.config.checks import mistakes
-from muster.doors.slurm.associations import known_users
+from muster.doors.slurm.accounting.associations import known_users
 from muster.doors.slurm.managing.edit import Surroundings
 from muster.doors.slurm.managing.flatfile import HEAD, dumped
 from muster.doors.slurm.managing.loading import loading

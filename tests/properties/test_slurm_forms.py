@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.doors.slurm.formats import (
+from muster.doors.slurm.words.formats import (
     Column,
     cut_table,
     long_form,
@@ -15,11 +15,11 @@ from muster.doors.slurm.formats import (
     rendered,
     short_form,
 )
-from muster.doors.slurm.formats import Field as Shown
-from muster.doors.slurm.hostlist import compressed, expanded, ranges_text
-from muster.doors.slurm.options import Manner, Option, Takes, parsed
-from muster.doors.slurm.sizes import memory_mib, memory_text
-from muster.doors.slurm.times import (
+from muster.doors.slurm.words.formats import Field as Shown
+from muster.doors.slurm.words.hostlist import compressed, expanded, ranges_text
+from muster.doors.slurm.words.options import Manner, Option, Takes, parsed
+from muster.doors.slurm.words.sizes import memory_mib, memory_text
+from muster.doors.slurm.words.times import (
     instant,
     instant_text,
     limit,

@@ -23,7 +23,7 @@ from muster.controller.service import Service
 from muster.controller.stage import Stage
 from muster.controller.thinker_process import ProcessThinker
 from muster.doors.config.default import DEFAULT_SITE
-from muster.doors.slurm.letters import letter
+from muster.doors.slurm.mail import letter
 from muster.model.cluster import Pool
 from muster.model.event import SiteChanged
 from muster.model.site import Site

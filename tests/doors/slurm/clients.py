@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from doors.slurm.house import House, Ran
-from muster.doors.slurm.compiling import NotCompiledError, compiled, compiler
+from muster.doors.slurm.client.compiling import NotCompiledError, compiled, compiler
 
 KINDS = ("compiled", "python", "sanitized")
 CAREFUL = (

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from muster.doors.slurm.answering import NAMES
-from muster.doors.slurm.compiling import NotCompiledError, Settings, compiled, compiler, told
-from muster.doors.slurm.install import (
+from muster.doors.slurm.client.compiling import NotCompiledError, Settings, compiled, compiler, told
+from muster.doors.slurm.client.install import (
     HOLDING,
     MARK,
     WouldShadowError,

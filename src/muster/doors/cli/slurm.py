@@ -26,7 +26,7 @@ def slurm_install(folder: Path | None, *, force: bool) -> None:
 
     A real Slurm's commands are never replaced or shadowed unasked.
     """
-    from muster.doors.slurm.install import install, usual_folder  # noqa: PLC0415  only here
+    from muster.doors.slurm.client.install import install, usual_folder  # noqa: PLC0415  only here
 
     made = install((folder or usual_folder()).absolute(), force=force)
     say(f"{len(made.names)} commands are in {made.folder}: {' '.join(made.names)}")
@@ -38,7 +38,7 @@ def slurm_install(folder: Path | None, *, force: bool) -> None:
 @slurm.command(name="env", epilog=example('eval "$(muster slurm env)"'))
 def slurm_env() -> None:
     """Print what a shell needs to find the commands, which are written if they are not there."""
-    from muster.doors.slurm.install import (  # noqa: PLC0415  only here
+    from muster.doors.slurm.client.install import (  # noqa: PLC0415  only here
         install,
         path_line,
         usual_folder,

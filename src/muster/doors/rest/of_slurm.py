@@ -6,7 +6,7 @@ from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import Asked, Content, Operation
 from muster.doors.slurm.answering import answered
 from muster.doors.slurm.call import FORM, Call, Door, Reply
-from muster.doors.slurm.fleet import Memory
+from muster.doors.slurm.submit.fleet import Memory
 from muster.doors.slurm.traffic import Traffic
 from muster.model.value import replace
 

@@ -24,7 +24,7 @@ from muster.doors.slurm.commands import (
     sstat,
     strigger,
 )
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.errors import ForbiddenError, MusterError
 
 log = logging.getLogger("muster.slurm")

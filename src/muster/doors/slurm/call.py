@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from muster.controller.asked import Caller
 from muster.controller.looking import Looking
 from muster.controller.service import Service
-from muster.doors.slurm.fleet import Memory
+from muster.doors.slurm.submit.fleet import Memory
 from muster.doors.slurm.traffic import Traffic
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.words.errors import failed
 from muster.model.value import Instant, Value
 
 FORM = 1

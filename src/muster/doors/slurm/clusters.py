@@ -1,9 +1,24 @@
-"""`-M`: the clusters that a command is told to ask. There is one Muster, whatever they are."""
+"""Clusters by name: to users of Slurm, Muster is one cluster, and it reaches no others."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Parsed
+
+
+def demand_here(command: str, names: Iterable[str], scene: Scene) -> None:
+    """Refuse names of clusters that are not ours, in Slurm's words; `all` is ours as well."""
+    ours = {scene.cluster, "all", *scene.clusters}
+    for name in names:
+        if name in ours:
+            continue
+        raise SlurmError(
+            f"{command}: error: No cluster '{name}' known by database.",
+            f"{command}: error: '{name}' can't be reached now, or it is an invalid entry for "
+            "--cluster.  Use 'sacctmgr list clusters' to see available clusters.",
+        )
+
 
 OPTIONS = ("cluster", "clusters")
 

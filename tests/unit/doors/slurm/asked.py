@@ -1,8 +1,8 @@
 """Requests as sbatch gets them, and machines to read them against."""
 
 from muster.doors.slurm.call import Call, Script
-from muster.doors.slurm.fleet import Machines, machines_of
-from muster.doors.slurm.submit import (
+from muster.doors.slurm.submit.fleet import Machines, machines_of
+from muster.doors.slurm.submit.submission import (
     Wanted,
     World,
     command_line,

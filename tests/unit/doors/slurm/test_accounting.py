@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from muster.controller.asked import JobView
-from muster.doors.slurm.accounting import (
+from muster.doors.slurm.accounting.records import (
     AcctJob,
     AcctRow,
     Kind,
@@ -16,12 +16,12 @@ from muster.doors.slurm.accounting import (
     rows_of_job,
     state_of_row,
 )
-from muster.doors.slurm.acct_window import Window
-from muster.doors.slurm.jobs import JobRow
-from muster.doors.slurm.sacct_fields import FIELDS, LISTED
-from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.states import State
-from muster.doors.slurm.usage import Scale
+from muster.doors.slurm.accounting.sacct_fields import FIELDS, LISTED
+from muster.doors.slurm.accounting.window import Window
+from muster.doors.slurm.lists.jobs import JobRow
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.usage import Scale
+from muster.doors.slurm.words.states import State
 from muster.model.job import (
     Cancelled,
     EndReason,

@@ -1,11 +1,11 @@
 import pytest
 
-from muster.doors.slurm.binding import binding_words, cpu_bind_of
 from muster.doors.slurm.call import Bind, Call
-from muster.doors.slurm.fleet import machines_of
-from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.request import Request
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.submit.fleet import machines_of
+from muster.doors.slurm.submit.request import Request
+from muster.doors.slurm.words.binding import binding_words, cpu_bind_of
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Parsed
 from muster.model.value import Instant
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.slurm.directives import BadDirectiveError, components
+from muster.doors.slurm.submit.directives import BadDirectiveError, components
 
 
 def test_a_line_may_have_several_options_quotes_and_a_remark() -> None:

@@ -1,6 +1,6 @@
 """What the door keeps between calls."""
 
-from muster.doors.slurm.fleet import MOST_FORMS, SPARE, Memory
+from muster.doors.slurm.submit.fleet import MOST_FORMS, SPARE, Memory
 from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.value import Instant, JobId, QueuePath, UserName
 

@@ -1,4 +1,4 @@
-from muster.doors.slurm.formats import (
+from muster.doors.slurm.words.formats import (
     Column,
     Field,
     cut_table,

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.slurm.hostlist import BadHostlistError, compressed, expanded, runs_text
+from muster.doors.slurm.words.hostlist import BadHostlistError, compressed, expanded, runs_text
 
 
 @pytest.mark.parametrize(

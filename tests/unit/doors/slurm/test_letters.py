@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.doors.slurm.letters import letter
+from muster.doors.slurm.mail import letter
 from muster.lifecycle.notices import Notice, Spread
 from muster.model.job import (
     ArrayPart,

@@ -10,7 +10,7 @@ from muster.doors.slurm.managing.edit import Edit, Editing, Surroundings
 from muster.doors.slurm.managing.flatfile import dumped
 from muster.doors.slurm.managing.loading import loading
 from muster.doors.slurm.managing.words import Word, Words, changed, meant, split, word_of
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.errors import MusterError
 from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.queue import Meter, PreemptMode, Quota, Scope

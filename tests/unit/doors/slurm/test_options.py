@@ -1,9 +1,9 @@
 import pytest
 
 from muster.doors.slurm.commands import sacct, sinfo, squeue
-from muster.doors.slurm.job_options import OPTIONS, SBATCH
-from muster.doors.slurm.options import Manner, parsed
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.submit.job_options import OPTIONS, SBATCH
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Manner, parsed
 
 HELP = '\nTry "{}" for more information\n'
 

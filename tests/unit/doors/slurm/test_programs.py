@@ -1,7 +1,7 @@
 import pytest
 
-from muster.doors.slurm.programs import programs
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.steps.programs import programs
+from muster.doors.slurm.words.errors import SlurmError
 
 
 def test_each_task_has_the_program_of_its_line() -> None:

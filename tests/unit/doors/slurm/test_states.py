@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.slurm.states import State, exit_code, reason, state_of
+from muster.doors.slurm.words.states import State, exit_code, reason, state_of
 from muster.model.job import (
     Cancelled,
     DependencyKind,

@@ -1,13 +1,13 @@
 import pytest
 
 from muster.doors.slurm.call import Call, Program, RunStep, Script
-from muster.doors.slurm.exporting import chosen_names
-from muster.doors.slurm.fleet import machines_of
-from muster.doors.slurm.options import Takes, parsed
-from muster.doors.slurm.request import Request, merged
-from muster.doors.slurm.step_options import ALIASES, SALLOC, SRUN, Options, from_environment
-from muster.doors.slurm.stepping import Place, check_mpi, step_of
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.steps.step_options import ALIASES, SALLOC, SRUN, Options, from_environment
+from muster.doors.slurm.steps.step_request import Place, check_mpi, step_of
+from muster.doors.slurm.submit.environment import chosen_names
+from muster.doors.slurm.submit.fleet import machines_of
+from muster.doors.slurm.submit.request import Request, merged
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Takes, parsed
 from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName
 

@@ -1,9 +1,9 @@
 import pytest
 
-from muster.doors.slurm.fleet import machines_of
-from muster.doors.slurm.job_options import HONOURED, IGNORED, OPTIONS, REFUSED
-from muster.doors.slurm.options import Takes
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.submit.fleet import machines_of
+from muster.doors.slurm.submit.job_options import HONOURED, IGNORED, OPTIONS, REFUSED
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Takes
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import Ask, Dependency, DependencyKind, LabelRule, Operator, TaskGroup, Where
 from muster.model.launch import Runs, Warn

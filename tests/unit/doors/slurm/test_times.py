@@ -2,7 +2,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from muster.doors.slurm.times import (
+from muster.doors.slurm.words.times import (
     BadTimeError,
     cpu_text,
     instant,

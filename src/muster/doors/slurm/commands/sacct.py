@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from muster.doors.slurm import times
-from muster.doors.slurm.accounting import (
+from muster.doors.slurm.accounting.records import (
     AcctJob,
     AcctRow,
     Kind,
@@ -11,21 +10,22 @@ from muster.doors.slurm.accounting import (
     last_of_each,
     rows_of_job,
 )
-from muster.doors.slurm.acct_values import id_text
+from muster.doors.slurm.accounting.sacct_fields import FIELDS, LISTED
+from muster.doors.slurm.accounting.sacct_json import document
+from muster.doors.slurm.accounting.sacct_query import Asked, asked
+from muster.doors.slurm.accounting.values import id_text
 from muster.doors.slurm.call import Call, Door, Reply, lines, unsupported, version
-from muster.doors.slurm.choosing import Filter, JobName, ended_views, live_views
-from muster.doors.slurm.collecting import uncollected
-from muster.doors.slurm.formats import Form, cut_table, parsable, picked_form
-from muster.doors.slurm.helping import columns_of, help_reply
-from muster.doors.slurm.jobs import collapsed
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.sacct_asking import Asked, asked
-from muster.doors.slurm.sacct_fields import FIELDS, LISTED
-from muster.doors.slurm.sacct_json import document
-from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.states import State
-from muster.doors.slurm.trouble import SlurmError
-from muster.doors.slurm.usage import UNITS, Scale
+from muster.doors.slurm.help import columns_of, help_reply
+from muster.doors.slurm.lists.filters import Filter, JobName, ended_views, live_views
+from muster.doors.slurm.lists.jobs import collapsed
+from muster.doors.slurm.lists.line_cache import uncollected
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.usage import UNITS, Scale
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.formats import Form, cut_table, parsable, picked_form
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.words.states import State
 from muster.model.value import replace
 
 NAME = "sacct"

@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from muster.controller.asked import SiteDiff
-from muster.doors.slurm import console
 from muster.doors.slurm.call import Call, Door, Prompt, ReadScript, Reply, WriteFile, version
-from muster.doors.slurm.fleet import machines_of
-from muster.doors.slurm.helping import help_reply
+from muster.doors.slurm.control import console
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.managing import accounts, classes, users
 from muster.doors.slurm.managing.edit import Editing, Surroundings
 from muster.doors.slurm.managing.flatfile import HEAD, dumped
@@ -15,9 +15,9 @@ from muster.doors.slurm.managing.listing import listed
 from muster.doors.slurm.managing.loading import loading
 from muster.doors.slurm.managing.tables import Style
 from muster.doors.slurm.managing.words import Words, meant, split, word_of
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.submit.fleet import machines_of
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.model.errors import ForbiddenError
 from muster.model.site import Site
 

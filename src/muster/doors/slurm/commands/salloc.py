@@ -1,12 +1,12 @@
 """`salloc`: hold a job while a command runs here."""
 
-from muster.doors.slurm import allocating
 from muster.doors.slurm.call import Call, Door, Hold, Reply, version
 from muster.doors.slurm.commands.srun import request_of, warnings_of
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.request import Request
-from muster.doors.slurm.several import lines_of
-from muster.doors.slurm.step_options import SALLOC
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.steps import allocations
+from muster.doors.slurm.steps.component_lines import lines_of
+from muster.doors.slurm.steps.step_options import SALLOC
+from muster.doors.slurm.submit.request import Request
 from muster.doors.units import BadTextError, signal_number
 
 NAME = "salloc"
@@ -26,10 +26,10 @@ def run(call: Call, door: Door) -> Reply:
     request = requests[0]
     kill_signal = _kill_signal(request)
     if "cancel" in call.memo:
-        return allocating.given_up(request, door)
+        return allocations.given_up(request, door)
     if "job" not in call.memo:
-        return allocating.submitted(requests, door, warnings_of(requests, SALLOC))
-    granted = allocating.waited(request, door)
+        return allocations.submitted(requests, door, warnings_of(requests, SALLOC))
+    granted = allocations.waited(request, door)
     if isinstance(granted, Reply):
         return granted
     job = granted.view.job.id

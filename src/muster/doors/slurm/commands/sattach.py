@@ -1,11 +1,11 @@
 """`sattach`: what a running step is; its output goes where its srun writes."""
 
 from muster.doors.slurm.call import Call, Door, Reply, version
-from muster.doors.slurm.choosing import job_name
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.hostlist import compressed
-from muster.doors.slurm.options import Manner, parsed, table
-from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.filters import job_name
+from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.doors.slurm.words.hostlist import compressed
+from muster.doors.slurm.words.options import Manner, parsed, table
 from muster.model.steps import Step
 
 NAME = "sattach"

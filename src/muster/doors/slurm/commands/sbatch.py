@@ -3,26 +3,34 @@
 import os.path
 import shutil
 
-from muster.doors.slurm import clusters, times
+from muster.doors.slurm import clusters
 from muster.doors.slurm.call import Again, Call, Door, ReadScript, Reply, version
-from muster.doors.slurm.choosing import (
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.filters import (
     JobName,
     ended_views,
     in_any_state,
     live_views,
     parts_of,
 )
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.hostlist import compressed
-from muster.doors.slurm.job_options import OPTIONS
-from muster.doors.slurm.jobs import by_number
-from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.refused import UNAVAILABLE, mail_warning, refusal
-from muster.doors.slurm.request import Request
-from muster.doors.slurm.scene import has_usual_limit
-from muster.doors.slurm.states import State, exit_code, state_of
-from muster.doors.slurm.submit import Wanted, World, command_line, requests_of, script_of, wanted
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.lists.jobs import by_number
+from muster.doors.slurm.lists.scene import has_usual_limit
+from muster.doors.slurm.submit.job_options import OPTIONS
+from muster.doors.slurm.submit.refusals import UNAVAILABLE, mail_warning, refusal
+from muster.doors.slurm.submit.request import Request
+from muster.doors.slurm.submit.submission import (
+    Wanted,
+    World,
+    command_line,
+    requests_of,
+    script_of,
+    wanted,
+)
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.hostlist import compressed
+from muster.doors.slurm.words.options import Parsed
+from muster.doors.slurm.words.states import State, exit_code, state_of
 from muster.model.errors import MusterError
 from muster.model.plan import NoEstimate
 from muster.model.value import Instant, JobId, replace

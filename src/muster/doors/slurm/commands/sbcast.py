@@ -1,11 +1,11 @@
 """`sbcast`: copy a file to the nodes of a job, which are all this machine."""
 
 from muster.doors.slurm.call import Call, Copy, Door, Reply, version, warning
-from muster.doors.slurm.choosing import job_name
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.permitted import STRANGER, may_change
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.filters import job_name
+from muster.doors.slurm.permissions import STRANGER, may_change
+from muster.doors.slurm.words.errors import failed
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.model.errors import UnknownError
 
 NAME = "sbcast"

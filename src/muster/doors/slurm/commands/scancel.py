@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 
-from muster.doors.slurm import clusters, jobs
+from muster.doors.slurm import clusters
 from muster.doors.slurm.call import Call, Door, Prompt, Reply, version, warning
-from muster.doors.slurm.changing import NOT_WHOLE, OVER, UNKNOWN
-from muster.doors.slurm.choosing import (
+from muster.doors.slurm.control.job_verbs import NOT_WHOLE, OVER, UNKNOWN
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists import jobs
+from muster.doors.slurm.lists.filters import (
     Filter,
     JobName,
     ended_views,
@@ -16,14 +18,13 @@ from muster.doors.slurm.choosing import (
     states_of,
     users_of,
 )
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.hostlist import expanded
-from muster.doors.slurm.jobs import JobRow
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.permitted import DENIED, STRANGER, may_change
-from muster.doors.slurm.scene import Scene, is_user
-from muster.doors.slurm.states import State
-from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.lists.jobs import JobRow
+from muster.doors.slurm.lists.scene import Scene, is_user
+from muster.doors.slurm.permissions import DENIED, STRANGER, may_change
+from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.doors.slurm.words.hostlist import expanded
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.words.states import State
 from muster.doors.units import BadTextError, signal_number
 from muster.model.job import Job
 from muster.model.value import Instant, JobId

@@ -3,14 +3,14 @@
 import dataclasses
 
 from muster.controller.asked import Caller
-from muster.doors.slurm import console, keywords
 from muster.doors.slurm.call import Call, Door, Reply, version
-from muster.doors.slurm.elsewhere import demand_here
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.keywords import obeyed
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene, user_of
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.clusters import demand_here
+from muster.doors.slurm.control import console, keywords
+from muster.doors.slurm.control.keywords import obeyed
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.scene import Scene, user_of
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.model.value import UserName, replace
 
 NAME = "scontrol"

@@ -1,9 +1,9 @@
 """`scrontab`: not offered, as on a Slurm where it is switched off; it says what to use instead."""
 
 from muster.doors.slurm.call import Call, Door, Reply, version
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Manner, parsed, table
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Manner, parsed, table
 
 NAME = "scrontab"
 OPTIONS = table("e:edit help l:list r:remove u:user= usage v:verbose V:version")

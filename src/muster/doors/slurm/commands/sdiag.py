@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 from threading import active_count
 
 from muster.controller.tally import Counts
-from muster.doors.slurm import times
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
-from muster.doors.slurm.elsewhere import demand_here
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Manner, parsed, table
-from muster.doors.slurm.permitted import DENIED
-from muster.doors.slurm.scene import Scene, uid_of
+from muster.doors.slurm.clusters import demand_here
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.scene import Scene, uid_of
+from muster.doors.slurm.permissions import DENIED
 from muster.doors.slurm.traffic import Calls, message_of
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.options import Manner, parsed, table
 from muster.model.errors import ForbiddenError
 from muster.model.job import WAITING, JobState
 from muster.model.value import MINUTE, Instant

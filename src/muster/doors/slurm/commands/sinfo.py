@@ -2,9 +2,18 @@
 
 from collections.abc import Callable
 
-from muster.doors.slurm import clusters, times
+from muster.doors.slurm import clusters
 from muster.doors.slurm.call import Again, Call, Door, Reply, lines, version
-from muster.doors.slurm.formats import (
+from muster.doors.slurm.control.show_reservations import table as reservations
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.jobs import by_number
+from muster.doors.slurm.lists.node_json import nodes_json
+from muster.doors.slurm.lists.node_rows import Group, NodeRow, grouped, node_rows
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.sinfo_fields import LETTERS, NAMES, NAMES_OF_ONE_NODE, OF_ONE_NODE
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.doors.slurm.words.formats import (
     Field,
     Form,
     keys_of,
@@ -13,16 +22,8 @@ from muster.doors.slurm.formats import (
     rendered,
     short_form,
 )
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.hostlist import expanded
-from muster.doors.slurm.jobs import by_number
-from muster.doors.slurm.machines import Group, NodeRow, grouped, node_rows
-from muster.doors.slurm.node_json import nodes_json
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.showing_reservations import table as reservations
-from muster.doors.slurm.sinfo_fields import LETTERS, NAMES, NAMES_OF_ONE_NODE, OF_ONE_NODE
-from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.words.hostlist import expanded
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 
 NAME = "sinfo"
 OPTIONS = table("""

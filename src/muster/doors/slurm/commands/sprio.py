@@ -3,18 +3,25 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from muster.doors.slurm import jobs
-from muster.doors.slurm.accounting import AcctJob
+from muster.doors.slurm.accounting.records import AcctJob
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
-from muster.doors.slurm.choosing import Filter, JobName, job_name, live_views, split_ids, users_of
-from muster.doors.slurm.elsewhere import demand_here
-from muster.doors.slurm.formats import Field, keys_of, rendered, short_form, without_unknown
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.jobs import JobRow, collapsed
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene, is_user, uid_of
-from muster.doors.slurm.states import State
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.clusters import demand_here
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists import jobs
+from muster.doors.slurm.lists.filters import (
+    Filter,
+    JobName,
+    job_name,
+    live_views,
+    split_ids,
+    users_of,
+)
+from muster.doors.slurm.lists.jobs import JobRow, collapsed
+from muster.doors.slurm.lists.scene import Scene, is_user, uid_of
+from muster.doors.slurm.words.errors import failed
+from muster.doors.slurm.words.formats import Field, keys_of, rendered, short_form, without_unknown
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.words.states import State
 from muster.model.policy import OrderWeights
 from muster.schedule.policy.merit import FULL
 

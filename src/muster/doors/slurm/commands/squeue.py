@@ -1,8 +1,11 @@
 """`squeue`: the jobs that wait and run."""
 
-from muster.doors.slurm import clusters, jobs, squeue_sort, times
+from muster.doors.slurm import clusters
 from muster.doors.slurm.call import Again, Call, Door, Reply, lines, version
-from muster.doors.slurm.choosing import (
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists import jobs, squeue_sort
+from muster.doors.slurm.lists.components import all_parts
+from muster.doors.slurm.lists.filters import (
     KEPT_MS,
     Filter,
     JobName,
@@ -14,20 +17,19 @@ from muster.doors.slurm.choosing import (
     states_of,
     users_of,
 )
-from muster.doors.slurm.components import all_parts
-from muster.doors.slurm.fleet import Memory
-from muster.doors.slurm.formats import heading, known, long_form, short_form, writer
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.hostlist import expanded
-from muster.doors.slurm.job_json import jobs_json
-from muster.doors.slurm.jobs import JobRow, collapsed
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene, is_user
-from muster.doors.slurm.squeue_fields import LETTERS, NAMES
-from muster.doors.slurm.squeue_steps import listed_steps
-from muster.doors.slurm.states import LIVE, State
-from muster.doors.slurm.still import lines_of
-from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.lists.job_json import jobs_json
+from muster.doors.slurm.lists.jobs import JobRow, collapsed
+from muster.doors.slurm.lists.line_cache import lines_of
+from muster.doors.slurm.lists.scene import Scene, is_user
+from muster.doors.slurm.lists.squeue_fields import LETTERS, NAMES
+from muster.doors.slurm.lists.squeue_steps import listed_steps
+from muster.doors.slurm.submit.fleet import Memory
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.doors.slurm.words.formats import heading, known, long_form, short_form, writer
+from muster.doors.slurm.words.hostlist import expanded
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.words.states import LIVE, State
 from muster.model.value import Instant
 
 NAME = "squeue"

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 from muster.controller.asked import JobView
-from muster.doors.slurm import allocating
-from muster.doors.slurm.binding import HELP, asks_for_help, binding_words
 from muster.doors.slurm.call import (
     Call,
     Door,
@@ -14,17 +12,13 @@ from muster.doors.slurm.call import (
     version,
     warning,
 )
-from muster.doors.slurm.checking import demand_sane
-from muster.doors.slurm.components import component_count, is_of_component
-from muster.doors.slurm.fleet import Machines
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Parsed
-from muster.doors.slurm.permitted import DENIED, may_change
-from muster.doors.slurm.request import Request, merged
-from muster.doors.slurm.several import lines_of, shares_of
-from muster.doors.slurm.shape import node_count
-from muster.doors.slurm.step_options import ALIASES, SRUN, Options, from_environment
-from muster.doors.slurm.stepping import (
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.components import component_count, is_of_component
+from muster.doors.slurm.permissions import DENIED, may_change
+from muster.doors.slurm.steps import allocations
+from muster.doors.slurm.steps.component_lines import lines_of, shares_of
+from muster.doors.slurm.steps.step_options import ALIASES, SRUN, Options, from_environment
+from muster.doors.slurm.steps.step_request import (
     MPI_TYPES,
     Place,
     check_mpi,
@@ -32,7 +26,13 @@ from muster.doors.slurm.stepping import (
     step_of,
     too_many_nodes,
 )
-from muster.doors.slurm.trouble import SlurmError, failed
+from muster.doors.slurm.submit.fleet import Machines
+from muster.doors.slurm.submit.inert_options import demand_sane
+from muster.doors.slurm.submit.request import Request, merged
+from muster.doors.slurm.submit.shape import node_count
+from muster.doors.slurm.words.binding import HELP, asks_for_help, binding_words
+from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.doors.slurm.words.options import Parsed
 from muster.model.errors import MusterError, UnknownError
 from muster.model.job import FINAL, JobState
 from muster.model.value import JobId, NodeId, replace
@@ -51,7 +51,7 @@ def run(call: Call, door: Door) -> Reply:
     if line.value("mpi") == "list":
         return Reply(out=MPI_TYPES)
     if "cancel" in call.memo:
-        return allocating.given_up(request_of(call, line, door, SRUN), door)
+        return allocations.given_up(request_of(call, line, door, SRUN), door)
     return _goes(call, lines, door)
 
 
@@ -124,8 +124,8 @@ def _of_its_own(requests: tuple[Request, ...], door: Door) -> Reply:
         fitted = [_fitted(request) for request in requests]
         machines = door.memory.machines(door.looking.snapshot().nodes)
         told = _words(requests, machines) + "".join(text for _, text in fitted)
-        return allocating.submitted(tuple(request for request, _ in fitted), door, told)
-    granted = allocating.waited(requests[0], door)
+        return allocations.submitted(tuple(request for request, _ in fitted), door, told)
+    granted = allocations.waited(requests[0], door)
     if isinstance(granted, Reply):
         return granted
     try:

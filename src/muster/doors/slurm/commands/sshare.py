@@ -3,21 +3,21 @@
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from muster.doors.slurm.associations import (
+from muster.doors.slurm.accounting.associations import (
     ROOT,
     accounts_named,
     accounts_of,
     associations,
 )
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
-from muster.doors.slurm.choosing import users_of
-from muster.doors.slurm.elsewhere import demand_here
-from muster.doors.slurm.formats import Field, by_name, cut_table, parsable, picked_form
-from muster.doors.slurm.helping import help_reply
-from muster.doors.slurm.options import Manner, Option, Parsed, parsed, table
-from muster.doors.slurm.promised import Promised, promised
-from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.trouble import failed
+from muster.doors.slurm.clusters import demand_here
+from muster.doors.slurm.help import help_reply
+from muster.doors.slurm.lists.filters import users_of
+from muster.doors.slurm.lists.promised import Promised, promised
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.words.errors import failed
+from muster.doors.slurm.words.formats import Field, by_name, cut_table, parsable, picked_form
+from muster.doors.slurm.words.options import Manner, Option, Parsed, parsed, table
 from muster.model.queue import lineage
 from muster.model.value import QueuePath, UserName
 from muster.schedule.state.share import FULL, ONE, Branch, Shares

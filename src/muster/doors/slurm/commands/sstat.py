@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 
 from muster.backends.base import Measured
-from muster.doors.slurm import acct_values as values
-from muster.doors.slurm import times
-from muster.doors.slurm.accounting import AcctRow
+from muster.doors.slurm.accounting import values
+from muster.doors.slurm.accounting.records import AcctRow
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
-from muster.doors.slurm.choosing import (
+from muster.doors.slurm.help import columns_of, help_reply
+from muster.doors.slurm.lists.filters import (
     JobName,
     ended_views,
     in_any_state,
@@ -16,14 +16,14 @@ from muster.doors.slurm.choosing import (
     live_views,
     split_ids,
 )
-from muster.doors.slurm.formats import Field, Form, cut_table, parsable, picked_form
-from muster.doors.slurm.helping import columns_of, help_reply
-from muster.doors.slurm.hostlist import compressed
-from muster.doors.slurm.options import Manner, Parsed, parsed, table
-from muster.doors.slurm.scene import Scene
-from muster.doors.slurm.step_rows import is_named, running_steps
-from muster.doors.slurm.trouble import SlurmError
-from muster.doors.slurm.usage import given_out, same_for_all, taken_in, tres_text
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.step_rows import is_named, running_steps
+from muster.doors.slurm.lists.usage import given_out, same_for_all, taken_in, tres_text
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.formats import Field, Form, cut_table, parsable, picked_form
+from muster.doors.slurm.words.hostlist import compressed
+from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.model.errors import ForbiddenError, UnknownError
 from muster.model.value import Duration, Instant
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from muster.doors.slurm import sizes, times
 from muster.doors.slurm.conf.found import Note
-from muster.doors.slurm.gres import type_of
-from muster.doors.slurm.hostlist import compressed
-from muster.doors.slurm.jobs import by_number
+from muster.doors.slurm.lists.jobs import by_number
 from muster.doors.slurm.managing.flatfile import account_name, dumped
+from muster.doors.slurm.words import sizes, times
+from muster.doors.slurm.words.gres import type_of
+from muster.doors.slurm.words.hostlist import compressed
 from muster.model.cluster import Node, Pool
 from muster.model.policy import Packing, Policy
 from muster.model.queue import Ceiling, JobClass, PreemptMode, Queue

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from muster.doors.slurm import times
 from muster.doors.slurm.conf.found import BadSlurmConfError, Notes
+from muster.doors.slurm.words import times
 from muster.model.policy import OrderWeights, Packing, Policy, PreemptPolicy, SharePolicy
 from muster.model.queue import PreemptMode
 from muster.model.value import DAY, SECOND, Duration

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from muster.doors.slurm.conf.found import Notes
 from muster.doors.slurm.conf.lines import Line, defaults_applied
 from muster.doors.slurm.conf.policy_of import mode_of, span, whole
-from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.words.hostlist import expanded
 from muster.model.cluster import Pool
 from muster.model.queue import JobClass, PreemptMode
 from muster.model.value import (

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from muster.doors.slurm import sizes
 from muster.doors.slurm.conf.association_file import Entry
 from muster.doors.slurm.conf.found import Notes
 from muster.doors.slurm.conf.policy_of import mode_of, span
+from muster.doors.slurm.words import sizes
 from muster.model.queue import Ceiling, JobClass, Meter, Queue, Quota, Scope
 from muster.model.site import Grant, Role, User
 from muster.model.value import ClassName, Duration, QueuePath, UserName, Value, replace

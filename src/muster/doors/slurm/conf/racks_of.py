@@ -12,7 +12,7 @@ from muster.backends.local.racks import Rack
 from muster.doors.slurm.conf.found import BadSlurmConfError, Notes
 from muster.doors.slurm.conf.lines import Line, defaults_applied
 from muster.doors.slurm.conf.policy_of import whole
-from muster.doors.slurm.hostlist import expanded
+from muster.doors.slurm.words.hostlist import expanded
 from muster.model.value import GpuModel, PoolName, Value, replace
 
 UNKNOWN = GpuModel("GPU-40GB")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from muster.doors.slurm.associations import ROOT, account_named
+from muster.doors.slurm.accounting.associations import ROOT, account_named
 from muster.doors.slurm.managing.edit import (
     NO_CONDITIONS,
     NOTHING_DELETED,
@@ -21,7 +21,7 @@ from muster.doors.slurm.managing.edit import (
 from muster.doors.slurm.managing.limits import amounts, with_limits
 from muster.doors.slurm.managing.members import without_accounts
 from muster.doors.slurm.managing.words import Word, Words, meant, number, whole, word_of
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import Queue, is_within
 from muster.model.site import Site
 from muster.model.value import ClassName, QueuePath, Value, replace

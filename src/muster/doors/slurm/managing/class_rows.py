@@ -1,8 +1,8 @@
 """What sacctmgr lists of QOS, field by field."""
 
-from muster.doors.slurm import times
 from muster.doors.slurm.managing.limits import ceiling_text
 from muster.doors.slurm.managing.tables import Named, field
+from muster.doors.slurm.words import times
 from muster.model.queue import JobClass
 from muster.model.value import Duration
 

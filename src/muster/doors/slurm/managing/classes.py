@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from muster.doors.slurm import times
 from muster.doors.slurm.managing.edit import (
     NOTHING_DELETED,
     NOTHING_MODIFIED,
@@ -17,7 +16,8 @@ from muster.doors.slurm.managing.edit import (
 )
 from muster.doors.slurm.managing.limits import amounts, with_ceilings
 from muster.doors.slurm.managing.words import Word, Words, bad_value, changed, meant, number, whole
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import JobClass, PreemptMode
 from muster.model.site import Site
 from muster.model.value import SECOND, ClassName, Duration, Value, replace

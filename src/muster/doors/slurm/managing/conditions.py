@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from muster.doors.slurm.associations import ROOT, accounts_named, admin_level, default_account
+from muster.doors.slurm.accounting.associations import (
+    ROOT,
+    accounts_named,
+    admin_level,
+    default_account,
+)
 from muster.doors.slurm.managing.rows import Row
 from muster.doors.slurm.managing.words import Word, meant
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import is_within
 from muster.model.site import Site
 from muster.model.value import QueuePath, Value, replace

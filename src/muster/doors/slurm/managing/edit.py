@@ -6,7 +6,7 @@ from typing import NoReturn
 from muster.doors.config.checks import mistakes
 from muster.doors.config.kinds import NAME, USER, Kind
 from muster.doors.slurm.managing.words import MINUS, PLUS, Word
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.units import BadTextError
 from muster.model.cluster import Node
 from muster.model.job import Job

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from muster.doors.slurm.associations import (
+from muster.doors.slurm.accounting.associations import (
     ROOT,
     admin_level,
     coordinated,

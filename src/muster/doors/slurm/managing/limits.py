@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from muster.doors.slurm.gres import BadGresError, NoSuchTypeError, gpu_wish, type_of
 from muster.doors.slurm.managing.words import Word
-from muster.doors.slurm.sizes import memory_mib, memory_text
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.gres import BadGresError, NoSuchTypeError, gpu_wish, type_of
+from muster.doors.slurm.words.sizes import memory_mib, memory_text
 from muster.model.amounts import capacity_of, resolved
 from muster.model.cluster import Node
 from muster.model.gpu import Mig

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from muster.doors.slurm.call import Call, Door
+from muster.doors.slurm.lists.scene import Scene, is_user
 from muster.doors.slurm.managing import class_rows, rows
 from muster.doors.slurm.managing.conditions import (
     of_accounts,
@@ -14,8 +15,7 @@ from muster.doors.slurm.managing.others import OTHERS, View
 from muster.doors.slurm.managing.rows import Row, account_rows, association_rows, user_rows
 from muster.doors.slurm.managing.tables import Named, Style, printed
 from muster.doors.slurm.managing.words import meant, split
-from muster.doors.slurm.scene import Scene, is_user
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.value import replace
 
 NO_ENTITY = (

@@ -3,7 +3,12 @@
 from collections.abc import Iterable
 
 from muster.doors.config.diff import changes
-from muster.doors.slurm.associations import ROOT, account_named, known_users, named_accounts
+from muster.doors.slurm.accounting.associations import (
+    ROOT,
+    account_named,
+    known_users,
+    named_accounts,
+)
 from muster.doors.slurm.conf.association_file import Entry, entries_of
 from muster.doors.slurm.managing.accounts import SETTERS, place_of, settings_of
 from muster.doors.slurm.managing.edit import (
@@ -18,7 +23,7 @@ from muster.doors.slurm.managing.edit import (
 from muster.doors.slurm.managing.members import forgotten, joined, with_grants, without_accounts
 from muster.doors.slurm.managing.users import coordinator_of, level_named, levelled
 from muster.doors.slurm.managing.words import EQUALS, Word, meant
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import Queue
 from muster.model.site import Site
 from muster.model.value import QueuePath, UserName, replace

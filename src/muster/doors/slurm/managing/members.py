@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import Queue, lineage
 from muster.model.site import Grant, Role, Site, User
 from muster.model.value import QueuePath, UserName, replace

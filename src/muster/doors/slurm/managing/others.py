@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from muster.doors.slurm import times
-from muster.doors.slurm.associations import known_users
+from muster.doors.slurm.accounting.associations import known_users
 from muster.doors.slurm.call import VERSION, Door
-from muster.doors.slurm.fleet import machines_of
-from muster.doors.slurm.gres import type_of
-from muster.doors.slurm.hostlist import compressed
+from muster.doors.slurm.lists.scene import Scene, is_user, uid_of
 from muster.doors.slurm.managing.conditions import Wish
 from muster.doors.slurm.managing.tables import Named, Style, field, printed
 from muster.doors.slurm.managing.transactions import Transaction, is_meant, transactions
-from muster.doors.slurm.scene import Scene, is_user, uid_of
+from muster.doors.slurm.submit.fleet import machines_of
 from muster.doors.slurm.traffic import message_of
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.gres import type_of
+from muster.doors.slurm.words.hostlist import compressed
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Reservation
 from muster.model.history import AuditEntry
 from muster.model.value import Instant

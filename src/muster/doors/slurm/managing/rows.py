@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from muster.doors.slurm.associations import (
+from muster.doors.slurm.accounting.associations import (
     ROOT,
     accounts_of,
     admin_level,
@@ -13,9 +13,9 @@ from muster.doors.slurm.associations import (
     default_account,
     known_users,
 )
+from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.managing.limits import limits_text
 from muster.doors.slurm.managing.tables import Named, field
-from muster.doors.slurm.scene import Scene
 from muster.model.queue import Queue, lineage
 from muster.model.site import Site
 from muster.model.value import QueuePath, UserName

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from muster.doors.slurm.call import lines
-from muster.doors.slurm.formats import Column, Field, Form, cut_table, parsable
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.formats import Column, Field, Form, cut_table, parsable
 from muster.model.value import Value
 
 R = TypeVar("R")

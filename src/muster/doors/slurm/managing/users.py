@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from muster.doors.slurm.associations import (
+from muster.doors.slurm.accounting.associations import (
     account_named,
     accounts_of,
     coordinated,
@@ -26,7 +26,7 @@ from muster.doors.slurm.managing.edit import (
 )
 from muster.doors.slurm.managing.members import forgotten, joined, left, with_grants
 from muster.doors.slurm.managing.words import Word, Words, bad_value, meant
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.site import Grant, Role, Site
 from muster.model.value import QueuePath, UserName, Value, replace
 

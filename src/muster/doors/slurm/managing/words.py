@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from muster.doors.slurm.trouble import SlurmError
+from muster.doors.slurm.words.errors import SlurmError
 from muster.model.value import Value
 
 EQUALS, PLUS, MINUS = "=", "+=", "-="

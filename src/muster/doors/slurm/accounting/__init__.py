@@ -1,0 +1,1 @@
+"""What sacct shows of attempts and steps, and who belongs to which account."""

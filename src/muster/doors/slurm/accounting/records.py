@@ -1,0 +1,266 @@
+"""What accounting shows: every attempt of a job as a record of its own, and its steps below it."""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+from muster.controller.asked import JobView
+from muster.doors.slurm.call import Door
+from muster.doors.slurm.lists import jobs
+from muster.doors.slurm.lists.components import parts, steps_in
+from muster.doors.slurm.lists.filters import Launches
+from muster.doors.slurm.lists.jobs import JobRow
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.words.states import LIVE, State
+from muster.model.history import Attempt, Used
+from muster.model.job import (
+    FINAL,
+    Cancelled,
+    EndReason,
+    Exited,
+    Job,
+    JobState,
+    LaunchFailed,
+    OutOfMemory,
+    Signaled,
+)
+from muster.model.plan import ArrayFull, DependsOn
+from muster.model.steps import Step
+from muster.model.value import Duration, Instant, JobId, replace
+
+OOM_SIGNAL = 125
+TERMINATED = 15
+KILLED = 9
+
+
+class Kind(IntEnum):
+    """What a row is about."""
+
+    JOB = 0
+    BATCH = 1
+    STEP = 2
+
+
+class AcctJob:
+    """One attempt of a job, or the job as it waits. `row` is the job as it was then.
+
+    component: which part of a job that has several kinds of nodes; None for all others.
+    cut: between which times it is shown, if not whole.
+    """
+
+    __slots__ = ("component", "cut", "row", "steps", "submitted_at")
+
+    def __init__(self, row: JobRow, submitted_at: Instant, component: int | None = None) -> None:
+        self.row = row
+        self.submitted_at = submitted_at
+        self.component = component
+        self.steps: Sequence[Step] = ()
+        self.cut: tuple[Instant, Instant] | None = None
+
+    @property
+    def job(self) -> Job:
+        return self.row.job
+
+    @property
+    def eligible_at(self) -> Instant | None:
+        """Since when it could have started; None while nobody can say."""
+        wait = self.row.view.wait
+        if self.job.state is JobState.HELD or (
+            wait is not None and isinstance(wait.why, DependsOn | ArrayFull)
+        ):
+            return None
+        return max(self.submitted_at, self.job.begin_at or self.submitted_at)
+
+    @property
+    def started_at(self) -> Instant | None:
+        return jobs.started_at(self.row)
+
+    @property
+    def ended_at(self) -> Instant | None:
+        return self.row.view.ended_at
+
+    @property
+    def suspended(self) -> Duration:
+        return jobs.suspended(self.row)
+
+    @property
+    def has_script(self) -> bool:
+        """Is there a batch step? Jobs of srun and salloc have numbered steps alone."""
+        line = self.row.label("line")
+        is_first = not self.component
+        return is_first and (line is None or line.startswith("sbatch"))
+
+
+class AcctRow:
+    """A record, its script or one of its steps; the times may be cut to what was asked for."""
+
+    __slots__ = ("ended_at", "kind", "record", "row", "started_at", "step")
+
+    def __init__(self, record: AcctJob, kind: Kind, step: Step | None = None) -> None:
+        self.record = record
+        self.row = record.row
+        self.kind = kind
+        self.step = step
+        self.started_at = record.started_at if step is None else step.began_at
+        self.ended_at = record.ended_at if step is None else step.ended_at
+        if record.cut is not None and self.started_at is not None:
+            since, until = record.cut
+            self.started_at = max(since, self.started_at)
+            self.ended_at = min(until, self.ended_at or until)
+
+    @property
+    def name(self) -> str:
+        """What stands behind the dot: `batch`, `0`; nothing for the job itself."""
+        if self.kind is Kind.BATCH:
+            return "batch"
+        if self.step is None:
+            return ""
+        if self.record.component is None and self.step.parts:
+            # In a job of one component, a step that has several is numbered itself.
+            return f"{self.step.number}+{self.step.parts[0].component}"
+        return str(self.step.number)
+
+    @property
+    def elapsed(self) -> Duration:
+        if self.started_at is None:
+            return Duration(0)
+        until = self.ended_at or self.row.scene.now
+        stood = 0 if self.step is not None else self.record.suspended
+        return Duration(max(0, until - self.started_at - stood))
+
+    @property
+    def used(self) -> Used | None:
+        """What its processes used, once it is over."""
+        if self.step is not None:
+            return self.step.used
+        attempt = self.row.attempt
+        return None if attempt is None else attempt.used
+
+
+def acct_jobs(door: Door, scene: Scene, views: Sequence[JobView]) -> list[AcctJob]:
+    """All records of these jobs, by job and attempt."""
+    ids = tuple([view.job.id for view in views if view.job.attempt])
+    attempts: dict[JobId, list[Attempt]] = {}
+    for attempt in door.looking.attempts(door.caller, ids) if ids else ():
+        attempts.setdefault(attempt.job, []).append(attempt)
+    steps: dict[tuple[JobId, int], list[Step]] = {}
+    for step in door.looking.steps(door.caller, ids) if ids else ():
+        steps.setdefault((step.job, step.attempt), []).append(step)
+    launch_of = Launches(door, [view.job for view in views]).of
+    found: list[AcctJob] = []
+    for view in views:
+        for record in _of_job(view, scene, attempts.get(view.job.id, [])):
+            record.row.launch_of = launch_of
+            if steps:
+                record.steps = steps.get((view.job.id, record.job.attempt), ())
+            found += apart(record)
+    return found
+
+
+def apart(record: AcctJob) -> list[AcctJob]:
+    """A record for each component, where a job has several."""
+    rows = parts(record.row)
+    if len(rows) == 1:
+        record.steps = steps_in(record.steps, None)
+        return [record]
+    return [_of_component(record, row) for row in rows]
+
+
+def rows_of_job(record: AcctJob) -> list[AcctRow]:
+    """The record, its script, and its steps."""
+    found = [AcctRow(record, Kind.JOB)]
+    if record.started_at is not None and record.has_script:
+        found.append(AcctRow(record, Kind.BATCH))
+    found += [AcctRow(record, Kind.STEP, step) for step in record.steps]
+    return found
+
+
+def state_of_row(acct: AcctRow) -> State:
+    """Where a row stands; whatever a signal ended was cancelled, says Slurm."""
+    state = acct.row.state
+    if acct.kind is Kind.JOB or (acct.ended_at is None and state in LIVE):
+        return _LIVE_AS.get(state, state)
+    if acct.kind is Kind.BATCH and isinstance(acct.row.job.why, OutOfMemory):
+        return State.OUT_OF_MEMORY
+    code, signal = exit_of_row(acct)
+    if signal:
+        return State.CANCELLED
+    return State.FAILED if code else State.COMPLETED
+
+
+def exit_of_row(acct: AcctRow) -> tuple[int, int]:
+    """The exit code, and the signal that ended it."""
+    if acct.step is not None:
+        return acct.step.code, acct.step.signal
+    job = acct.row.job
+    if job.state not in FINAL:
+        return 0, 0
+    match job.why:
+        case Exited(code=code):
+            return code, 0
+        case Signaled(signal=signal):
+            return 0, signal
+        case OutOfMemory():
+            return 0, OOM_SIGNAL
+        case LaunchFailed():
+            return 1, 0
+        case _:
+            return 0, TERMINATED if acct.kind is Kind.BATCH else 0
+
+
+def derived_exit(record: AcctJob) -> tuple[int, int]:
+    """The worst that a step came to by itself: what was told to end does not count."""
+    ends = [
+        (step.code, step.signal)
+        for step in record.steps
+        if step.ended_at is not None and step.signal not in {TERMINATED, KILLED}
+    ]
+    return max(ends, default=(0, 0))
+
+
+def cancelled_by(record: AcctJob) -> str | None:
+    """Who ended it, if somebody did."""
+    why = record.job.why
+    return why.by if isinstance(why, Cancelled) and record.job.state in FINAL else None
+
+
+def last_of_each(records: Iterable[AcctJob]) -> list[AcctJob]:
+    """Of each job, or component of one, only its newest record."""
+    newest: dict[tuple[JobId, int], AcctJob] = {}
+    for record in records:
+        newest[record.job.id, record.component or 0] = record
+    return list(newest.values())
+
+
+_LIVE_AS = {State.COMPLETING: State.RUNNING, State.CONFIGURING: State.PENDING}
+
+
+def _of_job(view: JobView, scene: Scene, attempts: list[Attempt]) -> list[AcctJob]:
+    """What happened to the job so far: each time it was sent back it was submitted anew."""
+    job = view.job
+    submitted_at = job.submitted_at
+    last: Attempt | None = None
+    if view.ended_at is not None and attempts and attempts[-1].number == job.attempt:
+        last = attempts[-1]
+        attempts = attempts[:-1]
+    found: list[AcctJob] = []
+    for attempt in attempts:
+        found.append(AcctJob(JobRow(_then(job, attempt), scene, attempt), submitted_at))
+        submitted_at = attempt.ended_at
+    found.append(AcctJob(JobRow(view, scene, last), submitted_at))
+    return found
+
+
+def _then(job: Job, attempt: Attempt) -> JobView:
+    """The job as it was when this attempt ended."""
+    why: EndReason | None = attempt.why
+    was = replace(
+        job, state=JobState.CANCELLED, why=why, attempt=attempt.number, not_before=None, claim=None
+    )
+    started_at = attempt.started_at or attempt.placed_at
+    return JobView(job=was, started_at=started_at, ended_at=attempt.ended_at)
+
+
+def _of_component(record: AcctJob, row: JobRow) -> AcctJob:
+    made = AcctJob(row, record.submitted_at, row.component)
+    made.steps = steps_in(record.steps, row.component)
+    return made

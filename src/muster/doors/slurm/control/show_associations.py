@@ -1,0 +1,76 @@
+"""`scontrol show assoc_mgr`: users, accounts and QOS as the planner knows them."""
+
+from collections.abc import Iterator
+
+from muster.doors.slurm.call import Call, Door
+from muster.doors.slurm.lists.scene import Scene, uid_of
+from muster.doors.slurm.words.options import Parsed
+from muster.model.queue import JobClass, Queue
+from muster.model.site import Site, User
+
+
+def associations(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str:
+    """Three lists, each under its heading."""
+    scene = Scene(call, door)
+    site = scene.site
+    parts = [
+        "Current Association Manager state\n",
+        "User Records\n",
+        *(_user(each, site) for _, each in sorted(site.users.items())),
+        "\nAssociation Records\n",
+        *_accounts(site, scene.cluster),
+        "\nQOS Records\n",
+        *(_qos(each, number) for number, each in enumerate(_classes(site), 1)),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _user(user: User, site: Site) -> str:
+    account = user.default_queue or site.default_queue
+    admin = any(grant.queue is None and grant.role == "admin" for grant in user.grants)
+    level = "Administrator" if admin else "None"
+    name = f"UserName={user.name}({uid_of(user.name)})"
+    return f"{name} DefAccount={account} DefWckey= AdminLevel={level}"
+
+
+def _accounts(site: Site, cluster: str) -> Iterator[str]:
+    for number, (path, queue) in enumerate(sorted(site.queues.items()), 1):
+        parent = path.rpartition("/")[0]
+        yield "\n".join(
+            [
+                (
+                    f"ClusterName={cluster} Account={path} UserName= Partition= "
+                    f"Priority={queue.priority} ID={number}"
+                ),
+                f"    SharesRaw/Norm/Level/Factor={queue.weight}/0.00/0/0.00",
+                f"    ParentAccount={parent} DefAssoc=No",
+                f"    GrpJobs={_most(queue.max_jobs)} GrpSubmitJobs={_most(queue.max_submitted)}",
+                f"    GrpTRES={_limits(queue)}",
+            ]
+        )
+
+
+def _limits(queue: Queue) -> str:
+    found = [f"gres/{line.scope.meter}={line.limit}" for line in queue.quotas if line.limit]
+    return ",".join(found)
+
+
+def _classes(site: Site) -> list[JobClass]:
+    return [each for _, each in sorted(site.classes.items())]
+
+
+def _qos(each: JobClass, number: int) -> str:
+    preempts = ",".join(each.preempts)
+    return "\n".join(
+        [
+            f"QOS={each.name}({number})",
+            f"    MaxWallPJ={'' if each.max_time is None else each.max_time // 60_000}",
+            f"    Preempt={preempts}",
+            f"    PreemptMode={each.preempt_mode.upper()}",
+            f"    Priority={each.priority}",
+        ]
+    )
+
+
+def _most(most: int | None) -> str:
+    return "N" if most is None else str(most)

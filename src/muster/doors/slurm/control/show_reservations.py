@@ -1,0 +1,94 @@
+"""Reservations as `scontrol show reservation` and `sinfo -T` list them."""
+
+from muster.doors.slurm.control.reservation_keys import flags_of
+from muster.doors.slurm.lists.jobs import by_number
+from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.words import times
+from muster.doors.slurm.words.hostlist import compressed
+from muster.model.cluster import AmountReserved, NodesReserved, Reservation
+from muster.model.value import Duration, NodeId
+
+ORDER = (
+    *("MAINT", "FLEX", "OVERLAP", "IGNORE_JOBS", "HOURLY", "DAILY", "WEEKDAY", "WEEKEND"),
+    *("WEEKLY", "SPEC_NODES", "MAGNETIC"),
+)
+
+
+def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
+    """One reservation, in Slurm's order."""
+    nodes = node_names(each)
+    known = (scene.nodes.get(NodeId(name)) for name in nodes)
+    cores = sum(node.cpu_milli // 1_000 for node in known if node is not None)
+    tres = f"cpu={cores}" if isinstance(each, NodesReserved) else _amount(each)
+    pool = each.pool if isinstance(each, AmountReserved) else "(null)"
+    users = ",".join(each.for_users) or "(null)"
+    account = each.for_queue or "(null)"
+    return [
+        (
+            f"ReservationName={each.name} StartTime={_at(each.begins_at, scene)} "
+            f"EndTime={_at(each.ends_at, scene)} Duration={_span(each)}"
+        ),
+        (
+            f"Nodes={_list(nodes)} NodeCnt={len(nodes)} CoreCnt={cores} Features=(null) "
+            f"PartitionName={pool} Flags={flags_text(each)}"
+        ),
+        f"TRES={tres}",
+        (
+            f"Users={users} Groups=(null) Accounts={account} Licenses=(null) "
+            f"State={state_text(each, scene)} BurstBuffer=(null) Watts=n/a"
+        ),
+        "MaxStartDelay=(null)",
+    ]
+
+
+def table(scene: Scene, *, header: bool) -> str:
+    """`sinfo -T`."""
+    live = [each for each in scene.snapshot.reservations if each.ends_at > scene.now]
+    if not live:
+        return "No reservations in the system\n"
+    rows = [_row(each, scene) for each in live]
+    width = max(9, *(len(row[0]) for row in rows))
+    head = ("RESV_NAME", "STATE", "START_TIME", "END_TIME", "DURATION", "NODELIST")
+    return "".join(_line(row, width) for row in ([head, *rows] if header else rows))
+
+
+def node_names(each: Reservation) -> list[str]:
+    """The nodes that are kept; none where an amount is."""
+    return sorted(each.nodes, key=by_number) if isinstance(each, NodesReserved) else []
+
+
+def state_text(each: Reservation, scene: Scene) -> str:
+    return "ACTIVE" if each.begins_at <= scene.now < each.ends_at else "INACTIVE"
+
+
+def flags_text(each: Reservation) -> str:
+    """Those it was made with, in Slurm's order, and that its nodes were named."""
+    flags = {*flags_of(each), *(["SPEC_NODES"] if isinstance(each, NodesReserved) else [])}
+    others = sorted(flags - set(ORDER))
+    return ",".join([*(name for name in ORDER if name in flags), *others])
+
+
+def _row(each: Reservation, scene: Scene) -> tuple[str, ...]:
+    times_of = (_at(each.begins_at, scene), _at(each.ends_at, scene), _span(each))
+    return (each.name, state_text(each, scene), *times_of, compressed(node_names(each)))
+
+
+def _line(row: tuple[str, ...], width: int) -> str:
+    name, state, begins, ends, span, nodes = row
+    return f"{name:<{width}}  {state:>8}  {begins:>19}  {ends:>19}  {span:>11}  {nodes}\n"
+
+
+def _amount(each: AmountReserved) -> str:
+    return f"gres/gpu={each.gpu_milli // 1_000}"
+
+
+def _list(nodes: list[str]) -> str:
+    return compressed(nodes) or "(null)"
+
+
+def _at(at: int, scene: Scene) -> str:
+    return times.instant_text(type(scene.now)(at), scene.time_form, scene.zone)
+
+
+def _span(each: Reservation) -> str:
+    return times.long_text(Duration(each.ends_at - each.begins_at))

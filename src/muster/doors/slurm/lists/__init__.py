@@ -1,0 +1,1 @@
+"""Jobs, nodes and steps as rows of squeue, sinfo and the like."""

@@ -1,0 +1,145 @@
+"""One moment as one user sees it: everything that rows of a list have in common."""
+
+import grp
+import pwd
+from collections.abc import Hashable, Mapping
+from datetime import tzinfo
+from functools import cached_property, lru_cache
+
+from muster.doors.slurm.call import Call, Door
+from muster.doors.slurm.lists.usage import Scale
+from muster.doors.slurm.submit.fleet import machines_of
+from muster.doors.slurm.words.gres import type_of
+from muster.model.cluster import Node, NodesReserved, Pool
+from muster.model.errors import MusterError
+from muster.model.placement import Allocation
+from muster.model.site import Site
+from muster.model.snapshot import Snapshot
+from muster.model.value import Duration, GpuModel, Instant, JobId, NodeId, PoolName
+from muster.schedule.explain.turns import Turns
+
+
+class Scene:
+    """One moment, as one user sees it: shared by all rows of an answer."""
+
+    def __init__(self, call: Call, door: Door) -> None:
+        fleet = door.looking.fleet()
+        self.now: Instant = door.now
+        self.zone: tzinfo | None = call.zone
+        self.time_form = call.env.get("SLURM_TIME_FORMAT", "")
+        self.site: Site = door.looking.site()
+        self.nodes: Mapping[NodeId, Node] = fleet.nodes
+        self.allocations: Mapping[JobId, Allocation] = fleet.allocations
+        self.reservations = fleet.reservations
+        self.pools: Mapping[PoolName, Pool] = fleet.pools
+        self.clusters = tuple(sorted(fleet.clusters))
+        self.convert = True
+        self.scale = Scale()
+        self.types_there: dict[tuple[str, ...], str | None] = {}
+        self.tres_known: dict[Hashable, str] = {}
+        # Slurm always has a default partition: where the site names none, the first stands for it.
+        self.default_pool = self.site.default_pool or min(self.pools, default=PoolName("local"))
+        self._door = door
+        self._kept: dict[NodeId, str] | None = None
+        self._models: tuple[GpuModel, ...] | None = None
+
+    @property
+    def cluster(self) -> str:
+        return self.clusters[0] if self.clusters else "muster"
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """Everything there is; for those who need to know all jobs."""
+        return self._door.looking.snapshot()
+
+    def cpus_of(self, job: JobId) -> tuple[int, ...]:
+        """The numbers of a running job's CPUs, where they are known and the user may know them."""
+        try:
+            return self._door.looking.cpus(self._door.caller, job)
+        except MusterError:
+            return ()
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Whose turn it is; worked out only for lists that show or sort by it."""
+        return self._door.memory.turns(self.snapshot, self.site.policy)
+
+    @property
+    def kept(self) -> Mapping[NodeId, str]:
+        """The nodes that a reservation keeps now: `reserved`, or `maint`."""
+        if self._kept is None:
+            self._kept = {
+                node: "maint" if "MAINT" in each.flags or not _is_for_somebody(each) else "reserved"
+                for each in self.reservations
+                if isinstance(each, NodesReserved) and each.begins_at <= self.now < each.ends_at
+                for node in each.nodes
+            }
+        return self._kept
+
+    def usual_limit(self, pool: str) -> Duration | None:
+        """The time limit there of jobs that ask for none."""
+        found = self.pools.get(PoolName(pool))
+        given = None if found is None else found.default_time
+        return self.site.policy.default_time if given is None else given
+
+    def gpu_type(self, model: GpuModel) -> str:
+        """How Slurm users name this model."""
+        if self._models is None:
+            self._models = machines_of(self.nodes).models
+        return type_of(model, self._models)
+
+
+def has_usual_limit(door: Door) -> bool:
+    """Do jobs without a time limit get one?"""
+    if door.looking.site().policy.default_time is not None:
+        return True
+    return any(pool.default_time is not None for pool in door.looking.snapshot().pools.values())
+
+
+def _is_for_somebody(reservation: NodesReserved) -> bool:
+    return bool(reservation.for_queue or reservation.for_users)
+
+
+@lru_cache(maxsize=4_096)
+def uid_of(user: str) -> int:
+    """By the machine's list of users; a user without a name has their number as name."""
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return int(user) if user.isdigit() else 65_534
+
+
+def is_user(name_or_uid: str) -> bool:
+    """Does the machine know such a user? A number needs no name."""
+    try:
+        return name_or_uid.isdigit() or bool(pwd.getpwnam(name_or_uid))
+    except KeyError:
+        return False
+
+
+@lru_cache(maxsize=4_096)
+def user_of(name_or_uid: str) -> str:
+    """The name that is meant by a name or a number."""
+    if not name_or_uid.isdigit():
+        return name_or_uid
+    try:
+        return pwd.getpwuid(int(name_or_uid)).pw_name
+    except KeyError:
+        return name_or_uid
+
+
+def is_group(name: str) -> bool:
+    try:
+        return bool(grp.getgrnam(name))
+    except KeyError:
+        return False
+
+
+@lru_cache(maxsize=4_096)
+def group_of(user: str) -> tuple[str, int]:
+    """The user's own group: its name and number."""
+    try:
+        gid = pwd.getpwnam(user).pw_gid
+        return grp.getgrgid(gid).gr_name, gid
+    except KeyError:
+        return user, uid_of(user)

@@ -1,0 +1,1 @@
+"""srun and salloc: jobs of their own, and steps inside a running job."""

@@ -1,0 +1,1 @@
+"""From a call of sbatch to one JobSpec: options, script and environment."""

@@ -1,0 +1,75 @@
+"""Why a request was refused, in Slurm's words, and what is said of one that was not. Pure."""
+
+from muster.controller.asked import Receipt
+from muster.doors.slurm.permissions import DENIED
+from muster.doors.slurm.submit.request import Request
+from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.lifecycle.refusal import (
+    DeadlineTooSoon,
+    MayNotSubmit,
+    NoMailProgram,
+    NoSuchJob,
+    NoSuchReservation,
+    NotYourReservation,
+    PoolIsClosed,
+    PoolTakesNothing,
+    TooManySubmitted,
+)
+from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
+from muster.model.plan import (
+    NoSuchClass,
+    NoSuchPool,
+    NoSuchQueue,
+    OverClassLimit,
+    OverLimit,
+    TooLong,
+)
+from muster.model.value import Value
+
+ACCOUNT = "Invalid account or account/partition combination specified"
+UNAVAILABLE = "Requested node configuration is not available"
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+TIME = "Requested time limit is invalid (missing or exceeds some limit)"
+
+_WORDS: dict[type[Value], str] = {
+    NoSuchQueue: ACCOUNT,
+    MayNotSubmit: ACCOUNT,
+    NoSuchClass: "Invalid qos specification",
+    NoSuchPool: "Invalid partition name specified",
+    NoSuchJob: "Job dependency problem",
+    NoSuchReservation: "Requested reservation is invalid",
+    PoolIsClosed: "User's group not permitted to use this partition",
+    PoolTakesNothing: "Required partition not available (inactive or drain)",
+    NotYourReservation: "Access denied to requested reservation",
+    TooLong: TIME,
+    DeadlineTooSoon: TIME,
+    TooManySubmitted: POLICY,
+    OverLimit: POLICY,
+    OverClassLimit: POLICY,
+}
+
+
+def refusal(request: Request, error: MusterError) -> SlurmError:
+    """What sbatch and its kin say of a job that was not taken."""
+    if isinstance(error, ForbiddenError) and "submit for" in str(error):
+        return failed(request.command, "--uid only permitted by root user", code=255)
+    if isinstance(error, ForbiddenError) and "priority above" in str(error) and request.has("nice"):
+        return request.submission_failed("Invalid --nice value")
+    return request.submission_failed(submission_words(error))
+
+
+def mail_warning(command: str, receipt: Receipt) -> str:
+    """Said on stderr when mail was asked for that nothing sends."""
+    told = [each for each in receipt.cautions if isinstance(each.reason, NoMailProgram)]
+    return "".join(f"{command}: warning: {each.advice}\n" for each in told)
+
+
+def submission_words(error: MusterError) -> str:
+    """What sbatch says after `Batch job submission failed:`."""
+    if isinstance(error, RefusedError):
+        return _WORDS.get(type(error.reason), UNAVAILABLE)
+    if isinstance(error, ForbiddenError):
+        return ACCOUNT if "submit to" in str(error) else DENIED
+    if isinstance(error, UnknownError):
+        return "Invalid job id specified"
+    return "Unable to contact slurm controller (connect failure)"

@@ -1,0 +1,1 @@
+"""How Slurm writes things: times, sizes, lists of nodes, options, tables, states, errors. Pure."""
