@@ -9,8 +9,8 @@ from time import process_time
 from bench._jct_trace import GPUS_PER_NODE, Park, Row
 from bench._muri_ours import Outcome as Heard
 from bench._muri_site import LAB, nodes, site, spec_of
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.model.policy import Aim
 from muster.model.value import Duration, Instant, JobId
 from muster.simulator.run import Arrival, Simulation
@@ -62,9 +62,9 @@ def _arrivals(rows: Iterable[Row]) -> Iterator[Arrival]:
         yield Arrival(at=Instant(row.at_s * 1000), spec=spec)
 
 
-def _fate(row: Row) -> Fate:
+def _fate(row: Row) -> Behaviour:
     again_s = ONE_GPU_S if row.gpus == 1 else ONE_NODE_S if row.gpus <= GPUS_PER_NODE else MORE_S
-    return Fate(
+    return Behaviour(
         work=Duration(row.lasts_s * 1000),
         restart_overhead=Duration(again_s * 1000),
         saves_in=Duration(0),

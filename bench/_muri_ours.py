@@ -7,8 +7,8 @@ from functools import partial
 from bench._muri_sharing import ask, pace_of
 from bench._muri_site import LAB, MIN_RUN, nodes, site, spec_of
 from bench._muri_trace import NODES, TraceJob
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.stage import Change
 from muster.model.event import JobEnded, JobStarted
 from muster.model.job import Exited, JobSpec
@@ -70,8 +70,8 @@ def _shared(job: TraceJob) -> JobSpec:
     return spec_of(job.gpus, name=job.model, each=partial(ask, job))
 
 
-def _fate(traced: TraceJob) -> Fate:
-    return Fate(
+def _fate(traced: TraceJob) -> Behaviour:
+    return Behaviour(
         work=Duration(max(1, round(traced.work_s * 1000))),
         start_delay=Duration(traced.start_s * 1000),
         saves_in=Duration(0),

@@ -8,7 +8,7 @@ each first stage beside the other's later ones. How long stages take is measured
 from collections.abc import Mapping
 
 from bench._muri_trace import SLOWER, TraceJob
-from muster.backends.sharing import Pace
+from muster.backends.simulated.sharing import Pace
 from muster.model.gpu import GpuAsk, MpsShare
 from muster.model.job import Ask
 from muster.model.value import JobId

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from muster.api.jobs import GroupDocument, SubmitDocument
 from muster.api.pages import JobFilter
-from muster.backends.local.link import KeeperLink
+from muster.backends.local.attempt.spawner_client import SpawnerClient
 from muster.client.calls import Client
 from muster.model.value import ClusterName
 
@@ -44,9 +44,9 @@ class Home:
         self.cancel_all()
         self.client.close()
         self.run("down")
-        keeper = KeeperLink(self.folder, ClusterName("local"))
-        keeper.stop(even_if_busy=True)
-        keeper.close()
+        spawner = SpawnerClient(self.folder, ClusterName("local"))
+        spawner.stop(even_if_busy=True)
+        spawner.close()
 
     def live(self) -> int:
         """So many jobs wait or run."""

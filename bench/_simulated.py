@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench._jct_trace import GPUS_PER_NODE, Park, Row
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
 from muster.model.job import Ask, Job, JobSpec, TaskGroup
@@ -74,11 +74,11 @@ def ride(parks: Sequence[Park]) -> Ride:
 def _simulated(park: Park) -> Simulation:
     rows = {JobId(number): row for number, row in enumerate(park.rows, start=1)}
 
-    def fate(job: Job, _: Allocation) -> Fate:
-        return Fate(work=Duration(rows[job.id].lasts_s * 1_000))
+    def behaviour(job: Job, _: Allocation) -> Behaviour:
+        return Behaviour(work=Duration(rows[job.id].lasts_s * 1_000))
 
     nodes = [_node(number) for number in range(park.nodes)]
-    backend = SimulatedBackend(nodes, Cluster(name=CLUSTER), fate)
+    backend = SimulatedBackend(nodes, Cluster(name=CLUSTER), behaviour)
     return Simulation(SITE, {CLUSTER: backend})
 
 

@@ -1,4 +1,4 @@
-"""The GPU proof's jobs, run by the real local backend: keeper, supervisor, environment and all."""
+"""The GPU proof's jobs, run by the real local backend: spawner, supervisor, environment and all."""
 
 import getpass
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from muster.backends.base import Forget, Run
 from muster.backends.local.backend import LocalBackend
-from muster.backends.local.machine import find_machine
-from muster.backends.local.pretend import Pretend
+from muster.backends.local.hardware.machine import find_machine
+from muster.backends.local.hardware.pretend import Pretend
 from muster.model.event import JobEnded
 from muster.model.job import EndReason, Exited, Job, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
@@ -54,7 +54,7 @@ class Jobs:
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def close(self) -> None:
-        self._backend.stop_keeper(even_if_busy=True)
+        self._backend.stop_spawner(even_if_busy=True)
         self._backend.close()
 
     def _begun(self, job: JobId, argv: tuple[str, ...], placements: tuple[Placement, ...]) -> Run:

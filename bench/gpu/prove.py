@@ -22,8 +22,8 @@ from typing import Any
 import msgspec
 import pynvml  # pyright: ignore[reportMissingTypeStubs]
 
-from muster.backends.local.machine import Machine, find_machine
-from muster.backends.local.nvml import open_nvml
+from muster.backends.local.hardware.machine import Machine, find_machine
+from muster.backends.local.hardware.nvml import open_nvml
 from muster.model.cluster import Node
 from muster.model.gpu import Device, MpsShare
 from muster.model.placement import DeviceShare, Placement

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from muster.backends.local.racks import Rack
+from muster.backends.local.hardware.racks import Rack
 from muster.model.errors import MusterError
 from muster.model.value import Value
 

@@ -59,8 +59,8 @@ def _planner(stage: Stage) -> None:
     kill(stage.house.planner())
 
 
-def _keeper(stage: Stage) -> None:
-    kill(stage.house.keeper())
+def _spawner(stage: Stage) -> None:
+    kill(stage.house.spawner())
 
 
 def _supervisors(stage: Stage) -> None:
@@ -71,7 +71,7 @@ def _supervisors(stage: Stage) -> None:
 def _several(stage: Stage) -> None:
     """Everything of a random choice, in a random order, at once."""
     house, chance = stage.house, stage.chance
-    found = [house.daemon(), house.keeper(), house.planner(), *house.supervisors()[:3]]
+    found = [house.daemon(), house.spawner(), house.planner(), *house.supervisors()[:3]]
     chance.shuffle(found)
     kill(*found[: chance.randint(2, len(found))])
 
@@ -178,7 +178,7 @@ BLOWS: dict[str, tuple[int, Callable[[Stage], None]]] = {
     "daemon": (10, _daemon),
     "restart": (4, _restart),
     "planner": (2, _planner),
-    "keeper": (3, _keeper),
+    "spawner": (3, _spawner),
     "supervisors": (4, _supervisors),
     "several": (5, _several),
     "full": (1, _full),

@@ -13,7 +13,7 @@ from muster.client.calls import Client
 
 DAEMON = "muster.app.daemon"
 PLANNER = "muster.controller.thinker_process"
-KEEPER = "muster.backends.local.keeper"
+SPAWNER = "muster.backends.local.attempt.spawner"
 
 SMALL_DISK_MIB = 96
 UP_PATIENCE_S = 90.0
@@ -71,9 +71,9 @@ class House:
     def close(self) -> None:
         """End what may be left, and take the small disk away."""
         self.down()
-        for pid in (*self.processes(DAEMON), *self.processes(KEEPER), *self.marked()):
+        for pid in (*self.processes(DAEMON), *self.processes(SPAWNER), *self.marked()):
             _kill(pid)
-        wait_until(lambda: not self.processes(KEEPER), patience_s=10)
+        wait_until(lambda: not self.processes(SPAWNER), patience_s=10)
         if not self.has_small_disk:
             return
         # What is on the disk goes with it, and may be needed to find out what went wrong.
@@ -86,16 +86,16 @@ class House:
     def planner(self) -> int | None:
         return next(iter(self.processes(PLANNER)), None)
 
-    def keeper(self) -> int | None:
-        return _holder(self.spool / "keeper.lock")
+    def spawner(self) -> int | None:
+        return _holder(self.spool / "spawner.lock")
 
     def supervisors(self) -> list[int]:
-        """They are forked from the keeper and look like it; some wait for an attempt.
+        """They are forked from the spawner and look like it; some wait for an attempt.
 
         A task looks like its supervisor until it executes its command, and is not to be struck:
         that would be the job's own end, not Muster's.
         """
-        found = {pid for pid in self.processes(KEEPER) if pid != self.keeper()}
+        found = {pid for pid in self.processes(SPAWNER) if pid != self.spawner()}
         return sorted(pid for pid in found if (state(pid) or ("", 0))[1] not in found)
 
     def busy_supervisors(self) -> list[int]:

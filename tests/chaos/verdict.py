@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos.evidence import Told, told_by_all
-from chaos.house import DAEMON, KEEPER, PLANNER, House, pids, state, wait_until
+from chaos.house import DAEMON, PLANNER, SPAWNER, House, pids, state, wait_until
 from chaos.load import Answers
 from muster.api.jobs import AttemptDocument, JobDocument
 from muster.api.pages import JobFilter
@@ -150,7 +150,7 @@ def _judge_machine(found: Verdict, house: House, told: Mapping[int, Told]) -> No
         running = house.processes(module)
         if len(running) > 1:
             found.leaked.append(f"{len(running)} processes run {module}: {running}")
-    ours = {pid for each in (DAEMON, PLANNER, KEEPER) for pid in house.processes(each)}
+    ours = {pid for each in (DAEMON, PLANNER, SPAWNER) for pid in house.processes(each)}
     mine = {pid for each in told.values() for pid in each.pids}
     for pid in pids():
         known = state(pid)

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 
-from muster.backends.local.container import Around, has_init, options_of, wrapped
+from muster.backends.local.isolation.container import (
+    ContainerSettings,
+    has_init,
+    options_of,
+    wrapped,
+)
 
 IMAGE = "local/muster-test:1"
 ONLY_IN_THE_IMAGE = "/etc/made-for-muster"
@@ -29,8 +34,8 @@ class Podman:
     options: tuple[str, ...]
     folders: tuple[str, ...]
 
-    def around(self, name: str, workdir: Path) -> Around:
-        return Around(
+    def around(self, name: str, workdir: Path) -> ContainerSettings:
+        return ContainerSettings(
             name=f"muster-test-{name}",
             workdir=str(workdir),
             uid=4321,
@@ -40,13 +45,13 @@ class Podman:
             options=self.options,
         )
 
-    def runs(self, around: Around, *argv: str) -> subprocess.CompletedProcess[str]:
+    def runs(self, around: ContainerSettings, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run to its end, the way a supervisor does it."""
         return finished(wrapped(argv, IMAGE, self.tool, around))
 
     @contextmanager
     def starts(
-        self, around: Around, *argv: str, env: Mapping[str, str] = FRESH
+        self, around: ContainerSettings, *argv: str, env: Mapping[str, str] = FRESH
     ) -> Generator[subprocess.Popen[str]]:
         """A process to talk with; one that never answers is killed, so that a test can fail."""
         with subprocess.Popen(  # noqa: S603 -- a command of our own making

@@ -18,7 +18,7 @@ from containers.images import (
     finished,
     wait_until,
 )
-from muster.backends.local.container import (
+from muster.backends.local.isolation.container import (
     carried,
     has_init,
     pause_argv,

@@ -10,8 +10,8 @@ assert desk.state(job) == "running"
 
 from collections.abc import Mapping
 
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.asked import Caller, Outcome
 from muster.controller.commit import events_of
 from muster.controller.moves import Move, Wish, moved
@@ -130,7 +130,7 @@ class Desk:
         site: Site = SITE,
         thinker: Thinker | None = None,
     ) -> None:
-        self._fates: dict[JobId, Fate] = {}
+        self._fates: dict[JobId, Behaviour] = {}
         self.backend = SimulatedBackend(
             [node(f"n{number}", gpus) for number in range(1, nodes + 1)],
             Cluster(name=LAB),
@@ -143,11 +143,11 @@ class Desk:
         """A request that is a job afterwards; it lasts so many seconds."""
         request = spec(user, **told)  # pyright: ignore[reportArgumentType]
         receipt = self.simulation.submit(Arrival(at=self.simulation.now, spec=request))
-        self.will_go(receipt.jobs[0], Fate(work=Duration(lasts * SECOND)))
+        self.will_go(receipt.jobs[0], Behaviour(work=Duration(lasts * SECOND)))
         return receipt.jobs[0]
 
-    def will_go(self, job: JobId, fate: Fate) -> None:
-        self._fates[job] = fate
+    def will_go(self, job: JobId, behaviour: Behaviour) -> None:
+        self._fates[job] = behaviour
 
     def asks(
         self, user: str, move: Move, *jobs: JobId, signal: int = 0, for_owner: bool = False
@@ -202,5 +202,5 @@ class Desk:
         event = SiteChanged(at=self.simulation.now, site=site, by=UserName("root"))
         self.simulation.write(lambda stage: stage.tell(event))
 
-    def _lasts(self, job: Job, _: Allocation) -> Fate:
+    def _lasts(self, job: Job, _: Allocation) -> Behaviour:
         return self._fates[job.id]

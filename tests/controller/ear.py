@@ -1,7 +1,7 @@
 """Hears which mails there would be of what happens at a desk."""
 
 from controller.desk import Desk, spec
-from muster.backends.fate import Fate
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.journal import KeepingStore
 from muster.controller.mail_news import ArrayOver, Errand, News
 from muster.controller.stage import Change, Stage
@@ -65,5 +65,5 @@ def submits_array(desk: Desk, parts: int, *, lasts: int = 60, mail: Mail = EVERY
     )
     jobs = desk.simulation.submit(arrival).jobs
     for job in jobs:
-        desk.will_go(job, Fate(work=Duration(lasts * SECOND)))
+        desk.will_go(job, Behaviour(work=Duration(lasts * SECOND)))
     return jobs[0]

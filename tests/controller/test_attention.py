@@ -3,7 +3,7 @@
 import pytest
 
 from controller.desk import SITE, Desk
-from muster.backends.fate import Fate
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.attention import Attention
 from muster.controller.moves import Move
 from muster.model.cluster import NodesReserved
@@ -111,7 +111,7 @@ def test_a_job_fails_in_the_moment_in_which_it_can_no_longer_meet_its_deadline()
 def test_who_will_not_wait_for_what_cannot_be_is_cancelled(*, will_not_wait: bool) -> None:
     desk = Desk()
     first = desk.submits()
-    desk.will_go(first, Fate(work=Duration(5_000), end=Exited(code=1)))
+    desk.will_go(first, Behaviour(work=Duration(5_000), end=Exited(code=1)))
     other = desk.submits(lasts=5)
     kind = DependencyKind.AFTER_OK
     job = desk.submits(after=after(kind, first), cancel_if_hopeless=will_not_wait)

@@ -1,6 +1,6 @@
 """Short jobs first, learned from the past, through the whole controller."""
 
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.model.cluster import Cluster
 from muster.model.policy import OrderWeights, Policy
 from muster.model.site import Site

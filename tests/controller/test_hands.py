@@ -11,8 +11,8 @@ import pytest
 
 from controller.desk import LAB, SITE, caller, node, spec
 from muster.backends.base import Action, Forget
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.cycle import Hands, Parts, decide
 from muster.controller.entry import Entry, Kinds
 from muster.controller.journal import Journal
@@ -59,7 +59,7 @@ class Lab:
     def __init__(self) -> None:
         self.store = FullStore()
         self.backend = FullBackend(
-            [node("n1", 4)], Cluster(name=LAB), lambda _, __: Fate(work=Duration(10_000))
+            [node("n1", 4)], Cluster(name=LAB), lambda _, __: Behaviour(work=Duration(10_000))
         )
         self.journal = Journal(self.store, Record(self.store.load(), {}, SITE), lambda: NOW)
         self.record = self.journal.record

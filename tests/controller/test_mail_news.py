@@ -2,7 +2,7 @@
 
 from controller.desk import Desk
 from controller.ear import EVERYTHING, listening, submits_array
-from muster.backends.fate import Fate
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.moves import Move
 from muster.model.event import JobUpdated
 from muster.model.job import Dependency, DependencyKind, Exited, RetryPolicy
@@ -86,7 +86,7 @@ def test_a_job_that_fails_and_is_tried_again_is_requeued_before_it_ends() -> Non
     ear = listening(desk)
     retry = RetryPolicy(base=Duration(1_000))
     job = desk.submits(mail=EVERYTHING, max_attempts=2, retry=retry)
-    desk.will_go(job, Fate(work=Duration(60 * SECOND), end=Exited(code=1)))
+    desk.will_go(job, Behaviour(work=Duration(60 * SECOND), end=Exited(code=1)))
 
     desk.lets_all_end()
 

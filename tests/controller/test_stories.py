@@ -3,7 +3,7 @@
 import pytest
 
 from controller.desk import SITE, Desk, caller, spec
-from muster.backends.fate import Fate
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.entry import Entry, Kinds
 from muster.controller.moves import Move
 from muster.model.errors import ForbiddenError, RefusedError
@@ -108,7 +108,7 @@ def test_a_job_that_must_make_room_is_preempted_and_runs_again() -> None:
 def test_a_failed_job_is_tried_as_often_as_it_asked() -> None:
     desk = Desk()
     job = desk.submits(lasts=10)
-    desk.will_go(job, Fate(work=Duration(10_000), end=Exited(code=3)))
+    desk.will_go(job, Behaviour(work=Duration(10_000), end=Exited(code=3)))
 
     desk.lets_all_end()
 
@@ -228,7 +228,7 @@ def test_an_array_shares_one_launch_and_counts_its_width() -> None:
         Arrival(at=Instant(0), spec=spec(), indices=(0, 1, 2, 3), at_once=2)
     )
     for job in receipt.jobs:
-        desk.will_go(job, Fate(work=Duration(60_000)))
+        desk.will_go(job, Behaviour(work=Duration(60_000)))
 
     desk.lets_pass(1)
 

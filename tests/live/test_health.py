@@ -7,7 +7,7 @@ import pytest
 
 from live.house import GPUS, Process, ended, folder, running, shell, until
 from muster.api.site import NodeDocument
-from muster.backends.local.pretend import break_devices
+from muster.backends.local.hardware.pretend import break_devices
 from muster.client import Client
 from muster.model.value import DeviceId
 from muster.settings import Settings

@@ -9,8 +9,8 @@ from controller.desk import LAB, SITE, caller, node, spec
 from live.house import until
 from muster.app.parts import Lead
 from muster.backends.base import Backend
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.commit import events_of
 from muster.controller.cycle import Parts
 from muster.controller.entry import Entry, Kinds
@@ -43,8 +43,8 @@ class Seat:
         self.is_taken = False
 
 
-def lasts_long(_: Job, __: Allocation) -> Fate:
-    return Fate(work=Duration(600_000))
+def lasts_long(_: Job, __: Allocation) -> Behaviour:
+    return Behaviour(work=Duration(600_000))
 
 
 class Watched(SimulatedBackend):

@@ -11,8 +11,8 @@ import pytest
 
 from live.house import GPUS, NODES, folder, until
 from muster.app.parts import Muster
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.asked import Caller
 from muster.controller.moves import Move, Wish, moved
 from muster.doors.config.default import DEFAULT_SITE
@@ -76,14 +76,14 @@ class Times:
         self._taken = list(arrivals)
         self.lasts_ms: dict[JobId, int] = {}
 
-    def fate(self, job: Job, allocation: Allocation) -> Fate:
+    def behaviour(self, job: Job, allocation: Allocation) -> Behaviour:
         begins = allocation.placed_at + STARTS_IN
         if job.id not in self.lasts_ms:
             self.lasts_ms[job.id] = self._chosen(begins)
         elif not self._is_free(begins + self.lasts_ms[job.id]):
             raise CrowdedError
         self._taken.append(begins + self.lasts_ms[job.id])
-        return Fate(work=Duration(self.lasts_ms[job.id]), start_delay=STARTS_IN)
+        return Behaviour(work=Duration(self.lasts_ms[job.id]), start_delay=STARTS_IN)
 
     def _chosen(self, begins: int) -> int:
         lasts_ms = self._chance.randint(700, 4_000)
@@ -206,7 +206,7 @@ def chosen(
         coming = requests(chance)
         times = Times(chance, [each.after_ms for each in coming])
         try:
-            simulated(coming, SimulatedBackend(nodes, cluster, times.fate), Instant(0))
+            simulated(coming, SimulatedBackend(nodes, cluster, times.behaviour), Instant(0))
         except CrowdedError:
             continue
         return coming, times.lasts_ms
@@ -219,8 +219,8 @@ def test_the_same_requests_give_the_same_decisions(seed: int) -> None:
         nodes, cluster = tuple(record.nodes.values()), next(iter(record.clusters.values()))
         coming, lasts_ms = chosen(nodes, cluster, seed)
 
-        def lasts(job: Job, _: Allocation) -> Fate:
-            return Fate(work=Duration(lasts_ms[job.id]), start_delay=STARTS_IN)
+        def lasts(job: Job, _: Allocation) -> Behaviour:
+            return Behaviour(work=Duration(lasts_ms[job.id]), start_delay=STARTS_IN)
 
         now = Instant(time.time_ns() // 1_000_000)
         happened = decisions(lived(muster, coming, lasts_ms))

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from muster.backends.local.link import reachable
+from muster.backends.local.attempt.spawner_client import reachable
 
 PATIENCE_S = 10.0
 HEAD = struct.Struct("!I")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from muster.backends.base import Cut, Run
-from muster.backends.local import tree
+from muster.backends.local.attempt import processes
 from muster.backends.local.backend import LocalBackend
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.event import (
@@ -169,11 +169,11 @@ class Here:
     def folder(self, job: int = 1, attempt: int = 1) -> Path:
         return self.home / "spool" / f"{job}.{attempt}"
 
-    def keeper(self) -> int:
+    def spawner(self) -> int:
         """The process that keeps this home; there must be one."""
         wanted = str(self.home).encode()
-        found = [pid for pid in tree.everybody() if wanted in _words(pid) and _is_keeper(pid)]
-        return min(found, key=lambda pid: (tree.born(pid) or 0, pid))
+        found = [pid for pid in processes.everybody() if wanted in _words(pid) and _is_spawner(pid)]
+        return min(found, key=lambda pid: (processes.born(pid) or 0, pid))
 
     def supervisor(self) -> int:
         pid: int = json.loads((self.folder() / "begun.json").read_text())["pid"]
@@ -183,19 +183,19 @@ class Here:
         os.kill(self.supervisor(), signal.SIGKILL)
 
     def remnants(self) -> list[int]:
-        """Processes below the keeper that are no supervisors, and those that nobody reaped."""
-        supervisors = [pid for pid in tree.children(self.keeper()) if _is_keeper(pid)]
-        below = tree.descendants(self.keeper())
-        return [pid for pid in below if pid not in supervisors or not tree.is_alive(pid)]
+        """Processes below the spawner that are no supervisors, and those that nobody reaped."""
+        supervisors = [pid for pid in processes.children(self.spawner()) if _is_spawner(pid)]
+        below = processes.descendants(self.spawner())
+        return [pid for pid in below if pid not in supervisors or not processes.is_alive(pid)]
 
     def leaves(self) -> None:
-        """End every job and the keeper."""
+        """End every job and the spawner."""
         self.backend.adopt(())
-        self.backend.stop_keeper(even_if_busy=True)
+        self.backend.stop_spawner(even_if_busy=True)
         self.backend.close()
 
     def _log(self) -> str:
-        path = self.home / "logs" / "keeper.log"
+        path = self.home / "logs" / "spawner.log"
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
     def _placed(self, launch: Launch) -> Launch:
@@ -240,7 +240,7 @@ def own_name() -> str:
 
 def is_gone(pid: int) -> bool:
     """Neither runs nor waits to be reaped."""
-    return tree.born(pid) is None
+    return processes.born(pid) is None
 
 
 def _allocation(wanted: Wanted) -> Allocation:
@@ -268,5 +268,5 @@ def _words(pid: int) -> bytes:
         return b""
 
 
-def _is_keeper(pid: int) -> bool:
-    return b"muster.backends.local.keeper" in _words(pid)
+def _is_spawner(pid: int) -> bool:
+    return b"muster.backends.local.attempt.spawner" in _words(pid)

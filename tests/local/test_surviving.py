@@ -7,7 +7,7 @@ import pytest
 
 from local.here import Here, Wanted, is_gone
 from muster.backends.base import Forget
-from muster.backends.local.terminal import DATA, END, Frames, exit_code, frame, resize_frame
+from muster.backends.local.attempt.terminal import DATA, END, Frames, exit_code, frame, resize_frame
 from muster.model.errors import UnknownError
 from muster.model.event import JobStarted
 from muster.model.job import Exited, NodeFailed
@@ -41,27 +41,27 @@ def test_a_killed_supervisor_is_a_lost_node_and_leaves_nothing(here: Here) -> No
     here.until(lambda: here.remnants() == [])
 
 
-def test_jobs_go_on_without_their_keeper_and_the_next_one_starts(here: Here) -> None:
+def test_jobs_go_on_without_their_spawner_and_the_next_one_starts(here: Here) -> None:
     here.shell(WAITS)
     here.pid_in("pid")
-    keeper = here.keeper()
+    spawner = here.spawner()
 
-    os.kill(keeper, signal.SIGKILL)
-    here.until(lambda: is_gone(keeper))
+    os.kill(spawner, signal.SIGKILL)
+    here.until(lambda: is_gone(spawner))
     here.shell("true", Wanted(job=2))
 
     assert here.ends(2).why == Exited(code=0)
-    assert here.keeper() != keeper
+    assert here.spawner() != spawner
     (here.work / "go").touch()
     assert here.ends().why == Exited(code=0)
 
 
-def test_a_supervisor_that_dies_without_a_keeper_is_noticed(here: Here) -> None:
+def test_a_supervisor_that_dies_without_a_spawner_is_noticed(here: Here) -> None:
     here.shell(WAITS)
     pid = here.pid_in("pid")
-    keeper = here.keeper()
-    os.kill(keeper, signal.SIGKILL)
-    here.until(lambda: is_gone(keeper))
+    spawner = here.spawner()
+    os.kill(spawner, signal.SIGKILL)
+    here.until(lambda: is_gone(spawner))
 
     here.kill_supervisor()
 
@@ -159,34 +159,34 @@ def test_devices_are_released_when_the_attempt_is_over(here: Here) -> None:
     assert tuple(here.machine.released) == run.allocation.placements
 
 
-def test_the_keeper_stays_while_it_is_needed(here: Here) -> None:
+def test_the_spawner_stays_while_it_is_needed(here: Here) -> None:
     here.shell(WAITS)
     here.sees(JobStarted)
 
-    assert not here.backend.stop_keeper()
+    assert not here.backend.stop_spawner()
     (here.work / "go").touch()
     here.ends()
-    here.until(here.backend.stop_keeper)
+    here.until(here.backend.stop_spawner)
 
 
-def test_the_keeper_ends_with_whoever_used_it_when_nothing_runs(home: Path) -> None:
+def test_the_spawner_ends_with_whoever_used_it_when_nothing_runs(home: Path) -> None:
     here = Here(home)
     here.adopts()
     here.shell("true")
     here.ends()
-    keeper = here.keeper()
+    spawner = here.spawner()
 
     here.backend.close()
 
-    here.until_gone(lambda: is_gone(keeper))
+    here.until_gone(lambda: is_gone(spawner))
 
 
-def test_the_keeper_stays_when_whoever_used_it_leaves_jobs_behind(home: Path) -> None:
+def test_the_spawner_stays_when_whoever_used_it_leaves_jobs_behind(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell(WAITS)
     first.sees(JobStarted)
-    keeper = first.keeper()
+    spawner = first.spawner()
     first.backend.close()
 
     second = Here(home)
@@ -194,27 +194,27 @@ def test_the_keeper_stays_when_whoever_used_it_leaves_jobs_behind(home: Path) ->
     second.shell("true", Wanted(job=2))
 
     assert second.ends(2).why == Exited(code=0)
-    assert second.keeper() == keeper
+    assert second.spawner() == spawner
     (second.work / "go").touch()
     assert second.ends().why == Exited(code=0)
     second.leaves()
 
 
-def test_a_keeper_of_other_code_is_replaced_and_its_jobs_go_on(home: Path) -> None:
+def test_a_spawner_of_other_code_is_replaced_and_its_jobs_go_on(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell(WAITS)
     first.sees(JobStarted)
-    keeper, supervisor = first.keeper(), first.supervisor()
+    spawner, supervisor = first.spawner(), first.supervisor()
     first.backend.close()
-    (home / "spool" / "keeper.lock").write_text("of an older Muster")
+    (home / "spool" / "spawner.lock").write_text("of an older Muster")
 
     second = Here(home)
     second.adopts(run)
     second.shell("true", Wanted(job=2))
 
     assert second.ends(2).why == Exited(code=0)
-    second.until(lambda: is_gone(keeper))
+    second.until(lambda: is_gone(spawner))
     assert not is_gone(supervisor)
     (second.work / "go").touch()
     assert second.ends().why == Exited(code=0)
@@ -296,7 +296,7 @@ def test_who_leaves_for_good_leaves_no_groups(home: Path) -> None:
     here.ends()
     token = (home / "spool" / "token").read_text()
 
-    here.until(here.backend.stop_keeper)
+    here.until(here.backend.stop_spawner)
     here.backend.close()
 
     here.until_gone(lambda: not list(Path("/sys/fs/cgroup").glob(f"**/muster-{token[:12]}")))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from controller.desk import Desk
 from controller.ear import EVERYTHING, Ear, listening, submits_array
-from muster.backends.fate import Fate
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.moves import Move
 from muster.model.job import EndReason, Exited, Job, JobState, RetryPolicy, Signaled
 from muster.model.mail import Mail, Occasion
@@ -26,7 +26,7 @@ def history(desk: Desk, ear: Ear, deeds: list[tuple[str, int]], mail: Mail) -> N
             case "submits":
                 job = desk.submits(limit_s=60, mail=mail, max_attempts=2, retry=RetryPolicy())
                 work = Duration((5 + 20 * number) * SECOND)
-                desk.will_go(job, Fate(work=work, end=ENDS[number % 3]))
+                desk.will_go(job, Behaviour(work=work, end=ENDS[number % 3]))
             case "array" | "parts":
                 each = replace(mail, each_part=deed == "parts")
                 submits_array(desk, 1 + number % 3, lasts=5 + number, mail=each)

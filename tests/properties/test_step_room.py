@@ -5,12 +5,18 @@ from collections import Counter
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from muster.backends.local.step_room import NeverError, NodeRoom, Part, StepRooms, StepWish
+from muster.backends.local.steps.room import (
+    ImpossibleStepError,
+    NodeShare,
+    StepAllocator,
+    StepRequest,
+    StepShare,
+)
 
 few = some.integers(0, 3)
 rooms = some.lists(
     some.builds(
-        NodeRoom,
+        NodeShare,
         name=some.sampled_from("abcd"),
         cpus=some.integers(1, 6),
         memory_mib=some.sampled_from([0, 100]),
@@ -21,7 +27,7 @@ rooms = some.lists(
     unique_by=lambda node: node.name,
 )
 wishes = some.builds(
-    StepWish,
+    StepRequest,
     tasks=some.integers(1, 4),
     nodes=some.sampled_from([None, None, 1, 2]),
     tasks_per_node=some.sampled_from([None, None, 1, 2]),
@@ -47,13 +53,15 @@ moves = some.lists(
 
 
 @example(
-    [NodeRoom(name="a", cpus=4)],
-    [StepWish(exact=True), StepWish(exact=True, overcommit=True, tasks=5)],
+    [NodeShare(name="a", cpus=4)],
+    [StepRequest(exact=True), StepRequest(exact=True, overcommit=True, tasks=5)],
 )
 @given(rooms, moves)
-def test_no_cpu_or_gpu_is_given_twice(nodes: list[NodeRoom], course: list[StepWish | int]) -> None:
-    shared = StepRooms(nodes)
-    held: dict[int, tuple[StepWish, tuple[Part, ...]]] = {}
+def test_no_cpu_or_gpu_is_given_twice(
+    nodes: list[NodeShare], course: list[StepRequest | int]
+) -> None:
+    shared = StepAllocator(nodes)
+    held: dict[int, tuple[StepRequest, tuple[StepShare, ...]]] = {}
     for number, move in enumerate(course):
         if isinstance(move, int):
             if held:
@@ -66,8 +74,8 @@ def test_no_cpu_or_gpu_is_given_twice(nodes: list[NodeRoom], course: list[StepWi
 
 
 @given(rooms, wishes)
-def test_every_rank_has_one_place(nodes: list[NodeRoom], wish: StepWish) -> None:
-    parts = taken(StepRooms(nodes), 0, wish)
+def test_every_rank_has_one_place(nodes: list[NodeShare], wish: StepRequest) -> None:
+    parts = taken(StepAllocator(nodes), 0, wish)
     if parts is None:
         return
 
@@ -79,29 +87,31 @@ def test_every_rank_has_one_place(nodes: list[NodeRoom], wish: StepWish) -> None
 
 @given(rooms, moves, wishes)
 def test_who_has_to_wait_would_fit_alone(
-    nodes: list[NodeRoom], course: list[StepWish | int], wish: StepWish
+    nodes: list[NodeShare], course: list[StepRequest | int], wish: StepRequest
 ) -> None:
-    shared = StepRooms(nodes)
+    shared = StepAllocator(nodes)
     for number, move in enumerate(course):
-        if isinstance(move, StepWish):
+        if isinstance(move, StepRequest):
             taken(shared, number, move)
     try:
         waits = shared.take(99, (wish,)) is None
-    except NeverError:
-        assert taken(StepRooms(nodes), 0, wish) is None
+    except ImpossibleStepError:
+        assert taken(StepAllocator(nodes), 0, wish) is None
         return
     if waits:
-        assert taken(StepRooms(nodes), 0, wish) is not None
+        assert taken(StepAllocator(nodes), 0, wish) is not None
 
 
-def taken(shared: StepRooms, number: int, wish: StepWish) -> tuple[Part, ...] | None:
+def taken(shared: StepAllocator, number: int, wish: StepRequest) -> tuple[StepShare, ...] | None:
     try:
         return shared.take(number, (wish,))
-    except NeverError:
+    except ImpossibleStepError:
         return None
 
 
-def assert_fits(nodes: list[NodeRoom], held: list[tuple[StepWish, tuple[Part, ...]]]) -> None:
+def assert_fits(
+    nodes: list[NodeShare], held: list[tuple[StepRequest, tuple[StepShare, ...]]]
+) -> None:
     for at, node in enumerate(nodes):
         here = [part for _, parts in held for part in parts if part.node == at]
         gpus = Counter(gpu for part in here for gpu in part.gpus)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from muster.backends.local.racks import racks_from
+from muster.backends.local.hardware.racks import racks_from
 from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
 from muster.client.errors import ClientError, UnreachableError

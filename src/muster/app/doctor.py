@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from muster.backends.local.machine import find_machine
+from muster.backends.local.hardware.machine import find_machine
 from muster.client.address import own_home
 from muster.doors.cli.daemon import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from muster.backends.base import Backend
 from muster.backends.local.backend import LocalBackend, place_of
-from muster.backends.local.fleet import CLUSTER
-from muster.backends.local.machine import find_machine
-from muster.backends.local.pretend import Pretend, parse_pretend
-from muster.backends.local.racks import pretend_racks
+from muster.backends.local.hardware.inventory import CLUSTER
+from muster.backends.local.hardware.machine import find_machine
+from muster.backends.local.hardware.pretend import Pretend, parse_pretend
+from muster.backends.local.hardware.racks import pretend_racks
 from muster.controller.cycle import Parts
 from muster.controller.journal import Journal, Writer
 from muster.controller.looking import Looking

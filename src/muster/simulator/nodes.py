@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from muster.api.site import NodeDocument
-from muster.backends.local.pretend import Pretend, PretendGpus
-from muster.backends.local.racks import BadNodesError, Rack, hardware_of, named, racks_from
+from muster.backends.local.hardware.pretend import Pretend, PretendGpus
+from muster.backends.local.hardware.racks import BadNodesError, Rack, hardware_of, named, racks_from
 from muster.model.cluster import Node, Pool
 from muster.model.gpu import Device
 from muster.model.site import Site

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.model.cluster import Node, Pool
 from muster.model.errors import MusterError
 from muster.model.value import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from muster.backends.fate import Lasts
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import BehaviourOf
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.stage import Change
 from muster.lifecycle.predict import Accuracy
 from muster.model.cluster import BackendKind, Cluster, Node
@@ -30,7 +30,7 @@ class Scenario(Value):
     site: Site
     nodes: tuple[Node, ...]
     arrivals: Sequence[Arrival]
-    lasts: Lasts
+    lasts: BehaviourOf
     outages: tuple[Outage, ...] = ()
     until: Instant | None = None
     name: str = ""

@@ -8,7 +8,7 @@ import gc
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.asked import Caller, Receipt
 from muster.controller.attention import HEARTBEAT_MS, Attention
 from muster.controller.cycle import Hands, Parts, decide

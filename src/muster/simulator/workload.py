@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from muster.api.jobs import JobDocument
-from muster.backends.fate import Fate, Lasts
+from muster.backends.simulated.attempt import Behaviour, BehaviourOf
 from muster.model.errors import MusterError
 from muster.model.gpu import WHOLE_GPU_MILLI
 from muster.model.job import Job
@@ -40,7 +40,7 @@ class Workload(Value):
     """Requests and their fates."""
 
     arrivals: tuple[Arrival, ...]
-    lasts: Lasts
+    lasts: BehaviourOf
 
 
 def jobs_in(path: Path, form: str) -> Iterator[TracedJob]:
@@ -56,7 +56,7 @@ def workload(jobs: Iterable[TracedJob], gpus_per_node: int | None = None) -> Wor
     """The workload of those that ran, in the order of their coming.
 
     With gpus_per_node, jobs with more GPUs than that become several tasks. A job keeps its name,
-    which others may have too, so that its fate is found by its place.
+    which others may have too, so that its behaviour is found by its place.
     """
     ran = [job for job in jobs if job.duration is not None]
     if gpus_per_node:
@@ -86,9 +86,9 @@ def checkpointing(given: Workload, every: Duration) -> Workload:
     """The same jobs, each writing a checkpoint so often, and within half a minute when told to."""
     lasts = given.lasts
 
-    def saving(job: Job, allocation: Allocation) -> Fate:
-        fate = lasts(job, allocation)
-        return replace(fate, checkpoint_every=every, saves_in=Duration(30 * SECOND))
+    def saving(job: Job, allocation: Allocation) -> Behaviour:
+        behaviour = lasts(job, allocation)
+        return replace(behaviour, checkpoint_every=every, saves_in=Duration(30 * SECOND))
 
     return replace(given, lasts=saving)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contracts.backends.engine import Doing, Engine
 from contracts.backends.given import CLUSTER, NODES, job_of, run_of
 from muster.backends.base import Run
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.model.event import JobStarted
 from muster.model.job import Exited, Job
 from muster.model.placement import Allocation
@@ -68,10 +68,10 @@ class PretendEngine(Engine):
     def ends(self) -> None:
         self._backend.close()
 
-    def _lasts(self, job: Job, _: Allocation) -> Fate:
+    def _lasts(self, job: Job, _: Allocation) -> Behaviour:
         self._begun[job.id] += 1
         doing = self._doings[job.id]
-        return Fate(
+        return Behaviour(
             work=HOUR if doing.code is None else doing.lasts,
             end=Exited(code=doing.code or 0),
             start_delay=SOON,

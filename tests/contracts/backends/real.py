@@ -11,10 +11,10 @@ from pathlib import Path
 from contracts.backends.engine import Doing, Engine
 from contracts.backends.given import job_of, run_of
 from muster.backends.base import Run
-from muster.backends.local import tree
+from muster.backends.local.attempt import processes
 from muster.backends.local.backend import LocalBackend
-from muster.backends.local.machine import find_machine
-from muster.backends.local.pretend import parse_pretend
+from muster.backends.local.hardware.machine import find_machine
+from muster.backends.local.hardware.pretend import parse_pretend
 from muster.model.launch import Checkpointing, Launch
 from muster.model.value import Duration, Instant, JobId, UserName, replace
 
@@ -69,7 +69,7 @@ class RealEngine(Engine):
         return self._said(run, "pid").endswith("\n")
 
     def lives(self, run: Run) -> bool:
-        return self.is_ready(run) and tree.born(int(self._said(run, "pid"))) is not None
+        return self.is_ready(run) and processes.born(int(self._said(run, "pid"))) is not None
 
     def times_run(self, run: Run) -> int:
         return self._said(run, "runs").count("\n")
@@ -87,13 +87,13 @@ class RealEngine(Engine):
 
     def ends(self) -> None:
         self.reopens()
-        self._local.stop_keeper(even_if_busy=True)
+        self._local.stop_spawner(even_if_busy=True)
         self.leaves()
         self._until_nobody_is_left()
 
     def _until_nobody_is_left(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while left := [pid for pid in tree.everybody() if str(self._home) in _words(pid)]:
+        while left := [pid for pid in processes.everybody() if str(self._home) in _words(pid)]:
             assert time.monotonic() < deadline, f"still running: {left}"
             self._news.wait(0.02)
 

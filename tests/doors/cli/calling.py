@@ -50,7 +50,7 @@ class RememberingDaemon:
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport:
         self.calls.append(options)
-        checks = (Check(name="keeper", level=Level.OK, text="runs"),)
+        checks = (Check(name="spawner", level=Level.OK, text="runs"),)
         return DoctorReport(home=options.home or self.home, store="SQLite", checks=checks)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster.backends.local.racks import Rack
+from muster.backends.local.hardware.racks import Rack
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.site import Site
 from muster.model.value import Duration, Instant, QueuePath, replace

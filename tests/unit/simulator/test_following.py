@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from muster.backends.fate import Fate
-from muster.backends.simulated import SimulatedBackend
+from muster.backends.simulated.attempt import Behaviour
+from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.thinking import HereThinker, Thought, sorted_out
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
@@ -80,7 +80,7 @@ def test_following_what_changed_gives_the_same_plans_as_starting_over(seed: int)
     backend = SimulatedBackend(
         [_node(number) for number in range(3)],
         Cluster(name=CLUSTER),
-        lambda job, _: Fate(work=Duration(lasting[job.id - 1])),
+        lambda job, _: Behaviour(work=Duration(lasting[job.id - 1])),
     )
     doubter = Doubter()
     simulation = Simulation(SITE, {CLUSTER: backend}, thinker=doubter)

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.backends.local.racks import Rack
+from muster.backends.local.hardware.racks import Rack
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import Pool
 from muster.model.value import (

@@ -1,4 +1,4 @@
-"""This machine as a backend: tells the keeper and supervisors what to do, reads what they write."""
+"""This machine as a backend: gives orders to spawner and supervisors, reads what they write."""
 
 import contextlib
 import os
@@ -27,13 +27,14 @@ from muster.backends.base import (
     Suspend,
     Wake,
 )
-from muster.backends.local import cgroup, remains, spool, translate, tree
-from muster.backends.local.environment import Given
-from muster.backends.local.facts import Facts
-from muster.backends.local.link import KeeperLink, reachable
-from muster.backends.local.measuring import measured
-from muster.backends.local.output import read_output
-from muster.backends.local.pokes import Pokes
+from muster.backends.local.attempt import cleanup, processes, spool, translate
+from muster.backends.local.attempt.environment import DeviceAccess
+from muster.backends.local.attempt.events import AttemptEvents
+from muster.backends.local.attempt.live_usage import measured
+from muster.backends.local.attempt.notifications import Notifications
+from muster.backends.local.attempt.output import read_output
+from muster.backends.local.attempt.spawner_client import SpawnerClient, reachable
+from muster.backends.local.isolation import cgroup
 from muster.model.cluster import Cluster, Node
 from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
@@ -70,12 +71,12 @@ class LocalBackend:
         self._spool = _made_spool(home.resolve())
         self._place = place_of(home)
         self._token = _token(self._spool)
-        self._grounds = cgroup.grounds(f"muster-{self._token[:12]}")
+        self._roots = cgroup.roots(f"muster-{self._token[:12]}")
         self._machine = machine
         self._clock = clock
-        self._keeper = KeeperLink(home.resolve(), machine.cluster().name)
-        self._pokes = Pokes(self._spool, wake)
-        self._facts: dict[str, Facts] = {}
+        self._spawner = SpawnerClient(home.resolve(), machine.cluster().name)
+        self._notifications = Notifications(self._spool, wake)
+        self._facts: dict[str, AttemptEvents] = {}
         self._placements: dict[str, tuple[Placement, ...]] = {}
         self._nodes: dict[NodeId, Node] = {}
         self._cluster: Cluster | None = None
@@ -93,7 +94,7 @@ class LocalBackend:
         for key in self._keys():
             if key not in kept:
                 self._remove(key)
-        remains.kill_strays(self._token, kept)
+        cleanup.kill_strays(self._token, kept)
         for key, allocation in kept.items():
             self._take_over(key, allocation)
 
@@ -112,7 +113,7 @@ class LocalBackend:
 
     def observe(self, now: Instant) -> tuple[Event, ...]:
         events = [*self._seen(now)]
-        keys = self._pokes.taken()
+        keys = self._notifications.taken()
         if now - self._scanned_at >= _SCAN:
             self._scanned_at = now
             keys |= self._scan()
@@ -145,22 +146,22 @@ class LocalBackend:
 
     def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
         begun = spool.begun(self._spool / spool.key_of(job, attempt))
-        if begun is None or tree.born(begun["pid"]) != begun["born"]:
+        if begun is None or processes.born(begun["pid"]) != begun["born"]:
             return ()
         return measured(begun["pid"])
 
-    def stop_keeper(self, *, even_if_busy: bool = False) -> bool:
-        """End the keeper; False when it stays because jobs run. Their supervisors go on anyway."""
-        return self._keeper.stop(even_if_busy=even_if_busy)
+    def stop_spawner(self, *, even_if_busy: bool = False) -> bool:
+        """End the spawner; False when it stays because jobs run. Their supervisors go on anyway."""
+        return self._spawner.stop(even_if_busy=even_if_busy)
 
     def problems(self) -> tuple[str, ...]:
         """What this machine cannot do for jobs, in words for the administrator."""
-        return self._grounds.problems
+        return self._roots.problems
 
     def close(self) -> None:
-        self._pokes.close()
-        if self._keeper.leave():
-            cgroup.give_up(self._grounds)
+        self._notifications.close()
+        if self._spawner.leave():
+            cgroup.give_up(self._roots)
         self._machine.close()
 
     def _begin_anew(self) -> None:
@@ -173,9 +174,9 @@ class LocalBackend:
     def _take_over(self, key: str, allocation: Allocation) -> None:
         self._placements[key] = allocation.placements
         if (self._spool / key).is_dir():
-            self._facts[key] = Facts(self._spool / key)
+            self._facts[key] = AttemptEvents(self._spool / key)
             self._ensure_supervised(key)
-            self._pokes.add(key)
+            self._notifications.add(key)
         elif allocation.started_at is not None:
             # It ran, and nothing is left to say how it ended.
             self._end_unbegun(key, NodeFailed(node=allocation.placements[0].node))
@@ -186,7 +187,7 @@ class LocalBackend:
         with contextlib.suppress(FileExistsError):
             # The user must reach the script that lies in it, and nothing else.
             folder.mkdir(mode=0o711)
-        self._facts.setdefault(key, Facts(folder))
+        self._facts.setdefault(key, AttemptEvents(folder))
         self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
             spool.write(folder / spool.LAUNCH, translate.launch_file(run, self._site(run, key)))
@@ -194,14 +195,14 @@ class LocalBackend:
 
     def _site(self, run: Run, key: str) -> translate.Site:
         given = tuple(
-            Given(
+            DeviceAccess(
                 devices=tuple(self._machine.visible(share) for share in placement.devices),
                 sharing=self._machine.sharing(placement),
             )
             for placement in run.allocation.placements
         )
         return translate.Site(
-            mark=remains.marker(key, self._token),
+            mark=cleanup.marker(key, self._token),
             grace=run.grace,
             given=given,
             cpus=self._machine.cpus(run.allocation),
@@ -212,7 +213,7 @@ class LocalBackend:
         if (folder / spool.BEGUN).exists() or not (folder / spool.LAUNCH).exists():
             return
         if not (folder / spool.END).exists():
-            self._keeper.run(key)
+            self._spawner.run(key)
 
     def _order(self, order: translate.Order) -> None:
         key = spool.key_of(order.job, order.attempt)
@@ -222,12 +223,12 @@ class LocalBackend:
                 self._end_unbegun(key, order.why)
             return
         if (folder / spool.END).exists():
-            self._pokes.add(key)
+            self._notifications.add(key)
             return
         self._orders += 1
         name = f"{spool.ORDER}{self._clock():015d}-{self._orders:06d}"
         spool.write(folder / name, translate.order_file(order))
-        spool.rouse(folder)
+        spool.signal_orders(folder)
 
     def _end_unbegun(self, key: str, why: EndReason) -> None:
         """Nothing of it is here, and after this nothing will be."""
@@ -235,8 +236,8 @@ class LocalBackend:
         folder.mkdir(mode=0o711, exist_ok=True)
         end = {"at": self._clock(), "why": msgspec.to_builtins(why), "used": None}
         spool.write(folder / spool.END, end)
-        self._facts.setdefault(key, Facts(folder))
-        self._pokes.add(key)
+        self._facts.setdefault(key, AttemptEvents(folder))
+        self._notifications.add(key)
 
     def _forget(self, key: str) -> None:
         self._facts.pop(key, None)
@@ -246,9 +247,9 @@ class LocalBackend:
     def _remove(self, key: str) -> None:
         folder = self._spool / key
         if not (folder / spool.END).exists() and folder.is_dir():
-            remains.kill_supervisor(folder)
-            remains.bury(folder, self._grounds)
-            remains.clear(key, remains.marker(key, self._token), self._grounds)
+            cleanup.kill_supervisor(folder)
+            cleanup.end_abandoned(folder, self._roots)
+            cleanup.clear(key, cleanup.marker(key, self._token), self._roots)
         spool.remove(folder)
 
     def _release(self, key: str) -> None:
@@ -282,7 +283,7 @@ class LocalBackend:
             # Without room on the disk nothing can be written; the next scan tries again.
             with contextlib.suppress(OSError):
                 self._ensure_supervised(key)
-                remains.bury(self._spool / key, self._grounds)
+                cleanup.end_abandoned(self._spool / key, self._roots)
         return set(ahead)
 
     def _news(self, key: str) -> list[Event]:

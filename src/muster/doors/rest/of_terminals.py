@@ -7,7 +7,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from muster.backends.local.terminal import DATA, END, Frames, exit_code, frame, resize_frame
+from muster.backends.local.attempt.terminal import DATA, END, Frames, exit_code, frame, resize_frame
 from muster.doors.rest.auth import People, caller_of
 from muster.doors.rest.operation import Door
 from muster.doors.rest.problems import trouble

@@ -3,7 +3,7 @@
 Jobs of every door are told of like this: a mail program need not know where a job came from.
 """
 
-from muster.backends.local.patterns import Names, default_stdout, filled
+from muster.backends.local.attempt.patterns import Names, default_stdout, filled
 from muster.controller.mailing import Letter
 from muster.doors.slurm.lists.jobs import LABEL, by_number
 from muster.doors.slurm.lists.scene import group_of, uid_of

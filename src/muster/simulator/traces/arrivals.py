@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from muster.backends.fate import Fate, Lasts
+from muster.backends.simulated.attempt import Behaviour, BehaviourOf
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, MpsShare
 from muster.model.job import Ask, Cancelled, EndReason, Exited, Job, JobSpec, TaskGroup
 from muster.model.placement import Allocation
@@ -31,20 +31,20 @@ def arrivals(
     return [Arrival(at=job.submitted_at, spec=_spec(job, queue_of(job))) for job in ran]
 
 
-def lasting(jobs: Iterable[TracedJob]) -> Lasts:
+def lasting(jobs: Iterable[TracedJob]) -> BehaviourOf:
     """What a simulated backend asks: how an attempt will go."""
-    fates = {job.name: fate(job) for job in jobs}
+    fates = {job.name: behaviour(job) for job in jobs}
 
-    def lasts(job: Job, allocation: Allocation) -> Fate:
+    def lasts(job: Job, allocation: Allocation) -> Behaviour:
         del allocation
         return fates[job.spec.labels[TRACED]]
 
     return lasts
 
 
-def fate(job: TracedJob) -> Fate:
+def behaviour(job: TracedJob) -> Behaviour:
     """As long as in the trace, to the same end."""
-    return Fate(work=job.duration or Duration(0), end=_end(job))
+    return Behaviour(work=job.duration or Duration(0), end=_end(job))
 
 
 def spread(job: TracedJob, gpus_per_node: int) -> TracedJob:

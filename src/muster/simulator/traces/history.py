@@ -7,7 +7,7 @@ waited for are not part of the past that is read.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from muster.backends.fate import Fate
+from muster.backends.simulated.attempt import Behaviour
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.history import Attempt, Ended
 from muster.model.job import Exited, HeldBy, JobState, TaskGroup, gpu_milli
@@ -43,11 +43,11 @@ class Past(NamedTuple):
         return Duration(saved + last.ended_at - (last.started_at or last.ended_at))
 
     @property
-    def fate(self) -> Fate | None:
+    def behaviour(self) -> Behaviour | None:
         """How it goes if nobody disturbs it; None if it never ran."""
         why = self.ended.job.why
         end = Exited(code=0) if why is None or isinstance(why, HeldBy) else why
-        return None if self.work is None else Fate(work=self.work, end=end)
+        return None if self.work is None else Behaviour(work=self.work, end=end)
 
 
 def past(history: History, query: HistoryQuery = EVERYTHING) -> Iterator[Past]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.backends.local.racks import Rack
+from muster.backends.local.hardware.racks import Rack
 from muster.doors.slurm.conf.association_file import entries_of
 from muster.doors.slurm.conf.exporting import Exported, exported
 from muster.doors.slurm.conf.found import Files

@@ -36,8 +36,8 @@ def test_work_is_what_was_saved_by_earlier_attempts_and_the_last_one() -> None:
     (past,) = history.past(store)
 
     assert past.work == Duration(90)
-    assert past.fate is not None
-    assert past.fate.end == Exited(code=1)
+    assert past.behaviour is not None
+    assert past.behaviour.end == Exited(code=1)
 
 
 def test_a_request_comes_again_as_it_was_but_by_itself() -> None:
@@ -46,7 +46,7 @@ def test_a_request_comes_again_as_it_was_but_by_itself() -> None:
     assert past.arrival.at == Instant(1)
     assert past.arrival.spec.after == ()
     assert past.arrival.spec.groups == past.ended.job.spec.groups
-    assert past.fate is None
+    assert past.behaviour is None
 
 
 def test_the_past_is_a_trace_like_any_other() -> None:

@@ -11,7 +11,7 @@ from muster.model.gpu import MpsShare
 from muster.model.job import Cancelled, Exited
 from muster.model.value import Duration, GpuModel, Instant, replace
 from muster.simulator.traces import helios, itp, kubernetes, muri, openb, philly, sacct, swf
-from muster.simulator.traces.arrivals import arrivals, fate, spread
+from muster.simulator.traces.arrivals import arrivals, behaviour, spread
 from muster.simulator.traces.files import TraceAbsentError, folder, lines, rows
 from muster.simulator.traces.moments import clock_span, kubernetes_mib, memory_mib
 from muster.simulator.traces.traced import Outcome, TracedJob
@@ -173,10 +173,10 @@ def test_a_trace_becomes_arrivals_in_order_without_jobs_that_never_ran() -> None
 def test_a_fate_is_as_long_as_in_the_trace_and_ends_the_same_way() -> None:
     job = TracedJob(name="job", submitted_at=Instant(0), duration=Duration(5), user="ann")
 
-    assert fate(job).work == Duration(5)
-    assert fate(job).end == Exited(code=0)
-    assert fate(replace(job, outcome=Outcome.FAILED)).end == Exited(code=1)
-    assert isinstance(fate(replace(job, outcome=Outcome.CANCELLED)).end, Cancelled)
+    assert behaviour(job).work == Duration(5)
+    assert behaviour(job).end == Exited(code=0)
+    assert behaviour(replace(job, outcome=Outcome.FAILED)).end == Exited(code=1)
+    assert isinstance(behaviour(replace(job, outcome=Outcome.CANCELLED)).end, Cancelled)
 
 
 def test_a_job_larger_than_a_node_is_spread_over_equal_tasks() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from muster.backends.local.racks import Rack
+from muster.backends.local.hardware.racks import Rack
 from muster.doors.slurm.conf.association_file import Entry
 from muster.doors.slurm.conf.lines import Line
 from muster.model.errors import MusterError

@@ -3,7 +3,7 @@
 import os.path
 from collections import Counter
 
-from muster.backends.local.patterns import Names, filled
+from muster.backends.local.attempt.patterns import Names, filled
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.jobs import JobRow, nodes
 from muster.doors.slurm.submit.job_details import CORRESPONDING

@@ -1,4 +1,4 @@
-"""A line to the supervisor of a job, as `muster.backends.local.step_wire` describes it."""
+"""A line to the supervisor of a job, as `muster.backends.local.steps.wire` describes it."""
 
 import json
 import os

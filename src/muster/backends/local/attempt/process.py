@@ -1,0 +1,234 @@
+"""Starting one process of a job: from the fork to the exec, as the job's user."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import termios
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.backends.local.attempt import processes
+from muster.backends.local.isolation.cgroup import Group
+from muster.backends.local.isolation.users import LaunchError, LocalUser, acting_as, become
+
+_MOST_TEXT = 4_096
+_FOLDER_COMES_WITHIN_S = 2.0
+# Python ignores these two, and what is ignored stays so after exec.
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """How a process of an attempt begins.
+
+    as_root: only its files are opened with the user's rights; a container tool keeps our own.
+    pid_name: the variable that tells the process its own number.
+    bound: CPUs that it alone is bound to, of those. remark: what it says on its stderr first, with
+    a place for its number.
+    """
+
+    argv: tuple[str, ...]
+    user: LocalUser
+    group: Group | None
+    folder: str
+    umask: int | None
+    cpus: tuple[int, ...]
+    as_root: bool = False
+    pid_name: str | None = None
+    bound: tuple[int, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streams:
+    """Where one process reads and writes; `fresh` files begin empty.
+
+    terminal: the end of a terminal that takes the place of the files.
+    given: open files that take their place. beside: one more, which keeps its number.
+    """
+
+    stdin: str | None
+    stdout: str
+    stderr: str | None
+    fresh: frozenset[str] = frozenset()
+    terminal: int | None = None
+    given: tuple[int, int, int] | None = None
+    beside: int | None = None
+
+
+def begin(way: Invocation, env: Mapping[str, str], streams: Streams) -> int:
+    """Start a process and return its number once it runs the command; LaunchError if it cannot."""
+    if _can_be_spawned(way, streams):
+        return _spawned(way, env, streams)
+    return _forked(way, env, streams)
+
+
+def _can_be_spawned(way: Invocation, streams: Streams) -> bool:
+    """Nothing has to be done between fork and exec, except what we can do to ourselves before."""
+    is_plain = not (way.user.changes or way.as_root or way.cpus or way.umask is not None)
+    is_plain = is_plain and way.pid_name is None and not way.bound
+    can_return = way.group is None or way.group.can_be_left()
+    return is_plain and can_return and streams.terminal is None
+
+
+def _spawned(way: Invocation, env: Mapping[str, str], streams: Streams) -> int:
+    """Without copying ourselves first, which costs more than all the rest."""
+    back = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    opened: list[int] = []
+    try:
+        _go_to(way.folder)
+        opened.extend(_opened_streams(streams))
+        actions = [(os.POSIX_SPAWN_DUP2, each, number) for number, each in enumerate(opened)]
+        with way.group.joined() if way.group is not None else contextlib.nullcontext():
+            return os.posix_spawn(
+                _found(way.argv[0], env),
+                way.argv,
+                env,
+                file_actions=actions,
+                setsid=True,
+                setsigdef=_IGNORED,
+            )
+    except OSError as error:
+        raise _refusal(way.argv[0], error) from None
+    finally:
+        os.fchdir(back)
+        for number in {back, *opened}:
+            os.close(number)
+
+
+def _found(command: str, env: Mapping[str, str]) -> str:
+    """Where the command is, by the PATH of the job and not by ours."""
+    found = command if "/" in command else shutil.which(command, path=env.get("PATH", ""))
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, command)
+    return found
+
+
+def _forked(way: Invocation, env: Mapping[str, str], streams: Streams) -> int:
+    hears, tells = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _turn_into(way, env, streams, tells)
+    os.close(tells)
+    with open(hears, "rb") as failing:
+        text = failing.read()
+    if text:
+        os.waitpid(pid, 0)
+        number, _, words = text.decode(errors="replace").partition(" ")
+        raise LaunchError(words, int(number))
+    return pid
+
+
+def _turn_into(way: Invocation, env: Mapping[str, str], streams: Streams, tells: int) -> None:
+    """Never returns: this process becomes the command, or says why not and ends."""
+    try:
+        _forget_handlers()
+        os.setsid()
+        _enter(way)
+        if not way.as_root:
+            become(way.user)
+        # Changing the user takes this back, so it comes after.
+        processes.die_with_parent()
+        if way.umask is not None:
+            os.umask(way.umask)
+        with acting_as(way.user) if way.as_root else contextlib.nullcontext():
+            _go_to(way.folder)
+            _connect(streams)
+        if way.remark:
+            os.write(2, way.remark.replace("%d", str(os.getpid())).encode())
+        _execute(way.argv, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
+    except LaunchError as error:
+        os.write(tells, f"{error.number} {error}".encode()[:_MOST_TEXT])
+    except Exception as error:  # noqa: BLE001 -- whatever it is, the user is told and nothing runs
+        os.write(tells, f"1 cannot start: {error}".encode()[:_MOST_TEXT])
+    finally:
+        os._exit(127)
+
+
+def _forget_handlers() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _enter(way: Invocation) -> None:
+    if way.group is not None:
+        way.group.join()
+    if way.cpus and not (way.group is not None and way.group.pins()):
+        os.sched_setaffinity(0, way.cpus)
+    if way.bound:
+        os.sched_setaffinity(0, way.bound)
+
+
+def _go_to(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise LaunchError(
+            f"cannot enter the working directory {folder}: {error.strerror}"
+        ) from None
+
+
+def _connect(streams: Streams) -> None:
+    if streams.beside is not None:
+        os.set_inheritable(streams.beside, True)  # noqa: FBT003 -- its only form
+    if streams.terminal is not None:
+        fcntl.ioctl(streams.terminal, termios.TIOCSCTTY, 0)
+        for number in (0, 1, 2):
+            os.dup2(streams.terminal, number)
+        return
+    for number, opened in enumerate(_opened_streams(streams)):
+        os.dup2(opened, number)
+
+
+def _opened_streams(streams: Streams) -> list[int]:
+    """Stdin, stdout, stderr; the last two may be the same."""
+    if streams.given is not None:
+        return [os.dup(number) for number in streams.given]
+    reads = _opened(streams.stdin or os.devnull, os.O_RDONLY)
+    writes = _opened_for_writing(streams.stdout, streams)
+    if streams.stderr is None or streams.stderr == streams.stdout:
+        return [reads, writes, writes]
+    return [reads, writes, _opened_for_writing(streams.stderr, streams)]
+
+
+def _opened_for_writing(path: str, streams: Streams) -> int:
+    begins_empty = os.O_TRUNC if path in streams.fresh else 0
+    return _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | begins_empty)
+
+
+def _opened(path: str, flags: int) -> int:
+    try:
+        # A pipe that nobody reads must not hold us up.
+        opened = _awaited(path, flags | os.O_NONBLOCK)
+    except OSError as error:
+        raise LaunchError(f"cannot open {path}: {error.strerror}") from None
+    os.set_blocking(opened, True)
+    return opened
+
+
+def _awaited(path: str, flags: int) -> int:
+    """Some clients make the folder that bears the job's id only when they have learnt the id."""
+    deadline = time.monotonic() + _FOLDER_COMES_WITHIN_S
+    while flags & os.O_CREAT and time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, flags, 0o666)
+        time.sleep(0.02)
+    return os.open(path, flags, 0o666)
+
+
+def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+    try:
+        os.execvpe(argv[0], argv, env)  # noqa: S606 -- the user's own command
+    except OSError as error:
+        raise _refusal(argv[0], error) from None
+
+
+def _refusal(command: str, error: OSError) -> LaunchError:
+    if isinstance(error, FileNotFoundError):
+        return LaunchError(f"cannot run {command}: there is no such command", errno.ENOENT)
+    return LaunchError(f"cannot run {command}: {error.strerror}", error.errno or 1)

@@ -1,0 +1,324 @@
+"""The files of an attempt: what they are called, what is in them, how they are written and read.
+
+Everything that happened to an attempt is a small JSON file in its folder; datagrams only say that
+it is worth looking. Only the standard library is used here: every supervisor carries it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+from muster.backends.local.attempt import processes
+
+LAUNCH = "launch.json"
+BEGUN = "begun.json"
+STARTED = "started.json"
+CHECKPOINT = "checkpoint.json"
+SUSPENDED = "suspended.json"
+END = "end.json"
+ORDER = "order-"
+TERMINAL_SOCKET = "terminal.sock"
+STEP_SOCKET = "steps.sock"
+SCRIPT = "script"
+HOSTS = "hosts"
+# The variable that names the host file, by the one that tells whose script it is: PBS's or LSF's.
+HOST_FILES = {"PBS_ENVIRONMENT": "PBS_NODEFILE", "LS_SUBCWD": "LSB_DJOB_HOSTFILE"}
+CONTAINERS = "containers.json"
+ORDERS_SIGNAL = signal.SIGUSR1
+
+TOKEN = "token"  # noqa: S105 -- the name of a file
+NOTIFY_SOCKET = "notify.sock"
+SPAWNER_SOCKET = "spawner.sock"
+SPAWNER_LOCK = "spawner.lock"
+
+_PATIENCE_S = 1.0
+_PATIENCE_TO_START_S = 10.0
+
+
+class TaskFile(TypedDict):
+    """One process to start. gpus: the real ones, which a container must be given."""
+
+    env: dict[str, str]
+    stdin: str | None
+    stdout: str
+    stderr: str | None
+    gpus: list[str]
+
+
+class WarnFile(TypedDict):
+    """The signal that comes before the end, and how long before."""
+
+    signal: int
+    lead_ms: int
+    shell_only: bool
+
+
+class CheckpointingFile(TypedDict):
+    """Where checkpoints are written, and the signal that asks for one."""
+
+    path: str
+    signal: int | None
+
+
+class RoomFile(TypedDict):
+    """What the attempt has of one node, for its steps to share.
+
+    gpus: by the names CUDA knows; indices: by their numbers on the node.
+    component: of a job of several; each has rooms of its own, even on the same node.
+    """
+
+    node: str
+    component: int
+    cpus: int
+    memory_mib: int
+    gpu_milli: int
+    gpus: list[str]
+    indices: list[int]
+    env: dict[str, str]
+
+
+class LaunchFile(TypedDict):
+    """Everything a supervisor needs to know about its attempt.
+
+    steps_only: nothing is started by itself; the attempt lasts as long as somebody holds it.
+    hosts: the lines of a host file, for scripts of batch systems that have one.
+    """
+
+    key: str
+    marker: str
+    job: int
+    node: str
+    user: str
+    argv: list[str]
+    script: str | None
+    image: str | None
+    images_on_host: bool
+    env: dict[str, str]
+    tasks: list[TaskFile]
+    hosts: str | None
+    workdir: str | None
+    append: bool
+    umask: int | None
+    warn: WarnFile | None
+    checkpoint: CheckpointingFile | None
+    terminal: tuple[int, int] | None
+    limit_ms: int | None
+    grace_ms: int
+    memory_mib: int
+    cpu_milli: int
+    cpus: list[int]
+    master_port: int
+    steps_only: bool
+    rooms: list[RoomFile]
+
+
+class Begun(TypedDict):
+    """Who supervises the attempt; `born` tells a process from a later one of the same number."""
+
+    pid: int
+    born: int
+
+
+class Started(TypedDict):
+    """The tasks run, as these processes; `problems` says what had to be left out."""
+
+    at: int
+    pids: list[int]
+    problems: list[str]
+
+
+class Checkpointed(TypedDict):
+    """The newest checkpoint that is really finished."""
+
+    at: int
+    path: str
+
+
+class Suspended(TypedDict):
+    """The attempt's processes stand still since then."""
+
+    at: int
+
+
+class UsedFile(TypedDict):
+    """What the processes used."""
+
+    cpu_ms: int
+    max_memory_mib: int
+    system_ms: int
+    read_kib: int
+    written_kib: int
+    faults: int
+
+
+class StepFile(TypedDict):
+    """A step began: what it is, and what it may use; the same by component where there are any."""
+
+    at: int
+    name: str
+    command: str
+    tasks: int
+    nodes: list[str]
+    amount: dict[str, int]
+    parts: NotRequired[list[dict[str, Any]]]
+
+
+class StepEndFile(TypedDict):
+    """A step is over, and each of its parts."""
+
+    at: int
+    code: int
+    signal: int
+    used: UsedFile
+    parts: list[dict[str, Any]]
+
+
+class End(TypedDict):
+    """The attempt is over; `why` is an EndReason in its JSON form."""
+
+    at: int
+    why: dict[str, Any]
+    used: UsedFile | None
+
+
+def key_of(job: int, attempt: int) -> str:
+    """The name of an attempt's folder."""
+    return f"{job}.{attempt}"
+
+
+def step_name(number: int) -> str:
+    """The file that says what a step is."""
+    return f"step-{number}.json"
+
+
+def step_end_name(number: int) -> str:
+    """The file that says how it ended."""
+    return f"step-{number}-end.json"
+
+
+def parts_of(key: str) -> tuple[int, int] | None:
+    """Job and attempt, or None where the name is not that of an attempt's folder."""
+    job, _, attempt = key.partition(".")
+    if not (job.isdecimal() and attempt.isdecimal()):
+        return None
+    return int(job), int(attempt)
+
+
+def write(path: Path | str, content: Mapping[str, Any]) -> None:
+    """Write a file that is there whole or not at all."""
+    write_text(path, json.dumps(content))
+
+
+def write_text(path: Path | str, text: str) -> None:
+    unfinished = f"{path}~"
+    opened = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    content = text.encode()
+    try:
+        if os.write(opened, content) < len(content):
+            # The disk became full in the middle: half a file must not get its name.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), unfinished)
+    finally:
+        os.close(opened)
+    os.rename(unfinished, path)
+
+
+def read(path: Path | str) -> Any:
+    """What the file says, or None where there is no such file."""
+    try:
+        with open(path, "rb") as file:
+            return json.loads(file.read())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def remove(folder: Path) -> None:
+    """Take an attempt's folder away, at once and whole, whoever else is busy with it."""
+    gone = f"{folder}~"
+    try:
+        os.rename(folder, gone)
+    except FileNotFoundError:
+        return
+    for name in os.listdir(gone):
+        os.unlink(f"{gone}/{name}")
+    os.rmdir(gone)
+
+
+def take() -> int | None:
+    """Become the one supervisor of the folder we are in; None when there is or was another.
+
+    What is returned holds the lock for as long as it is open.
+    """
+    try:
+        lock = os.open(BEGUN, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return None
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    me = os.getpid()
+    os.write(lock, json.dumps({"pid": me, "born": processes.born(me)}).encode())
+    return lock
+
+
+def begun(folder: Path) -> Begun | None:
+    """Who supervises the attempt, or did; None when nobody does yet."""
+    try:
+        return read(folder / BEGUN)
+    except ValueError:
+        # CreatedStep a moment ago, and not written yet.
+        return None
+
+
+def lock_abandoned(folder: Path) -> int | None:
+    """The lock of an attempt whose supervisor is gone; None while it lives or was never there.
+
+    Whoever has it may clear up what is left, alone.
+    """
+    try:
+        lock = os.open(folder / BEGUN, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    if _is_starting(os.fstat(lock)):
+        os.close(lock)
+        return None
+    return lock
+
+
+def notify(where: str, key: str) -> None:
+    """Tell the backend that there is news of an attempt; without a backend, nobody is told."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        # The kernel queues ten datagrams: a busy receiver is waited for, a stuck one is not.
+        sender.settimeout(_PATIENCE_S)
+        with contextlib.suppress(OSError):
+            sender.sendto(key.encode(), where)
+
+
+def signal_orders(folder: Path) -> None:
+    """Tell the attempt's supervisor, if there is one, that there are orders."""
+    found = begun(folder)
+    if found is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        supervisor = os.pidfd_open(found["pid"])
+        try:
+            # The number may belong to somebody else by now.
+            if processes.born(found["pid"]) == found["born"]:
+                signal.pidfd_send_signal(supervisor, ORDERS_SIGNAL)
+        finally:
+            os.close(supervisor)
+
+
+def _is_starting(begun: os.stat_result) -> bool:
+    """Between creating the file and locking it there is a moment; it does not last seconds."""
+    return begun.st_size == 0 and time.time() - begun.st_mtime < _PATIENCE_TO_START_S

@@ -1,0 +1,396 @@
+"""One attempt, from its folder in the spool to its end: the loop of a process of its own.
+
+It starts the tasks, obeys orders, keeps the time limit, looks for checkpoints, and writes down what
+happens. Whatever becomes of the controller, this goes on.
+"""
+
+import contextlib
+import errno
+import gc
+import os
+import select
+import signal
+import socket
+import time
+from typing import Any
+
+from muster.backends.local.attempt import processes, spool, tasks
+from muster.backends.local.attempt.checkpoints import CheckpointWatch
+from muster.backends.local.attempt.tasks import RunningTasks
+from muster.backends.local.attempt.terminal import TerminalRelay
+from muster.backends.local.attempt.timeline import DueAction, StopOrder, Timeline, Why
+from muster.backends.local.attempt.usage import UsageSum
+from muster.backends.local.isolation.cgroup import CgroupRoots
+from muster.backends.local.isolation.users import LaunchError
+from muster.backends.local.steps.server import Steps
+
+_LOOK_MS = 1_000
+_HURRIED_LOOK_MS = 200
+_BREAK_OFF_MS = 5_000
+_KILL_AGAIN_MS = 50
+_TELL_AGAIN_MS = 200
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+def prepare() -> None:
+    """Make this process one that can supervise attempts, one after the other."""
+    os.setsid()
+    processes.adopt_orphans()
+    gc.enable()
+
+
+def supervise(key: str, roots: CgroupRoots) -> None:
+    """Run the attempt whose folder is `key` in the folder we are in, unless somebody has."""
+    spool_folder = os.open(".", os.O_PATH | os.O_DIRECTORY)
+    try:
+        os.chdir(key)
+        lock = spool.take()
+        if lock is not None:
+            with contextlib.closing(Supervisor(spool.read(spool.LAUNCH), roots)) as attempt:
+                attempt.run()
+            os.close(lock)
+    except FileNotFoundError:
+        # Forgotten before we came to it, or while we were at it.
+        if os.path.exists(os.path.join("/proc/self/fd", str(spool_folder), key)):
+            raise
+    finally:
+        os.fchdir(spool_folder)
+        os.close(spool_folder)
+
+
+class Supervisor:
+    """The attempt in the folder we are in."""
+
+    def __init__(self, launch: spool.LaunchFile, roots: CgroupRoots) -> None:
+        self._launch = launch
+        self._roots = roots
+        self._hears, self._tells = socket.socketpair()
+        self._hears.settimeout(0)
+        self._tells.settimeout(0)
+        self._began_ms = _now_ms()
+        self._timeline = Timeline(manners=tasks.manners_of(launch), began_ms=_clock_ms())
+        self._tasks: RunningTasks | None = None
+        self._statuses: dict[int, int] = {}
+        self._failed_first: int | None = None
+        self._checkpoint_watch: CheckpointWatch | None = None
+        self._looked_ms = 0
+        self._killed_at_ms: int | None = None
+        self._tally = UsageSum()
+        self._untold: dict[str, dict[str, Any]] = {}
+        self._steps = Steps(launch, self._tell)
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(-1)
+        self._steps.close()
+        self._hears.close()
+        self._tells.close()
+
+    def run(self) -> None:
+        # The spawner has handlers for what we listen to, and they are ours by the fork.
+        signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
+        self._obey()
+        if self._timeline.is_ending:
+            self._finish(self._timeline.why or _exited(0))
+            return
+        try:
+            self._tasks = tasks.begin(self._launch, self._roots)
+        except LaunchError as error:
+            self._finish({"type": "launch_failed", "text": str(error)})
+            return
+        self._say_started(self._tasks)
+        self._turn(self._tasks)
+        self._finish(self._reason(self._tasks))
+
+    def _say_started(self, running: RunningTasks) -> None:
+        self._steps.open(running)
+        limit, now = self._launch["limit_ms"], _clock_ms()
+        self._timeline.began_ms = now
+        self._timeline.limit(None if limit is None else now + limit)
+        if self._launch["checkpoint"] is not None:
+            self._checkpoint_watch = CheckpointWatch(
+                os.path.join(running.folder, self._launch["checkpoint"]["path"]),
+                uid=running.user.uid,
+                since_ms=self._began_ms,
+            )
+        self._tell(
+            spool.STARTED,
+            {"at": _now_ms(), "pids": running.pids, "problems": running.problems},
+        )
+
+    def _turn(self, running: RunningTasks) -> None:
+        """Go on until every task is over."""
+        while True:
+            self._reap()
+            self._obey()
+            self._look()
+            self._tell_all()
+            self._steps.advance()
+            self._reap()
+            if self._is_over(running):
+                return
+            self._advance(running)
+            self._wait(running.relay)
+
+    def _is_over(self, running: RunningTasks) -> bool:
+        if self._is_held() or not all(pid in self._statuses for pid in running.pids):
+            return False
+        if not self._steps.are_over:
+            # Steps do not outlive what they belong to; they are given time to end.
+            self._timeline.break_off(_clock_ms(), _BREAK_OFF_MS)
+        return self._steps.are_over
+
+    def _is_held(self) -> bool:
+        is_free = self._timeline.is_ending or self._steps.released is not None
+        return self._launch["steps_only"] and not is_free
+
+    def _wait(self, relay: TerminalRelay | None) -> None:
+        waiting = select.poll()
+        waiting.register(self._hears, select.POLLIN)
+        if relay is not None:
+            relay.register(waiting)
+        if not self._timeline.stands:
+            # Nothing begins while everything stands still.
+            self._steps.register(waiting)
+        ready = {number for number, _ in waiting.poll(self._timeout_ms())}
+        if self._hears.fileno() in ready:
+            _drain(self._hears)
+        if relay is not None:
+            relay.relay(ready)
+        self._steps.serve(ready)
+
+    def _timeout_ms(self) -> int | None:
+        times = [self._timeline.next_ms(), self._next_look_ms(), self._steps.next_ms()]
+        if self._killed_at_ms is not None:
+            times.append(_clock_ms() + _KILL_AGAIN_MS)
+        if self._untold:
+            times.append(_clock_ms() + _TELL_AGAIN_MS)
+        known = [at for at in times if at is not None]
+        return max(0, min(known) - _clock_ms()) if known else None
+
+    def _next_look_ms(self) -> int | None:
+        if self._checkpoint_watch is None or self._timeline.stands:
+            return None
+        is_hurried = self._timeline.awaits_checkpoint
+        return self._looked_ms + (_HURRIED_LOOK_MS if is_hurried else _LOOK_MS)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                self._note(pid, status)
+                self._steps.note(pid, status, usage)
+                self._tally.add(usage)
+
+    def _note(self, pid: int, status: int) -> None:
+        if self._tasks is None or pid not in self._tasks.pids:
+            return
+        self._statuses[pid] = status
+        if status != 0 and self._failed_first is None:
+            self._failed_first = status
+            self._timeline.break_off(_clock_ms(), _BREAK_OFF_MS)
+
+    def _obey(self) -> None:
+        """Every order that is in the folder, in the order in which they were written."""
+        names = sorted(name for name in os.listdir() if name.startswith(spool.ORDER))
+        for name in names:
+            if name.endswith("~"):
+                continue
+            order = spool.read(name)
+            os.unlink(name)
+            self._follow(order)
+
+    def _follow(self, order: dict[str, Any]) -> None:
+        match order["kind"]:
+            case "stop":
+                self._stop(order)
+            case "suspend":
+                self._suspend()
+            case "continue":
+                self._go_on()
+            case "signal":
+                self._signal(order)
+            case "limit":
+                self._limit(order["ends_at"])
+            case _:
+                pass
+
+    def _stop(self, order: dict[str, Any]) -> None:
+        # Who ended by themselves before anything was sent to them did so for their own reasons.
+        self._reap()
+        if self._tasks is not None and self._is_over(self._tasks):
+            return
+        self._go_on()
+        told = StopOrder(
+            why=order["why"], grace_ms=order["grace_ms"], checkpoint=order["checkpoint"]
+        )
+        self._timeline.stop(told, _clock_ms())
+
+    def _suspend(self) -> None:
+        if self._tasks is None or self._timeline.stands or self._timeline.is_ending:
+            return
+        self._timeline.stand(_clock_ms())
+        self._tasks.stand_still()
+        self._tell(spool.SUSPENDED, {"at": _now_ms()})
+
+    def _go_on(self) -> None:
+        if self._tasks is None or not self._timeline.stands:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(spool.SUSPENDED)
+        self._untold.pop(spool.SUSPENDED, None)
+        self._tasks.go_on()
+        self._timeline.go_on(_clock_ms())
+
+    def _limit(self, ends_at: int | None) -> None:
+        self._launch["limit_ms"] = None if ends_at is None else max(0, ends_at - self._began_ms)
+        if self._tasks is not None:
+            self._timeline.limit(None if ends_at is None else _clock_ms() + ends_at - _now_ms())
+
+    def _signal(self, order: dict[str, Any]) -> None:
+        number: int = order["signal"]
+        if order["step"] is not None:
+            self._steps.send(order["step"], number)
+            return
+        if self._tasks is None:
+            return
+        everyone = self._tasks.pids[:1] if order["shell_only"] else self._everyone(self._tasks)
+        processes.send(processes.listeners(everyone, number), number)
+
+    def _look(self) -> None:
+        if self._checkpoint_watch is None or (self._next_look_ms() or 0) > _clock_ms():
+            return
+        self._looked_ms = _clock_ms()
+        seen = self._checkpoint_watch.look()
+        if seen is None:
+            return
+        self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+        self._timeline.checkpointed(_clock_ms())
+
+    def _advance(self, running: RunningTasks) -> None:
+        for deed in self._timeline.due(_clock_ms()):
+            match deed:
+                case DueAction.ASK_CHECKPOINT:
+                    self._ask_for_checkpoint(running)
+                case DueAction.WARN:
+                    self._warn(running)
+                case DueAction.END:
+                    self._end(running)
+                case DueAction.KILL:
+                    self._killed_at_ms = _now_ms()
+        if self._killed_at_ms is not None:
+            running.kill()
+
+    def _end(self, running: RunningTasks) -> None:
+        self._steps.stop(self._timeline.why)
+        processes.send(self._everyone(running), signal.SIGTERM)
+
+    def _everyone(self, running: RunningTasks) -> list[int]:
+        """Whoever waits for a step would pass a signal on, or take the step along too soon."""
+        callers = self._steps.callers()
+        return [pid for pid in running.everyone() if pid not in callers]
+
+    def _ask_for_checkpoint(self, running: RunningTasks) -> None:
+        asked = self._launch["checkpoint"]
+        if asked is None or asked["signal"] is None:
+            return
+        if self._checkpoint_watch is not None:
+            # What is finished now was not written because we asked.
+            self._checkpoint_watch.look()
+        number = asked["signal"]
+        processes.send(
+            [pid for pid in self._everyone(running) if processes.catches(pid, number)], number
+        )
+
+    def _warn(self, running: RunningTasks) -> None:
+        warning = self._launch["warn"]
+        if warning is None:
+            return
+        number = warning["signal"]
+        told = running.pids[:1] if warning["shell_only"] else self._everyone(running)
+        # A warning must not end a process that has not learnt to listen for it.
+        processes.send([pid for pid in told if processes.catches(pid, number)], number)
+
+    def _reason(self, running: RunningTasks) -> Why:
+        if self._timeline.why is not None:
+            return self._timeline.why
+        if self._steps.released is not None:
+            return self._steps.released
+        if running.memory_kills():
+            return {"type": "out_of_memory", "node": self._launch["node"]}
+        status = self._failed_first if self._failed_first is not None else 0
+        if os.WIFSIGNALED(status):
+            return {"type": "signaled", "signal": os.WTERMSIG(status)}
+        return _exited(os.waitstatus_to_exitcode(status))
+
+    def _finish(self, why: Why) -> None:
+        """End whatever is left, and write down how it ended; nothing may be written after that."""
+        used: spool.UsedFile | None = None
+        if self._tasks is not None:
+            self._clear(self._tasks)
+            largest = self._tasks.max_memory_mib(self._tally.max_memory_kib)
+            used = self._tally.file(largest)
+            self._look_last()
+            self._tasks.close(self._statuses)
+            self._steps.finish()
+        self._tell(spool.END, {"at": _now_ms(), "why": why, "used": used})
+        while self._untold:
+            time.sleep(_TELL_AGAIN_MS / 1_000)
+            self._tell_all()
+
+    def _clear(self, running: RunningTasks) -> None:
+        """Kill until nobody is left: the last of the tree may just be forking."""
+        while not self._is_alone():
+            running.kill()
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+
+    def _is_alone(self) -> bool:
+        self._reap()
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return True
+        return False
+
+    def _look_last(self) -> None:
+        seen = self._checkpoint_watch and self._checkpoint_watch.look_last(
+            killed_at_ms=self._killed_at_ms
+        )
+        if seen:
+            self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+
+    def _tell(self, name: str, content: dict[str, Any]) -> None:
+        self._untold[name] = content
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        """Write down what happened; what there is no room for now is written when there is."""
+        for name, content in tuple(self._untold.items()):
+            try:
+                spool.write(name, content)
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                return
+            del self._untold[name]
+            spool.notify(f"../{spool.NOTIFY_SOCKET}", self._launch["key"])
+
+
+def _drain(receiver: socket.socket) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while receiver.recv(4_096):
+            pass
+
+
+def _exited(code: int) -> Why:
+    return {"type": "exited", "code": code}
+
+
+def _clock_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

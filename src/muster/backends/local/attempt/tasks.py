@@ -1,0 +1,283 @@
+"""How the tasks of an attempt are set going, and what they are together once they run."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from muster.backends.local.attempt import process, processes, spool
+from muster.backends.local.attempt.terminal import TerminalRelay
+from muster.backends.local.attempt.timeline import StopRules
+from muster.backends.local.isolation.cgroup import CgroupRoots, Group, Limits
+from muster.backends.local.isolation.users import (
+    LaunchError,
+    LocalUser,
+    NoToolError,
+    local_user,
+    start_folder,
+    surroundings,
+)
+
+if TYPE_CHECKING:
+    from muster.backends.local.isolation.images import Containers, Images
+
+_PORTS_TRIED = 100
+
+
+@dataclass(kw_only=True)
+class RunningTasks:
+    """The tasks that run. Every process of theirs is below the process that started them."""
+
+    pids: list[int]
+    folder: str
+    user: LocalUser
+    group: Group | None
+    relay: TerminalRelay | None
+    images: "Images | None" = None
+    containers: "Containers | None" = None
+    problems: list[str] = field(default_factory=list[str])
+    _is_frozen: bool = False
+
+    def everyone(self) -> list[int]:
+        """Whom to tell something; a container's tool passes it on to whoever is inside."""
+        return self.pids if self.containers is not None else processes.descendants(os.getpid())
+
+    def stand_still(self) -> None:
+        if self.containers is not None:
+            _carry_out(self.containers.pause)
+            return
+        self._is_frozen = self.group is not None and self.group.freeze()
+        if not self._is_frozen:
+            processes.send(self.everyone(), signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        if self.containers is not None:
+            _carry_out(self.containers.unpause)
+            return
+        if self._is_frozen and self.group is not None:
+            self.group.thaw()
+            self._is_frozen = False
+            return
+        processes.send(self.everyone(), signal.SIGCONT)
+
+    def kill(self) -> None:
+        """One round; what is just being forked may need another."""
+        self._remove_containers()
+        if self.group is not None:
+            self.group.kill()
+        processes.send(processes.descendants(os.getpid()), signal.SIGKILL)
+
+    def memory_kills(self) -> int:
+        return 0 if self.group is None else self.group.memory_kills()
+
+    def max_memory_mib(self, largest_kib: int) -> int:
+        """The largest process, unless all of them together were seen to hold less."""
+        largest_mib = largest_kib // 1_024
+        peak = None if self.group is None else self.group.peak_memory_mib()
+        return largest_mib if peak is None else min(largest_mib, peak)
+
+    def close(self, statuses: Mapping[int, int]) -> None:
+        """Nothing runs any more: take away what only the running needed."""
+        if self.relay is not None:
+            self.relay.end(_code(statuses[self.pids[0]]))
+        self._remove_containers()
+        if self.group is not None:
+            self.group.remove()
+
+    def _remove_containers(self) -> None:
+        if self.containers is not None:
+            _carry_out(self.containers.remove)
+            self.containers = None
+
+
+def begin(launch: spool.LaunchFile, roots: CgroupRoots) -> RunningTasks:
+    """Start every task, or none: LaunchError says in words for the user why it cannot be."""
+    user = local_user(launch["user"])
+    folder = start_folder(launch["workdir"], user)
+    argv = _command(launch, user)
+    _write_hosts(launch, user)
+    group, problems = _group(launch, roots)
+    relay = TerminalRelay(spool.TERMINAL_SOCKET, launch["terminal"]) if launch["terminal"] else None
+    way = process.Invocation(
+        argv=argv,
+        user=user,
+        group=group,
+        folder=folder,
+        umask=launch["umask"],
+        cpus=tuple(launch["cpus"]),
+    )
+    running = RunningTasks(
+        pids=[], folder=folder, user=user, group=group, relay=relay, problems=problems
+    )
+    try:
+        _prepare_image(running, launch, user)
+        _start_all(running, way, launch)
+    except LaunchError:
+        _undo(running)
+        raise
+    if relay is not None:
+        relay.started()
+    return running
+
+
+def manners_of(launch: spool.LaunchFile) -> StopRules:
+    """How the attempt wants to be ended."""
+    warning, checkpoint = launch["warn"], launch["checkpoint"]
+    return StopRules(
+        grace_ms=launch["grace_ms"],
+        warn_lead_ms=None if warning is None else warning["lead_ms"],
+        asks_checkpoint=checkpoint is not None and checkpoint["signal"] is not None,
+    )
+
+
+def _command(launch: spool.LaunchFile, user: LocalUser) -> tuple[str, ...]:
+    script = launch["script"]
+    if launch["steps_only"]:
+        return ()
+    if script is None:
+        if not launch["argv"]:
+            raise LaunchError("there is no command to run; give one, or a script")
+        return tuple(launch["argv"])
+    if not script.startswith("#!"):
+        raise LaunchError(
+            "the script does not begin with #! and the path of its interpreter; "
+            "make its first line, for instance, #!/bin/sh"
+        )
+    return (_given(spool.SCRIPT, script, user, 0o700), *launch["argv"])
+
+
+def _write_hosts(launch: spool.LaunchFile, user: LocalUser) -> None:
+    """The host file, and the variable that names it."""
+    lines = launch["hosts"]
+    if lines is None:
+        return
+    path = _given(spool.HOSTS, lines, user, 0o600)
+    for mark, variable in spool.HOST_FILES.items():
+        if mark in launch["env"]:
+            launch["env"][variable] = path
+
+
+def _given(name: str, text: str, user: LocalUser, mode: int) -> str:
+    """A file of the user's own in the attempt's folder; its path."""
+    path = os.path.abspath(name)
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        os.write(opened, text.encode())
+        if user.changes:
+            os.fchown(opened, user.uid, user.gid)
+    finally:
+        os.close(opened)
+    return path
+
+
+def _group(launch: spool.LaunchFile, roots: CgroupRoots) -> tuple[Group | None, list[str]]:
+    limits = Limits(
+        memory_mib=launch["memory_mib"],
+        cpu_milli=launch["cpu_milli"],
+        cpus=tuple(launch["cpus"]),
+    )
+    if not roots.folders:
+        return None, list(roots.problems)
+    try:
+        return Group(roots, launch["key"], limits), list(roots.problems)
+    except OSError as error:
+        return None, [f"no limits are kept: {error}"]
+
+
+def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.LaunchFile) -> None:
+    facts = launch["env"]
+    facts |= {"SLURM_JOB_UID": str(way.user.uid), "SLURM_JOB_GID": str(way.user.gid)}
+    facts["MASTER_PORT"] = str(_free_port(launch["master_port"]))
+    if launch["limit_ms"] is not None:
+        facts["MUSTER_ENDS_AT"] = str(int(time.time()) + launch["limit_ms"] // 1_000)
+    everywhere = surroundings(way.user) | facts
+    used: set[str] = set()
+    for rank, task in enumerate(launch["tasks"]):
+        terminal = running.relay.task_end if running.relay is not None and rank == 0 else None
+        streams = _streams(task, launch, used, terminal)
+        env = everywhere | task["env"]
+        if running.images is None:
+            running.pids.append(process.begin(way, env, streams))
+            continue
+        inner = running.images.wrapped(way.argv, rank, env)
+        outer = replace(way, argv=inner.argv, as_root=inner.as_root)
+        running.pids.append(process.begin(outer, inner.env, streams))
+
+
+def _streams(
+    task: spool.TaskFile, launch: spool.LaunchFile, used: set[str], terminal: int | None
+) -> process.Streams:
+    """Tasks that write to one file all add to it; the first one to open it makes it empty."""
+    names = {name for name in (task["stdout"], task["stderr"]) if name is not None}
+    fresh = frozenset[str]() if launch["append"] else frozenset(names - used)
+    used |= names
+    return process.Streams(
+        stdin=task["stdin"],
+        stdout=task["stdout"],
+        stderr=task["stderr"],
+        fresh=fresh,
+        terminal=terminal,
+    )
+
+
+def _prepare_image(running: RunningTasks, launch: spool.LaunchFile, user: LocalUser) -> None:
+    if launch["image"] is None:
+        return
+    from muster.backends.local.isolation.images import Images  # noqa: PLC0415 -- few jobs need it
+
+    try:
+        running.images = Images(launch, user, running.folder)
+    except NoToolError:
+        if not launch["images_on_host"]:
+            raise
+        running.problems.append("the command runs without its image, as the administrator allows")
+        return
+    running.containers = running.images.containers()
+    if running.containers is not None:
+        # For whoever has to clear up after us.
+        spool.write(spool.CONTAINERS, {"remove": running.containers.remove})
+
+
+def _code(status: int) -> int:
+    """As a shell would put it."""
+    return (
+        128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+    )
+
+
+def _carry_out(commands: Sequence[Sequence[str]]) -> None:
+    """Tell the container tool; what is gone already needs nothing done to it."""
+    for argv in commands:
+        subprocess.run(  # noqa: S603 -- made by us
+            argv, check=False, capture_output=True, stdin=subprocess.DEVNULL
+        )
+
+
+def _undo(running: RunningTasks) -> None:
+    for pid in running.pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    while running.everyone():
+        running.kill()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+    if running.relay is not None:
+        running.relay.started()
+        running.relay.end(1)
+    if running.group is not None:
+        running.group.remove()
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port of this machine, or the next that nobody listens on."""
+    for port in range(wanted, wanted + _PORTS_TRIED):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    return wanted

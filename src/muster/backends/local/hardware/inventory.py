@@ -1,0 +1,45 @@
+"""What every way of having nodes on this machine can do: the real one, and pretend ones."""
+
+from typing import Protocol
+
+from muster.backends.base import Cut
+from muster.model.cluster import Abilities, Node
+from muster.model.placement import DeviceShare
+from muster.model.value import ClusterName, DeviceId, Instant, NodeId, PoolName
+
+CLUSTER = ClusterName("local")
+POOL = PoolName("local")
+
+
+class Inventory(Protocol):
+    """Nodes with their devices, as they are now."""
+
+    def nodes(self) -> tuple[Node, ...]: ...
+
+    def abilities(self) -> Abilities: ...
+
+    def visible(self, share: DeviceShare) -> str:
+        """What CUDA_VISIBLE_DEVICES must say for a task to see this share."""
+        ...
+
+    def cut(self, action: Cut) -> None:
+        """Cut a device, once and for all; BackendDownError when it cannot be done now."""
+        ...
+
+    def poll(self, now: Instant) -> bool:
+        """Look at the devices' health. True: `nodes` are not what they were at the last poll."""
+        ...
+
+    def resume(self, node: NodeId) -> None:
+        """The administrator says that what was found there no longer counts."""
+        ...
+
+    def numa(self, device: DeviceId) -> int | None:
+        """The NUMA node that a device is attached to, where that is known."""
+        ...
+
+    def remarks(self) -> tuple[str, ...]:
+        """What somebody who looks for trouble should read: why there are no GPUs, how they link."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""What keeps jobs apart on this machine: users, control groups, containers."""

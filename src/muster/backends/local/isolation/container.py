@@ -1,0 +1,335 @@
+"""Container images: the command line that runs a task's command inside one.
+
+Nothing here starts a process. A task in an image is an ordinary command with a container tool in
+front of it, so that whoever runs tasks has one way to run them all. Promises of the wrapped
+command: it stays in the foreground, passes signals on, ends with the exit code of the command
+(125: the tool itself failed), and leaves no container behind.
+"""
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from muster.model.value import Value
+
+TOOL_FAILED = 125
+"""The exit code by which podman and docker say that the command was never begun."""
+
+
+class ContainerSettings(Value, kw_only=True):
+    """What a container gets of the machine around it.
+
+    name: of the container; no other on this machine may have it.
+    workdir, home: mounted where they are outside; home may be None.
+    env: names to pass on from the environment in which the tool is run. See `carried`.
+    env_file: a file that `carried` gave the text of, in place of `env` when as_root.
+    gpus: real ones, as CUDA_VISIBLE_DEVICES names them. Pretend ones are only in the environment.
+    memory_mib, cpus: None where `cgroup_parent` has the limits already.
+    uid, gid, groups: who the command is inside.
+    mounts: `outside:inside` or `outside:inside:ro`. When as_root, the caller makes sure that
+        the user can reach workdir, home and every outside path without the tool's help.
+    terminal: the tool's stdin is a terminal, and the command gets one too.
+    cgroup_parent: a cgroup below which the container's own is made: a path for podman; for
+        docker a path or a `.slice`, as its daemon is set up. Not used by apptainer, whose
+        processes stay in the cgroup of whoever starts it.
+    as_root: the tool is run by root on behalf of `uid` (see `runs_as_root`). Then the tool must
+        be given Muster's own environment, never the job's: LD_PRELOAD or CONTAINERS_CONF would
+        make the user root.
+    init: the tool has a first process to put into containers (see `has_init`). Without one the
+        command is process 1 itself, and a signal it does not expect is lost on it.
+    options: the administrator's own, as `options_of` reads them.
+    """
+
+    name: str
+    workdir: str
+    home: str | None = None
+    env: tuple[str, ...] = ()
+    env_file: str | None = None
+    gpus: tuple[str, ...] = ()
+    memory_mib: int | None = None
+    cpus: int | None = None
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+    mounts: tuple[str, ...] = ()
+    terminal: bool = False
+    cgroup_parent: str | None = None
+    as_root: bool = False
+    init: bool = True
+    options: tuple[str, ...] = ()
+
+
+class Carried(Value):
+    """A job's environment, made ready for a container.
+
+    names: for `ContainerSettings.env`. text: the same for `env_file`; keep that file from others.
+    left_out: names whose values such a file cannot hold (line breaks, or very long).
+    """
+
+    names: tuple[str, ...]
+    text: str
+    left_out: tuple[str, ...]
+
+
+def tool_for(image: str) -> str | None:
+    """The path of a tool on this machine that can run the image; None when there is none."""
+    wanted = ("apptainer", "singularity") if _is_file(image) else _TOOLS
+    found = (shutil.which(tool) for tool in wanted if _is_up(tool))
+    return next((path for path in found if path), None)
+
+
+def runs_as_root(tool: str) -> bool:
+    """Whether a Muster of root runs this tool as root; apptainer is always run by the user."""
+    return _kind(tool) != "apptainer"
+
+
+def has_init(tool: str) -> bool:
+    """Whether `--init` will work: docker brings its own, Debian's podman only recommends it."""
+    if _kind(tool) != "podman":
+        return True
+    return any(Path(folder, "catatonit").exists() for folder in _INIT_FOLDERS)
+
+
+def options_of(tool: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What the administrator adds to each use: MUSTER_PODMAN_OPTIONS, MUSTER_DOCKER_OPTIONS ..."""
+    return tuple(shlex.split(environ.get(f"MUSTER_{_kind(tool).upper()}_OPTIONS", "")))
+
+
+def carried(env: Mapping[str, str]) -> Carried:
+    """What of a job's environment goes into a container; PATH and its like are the image's own."""
+    names = tuple(name for name in sorted(env) if _NAME.fullmatch(name) and name not in _OF_IMAGE)
+    fitting = tuple(name for name in names if _fits_on_a_line(env[name]))
+    return Carried(
+        names=names,
+        text="".join(f"{name}={env[name]}\n" for name in fitting),
+        left_out=tuple(name for name in names if name not in fitting),
+    )
+
+
+def wrapped(
+    argv: tuple[str, ...], image: str, tool: str, around: ContainerSettings
+) -> tuple[str, ...]:
+    """The command line that runs `argv` in the image; with no argv, what the image itself runs."""
+    if _kind(tool) == "apptainer":
+        verb = "exec" if argv else "run"
+        return (tool, verb, *_apptainer(around), *around.options, "--", _to_fetch(image), *argv)
+    # A command is run as it stands: an image's entrypoint would put words in front of it.
+    entrypoint = ("--entrypoint", "") if argv else ()
+    flags = tuple(flag for part in _PARTS for flag in part(_kind(tool), around))
+    # After `--` nothing is an option, whatever an image is called.
+    return (tool, "run", *flags, *around.options, *entrypoint, "--", _reference(image), *argv)
+
+
+def stop_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Ends the container at once, with all that runs in it. Twice, or too late: no harm.
+
+    Empty for apptainer, here and below: its processes are children like any others.
+    """
+    return _on_container(tool, ("stop", "-t", "0"), name, options)
+
+
+def remove_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Ends it, and removes what a tool that was itself killed may have left."""
+    at_once = ("-t", "0") if _kind(tool) == "podman" else ()
+    return _on_container(tool, ("rm", "--force", "--volumes", *at_once), name, options)
+
+
+def pause_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Stops all that runs in the container in place; SIGSTOP to the tool would not reach it."""
+    return _on_container(tool, ("pause",), name, options)
+
+
+def unpause_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Lets a paused container go on."""
+    return _on_container(tool, ("unpause",), name, options)
+
+
+_TOOLS = ("podman", "docker", "apptainer", "singularity")
+_FILES = (".sif", ".sqsh", ".squashfs")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_IMAGE = frozenset(
+    "HOSTNAME LD_LIBRARY_PATH LD_PRELOAD OLDPWD PATH PWD PYTHONHOME SHELL SHLVL TMPDIR _".split()
+)
+_INIT_FOLDERS = ("/usr/libexec/podman", "/usr/lib/podman", "/usr/local/libexec/podman")
+# The tools read such files line by line, and give up on lines of 64 KiB.
+_LONGEST_LINE = 60_000
+# Options that choose which containers the tool sees: they belong to every use, not only to `run`.
+_CHOOSING = frozenset(
+    "--cgroup-manager --connection --conmon --context --host --root --runroot --runtime"
+    " --storage-driver --storage-opt --tmpdir --url".split()
+)
+_OF_DOCKERS_RUN = frozenset({"--runtime"})
+
+
+def _is_file(image: str) -> bool:
+    return image.removeprefix("file://").endswith(_FILES)
+
+
+def _is_up(tool: str) -> bool:
+    """Docker's command may be there without the daemon that does the work."""
+    if tool != "docker" or "DOCKER_HOST" in os.environ:
+        return True
+    return Path("/var/run/docker.sock").exists()
+
+
+def _kind(tool: str) -> str:
+    name = Path(tool).name
+    return "apptainer" if name == "singularity" else name
+
+
+def _fits_on_a_line(value: str) -> bool:
+    try:
+        line = value.encode()
+    except UnicodeEncodeError:
+        # Bytes that are no text: the tools refuse a file with such.
+        return False
+    return len(line) <= _LONGEST_LINE and not any(each in line for each in (b"\n", b"\r", b"\0"))
+
+
+def _reference(image: str) -> str:
+    """As podman and docker spell it: no `docker://`, and a slash for the `#` of pyxis."""
+    registry, mark, name = image.removeprefix("docker://").rpartition("#")
+    if not mark:
+        return name
+    return f"{registry.rpartition('@')[2]}/{name}"
+
+
+def _to_fetch(image: str) -> str:
+    return image.removeprefix("file://") if _is_file(image) else f"docker://{_reference(image)}"
+
+
+def _apptainer(around: ContainerSettings) -> Iterator[str]:
+    """Its processes are children in our cgroup, with our user and environment: little to say."""
+    yield from ("--pwd", around.workdir)
+    for outside, inside, how in _mounts(around):
+        yield from ("--bind", ":".join(part for part in (outside, inside, how) if part))
+    if around.gpus:
+        yield "--nv"
+
+
+def _foreground(kind: str, around: ContainerSettings) -> Iterator[str]:
+    yield from ("--name", around.name, "--rm", "--interactive")
+    # What the command writes is in the job's own files already.
+    yield from ("--log-driver", "none")
+    if around.init:
+        yield "--init"
+    if around.terminal:
+        yield "--tty"
+    if around.terminal and kind == "podman":
+        # Otherwise Ctrl-P Ctrl-Q would leave the terminal, and the job would seem to have ended.
+        yield from ("--detach-keys", "")
+
+
+def _sharing(_kind: str, _around: ContainerSettings) -> tuple[str, ...]:
+    """Network and shared memory are the machine's own: NCCL, MPS and data loaders need them."""
+    return ("--network", "host", "--ipc", "host", "--pids-limit", "-1")
+
+
+def _user(kind: str, around: ContainerSettings) -> Iterator[str]:
+    # A set-uid program of the image must not make its user root over the mounted folders.
+    yield from ("--security-opt", "no-new-privileges")
+    # Home folders are not labelled for containers, and relabelling them would be worse.
+    yield from ("--security-opt", "label=disable")
+    if kind == "podman" and not around.as_root:
+        yield from ("--userns", "keep-id")
+        return
+    yield from ("--user", f"{around.uid}:{around.gid}")
+    for group in around.groups:
+        yield from ("--group-add", str(group))
+    if around.uid:
+        yield from ("--cap-drop", "all")
+
+
+def _places(_kind: str, around: ContainerSettings) -> Iterator[str]:
+    for outside, inside, how in _mounts(around):
+        parts = [
+            "type=bind",
+            f"source={outside}",
+            f"target={inside}",
+            *(["readonly"] if how else []),
+        ]
+        yield from ("--mount", ",".join(_quoted(part) for part in parts))
+    yield from ("--workdir", around.workdir)
+
+
+def _mounts(around: ContainerSettings) -> Iterator[tuple[str, str, str]]:
+    """Outside, inside, and `ro` or nothing. What lies below a mounted home comes with it."""
+    if around.home is not None:
+        yield around.home, around.home, ""
+    if around.workdir != "/" and not _is_below(around.workdir, around.home):
+        yield around.workdir, around.workdir, ""
+    for mount in around.mounts:
+        outside, _, rest = mount.partition(":")
+        inside, _, how = rest.partition(":")
+        yield outside, inside or outside, "ro" if how == "ro" else ""
+
+
+def _is_below(path: str, folder: str | None) -> bool:
+    return folder is not None and Path(path).is_relative_to(folder)
+
+
+def _quoted(part: str) -> str:
+    """One field of comma-separated values."""
+    if not any(each in part for each in ',"'):
+        return part
+    return '"' + part.replace('"', '""') + '"'
+
+
+def _environment(_kind: str, around: ContainerSettings) -> Iterator[str]:
+    """By name or in a file: what stands in a command line can be read by everybody."""
+    if around.env_file is not None:
+        yield from ("--env-file", around.env_file)
+    for name in around.env:
+        yield from ("--env", name)
+    if any(gpu.isdigit() for gpu in around.gpus):
+        # Inside, the devices given are counted from zero: the numbers of outside would be wrong.
+        every = ",".join(str(number) for number in range(len(around.gpus)))
+        yield from ("--env", f"CUDA_VISIBLE_DEVICES={every}")
+
+
+def _limits(kind: str, around: ContainerSettings) -> Iterator[str]:
+    if around.cgroup_parent is not None:
+        yield from ("--cgroup-parent", around.cgroup_parent)
+    if around.cgroup_parent is not None and kind == "podman":
+        # A path is given, and what podman keeps beside a container is not the job's to pay for.
+        yield from ("--cgroup-manager", "cgroupfs", "--cgroups", "no-conmon")
+    if around.memory_mib is not None:
+        # Swap counts too: a job that swaps is slower than one that is told it needs more.
+        yield from ("--memory", f"{around.memory_mib}m", "--memory-swap", f"{around.memory_mib}m")
+    if around.cpus is not None:
+        yield from ("--cpus", str(around.cpus))
+
+
+def _gpus(kind: str, around: ContainerSettings) -> Iterator[str]:
+    if not around.gpus:
+        return
+    if kind == "docker":
+        # Docker takes this apart at commas first, so the quotes are meant for it.
+        yield from ("--gpus", f'"device={",".join(around.gpus)}"')
+        return
+    for gpu in around.gpus:
+        yield from ("--device", f"nvidia.com/gpu={gpu}")
+
+
+_PARTS = (_foreground, _sharing, _user, _places, _environment, _limits, _gpus)
+
+
+def _on_container(
+    tool: str, verb: tuple[str, ...], name: str, options: tuple[str, ...]
+) -> tuple[str, ...]:
+    if _kind(tool) == "apptainer":
+        return ()
+    may_be_gone = ("--ignore",) if _kind(tool) == "podman" and verb[0] in ("stop", "rm") else ()
+    return (tool, *_choosing(tool, options), *verb, *may_be_gone, name)
+
+
+def _choosing(tool: str, options: tuple[str, ...]) -> Iterator[str]:
+    """Of the administrator's options, those that are not for `run` alone."""
+    wanted = _CHOOSING - _OF_DOCKERS_RUN if _kind(tool) == "docker" else _CHOOSING
+    for number, option in enumerate(options):
+        flag, joined, _ = option.partition("=")
+        if flag in wanted:
+            yield from (option,) if joined else options[number : number + 2]

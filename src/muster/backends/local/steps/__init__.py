@@ -1,0 +1,1 @@
+"""Steps that `srun` starts inside an attempt of this machine."""

@@ -1,0 +1,355 @@
+"""The steps of one attempt: who asks for them, who waits for room, and who holds the attempt.
+
+They are asked for over a socket in the attempt's folder, by the job's own user or by root, with
+`step_wire`'s messages. A step lives as long as whoever asked for it stays connected.
+"""
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from itertools import accumulate
+from typing import Any
+
+from muster.backends.local.attempt import spool
+from muster.backends.local.attempt.tasks import RunningTasks
+from muster.backends.local.attempt.timeline import Why
+from muster.backends.local.isolation.users import LaunchError, local_user
+from muster.backends.local.steps.room import (
+    ImpossibleStepError,
+    NodeShare,
+    StepAllocator,
+    StepRequest,
+)
+from muster.backends.local.steps.step import CreatedStep, StepRun, Tell
+from muster.backends.local.steps.wire import HungUpError, Line, Message
+from muster.model.gpu_bind import FORM
+
+_HOLDER_PATIENCE_MS = 60_000
+_KILL_WAIT_MS = 5_000
+_MOST_TASKS = 16_384
+_KILL_AGAIN_MS = 50
+_COMPLETING = "Job/step already completing or completed"
+
+
+class Steps:
+    """Listens in the folder we are in. `released` says why a held attempt may end."""
+
+    def __init__(self, launch: spool.LaunchFile, tell: Tell) -> None:
+        self._launch = launch
+        self._tell = tell
+        self._rooms = StepAllocator(_node_rooms(launch))
+        self._listener = _listener()
+        self._running: RunningTasks | None = None
+        self._lines: dict[int, Line] = {}
+        self._waiting: dict[int, Message] = {}
+        self._going: dict[int, StepRun] = {}
+        self._count = 0
+        self._holder: int | None = None
+        self._awaits_holder_until_ms: int | None = None
+        self._is_ending = False
+        self.released: Why | None = None
+
+    @property
+    def are_over(self) -> bool:
+        return not self._going
+
+    def callers(self) -> set[int]:
+        """The processes that wait for steps; they end when these do, and not before."""
+        return {line.peer()[0] for line in self._lines.values()}
+
+    def open(self, running: RunningTasks) -> None:
+        """The attempt runs: steps may begin."""
+        self._running = running
+        if self._launch["steps_only"]:
+            self._awaits_holder_until_ms = _clock_ms() + _HOLDER_PATIENCE_MS
+
+    def close(self) -> None:
+        for line in self._lines.values():
+            line.close()
+        self._lines.clear()
+        self._listener.close()
+
+    def register(self, waiting: select.poll) -> None:
+        """Say what to wait for."""
+        for number in (self._listener.fileno(), *self._lines):
+            waiting.register(number, select.POLLIN)
+
+    def serve(self, ready: set[int]) -> None:
+        """Hear whoever has something to say."""
+        if self._listener.fileno() in ready:
+            self._admit()
+        for number in sorted(ready & self._lines.keys()):
+            self._listen_to(number)
+
+    def note(self, pid: int, status: int, usage: resource.struct_rusage) -> None:
+        """A process of the attempt ended."""
+        for step in self._going.values():
+            if step.note(pid, status, usage):
+                self._finish_if_over(step)
+                return
+
+    def next_ms(self) -> int | None:
+        """When something is due next."""
+        times = [self._awaits_holder_until_ms]
+        for step in self._going.values():
+            times += [step.ends_ms, step.kills_ms]
+        return min((at for at in times if at is not None), default=None)
+
+    def advance(self) -> None:
+        """Do what is due."""
+        now_ms = _clock_ms()
+        if _is_due(self._awaits_holder_until_ms, now_ms):
+            self._awaits_holder_until_ms = None
+            self._let_go({"type": "cancelled", "by": self._launch["user"]})
+        for step in self._going.values():
+            if _is_due(step.kills_ms, now_ms):
+                # What is just being forked may need another round.
+                step.kills_ms = now_ms + _KILL_AGAIN_MS
+                step.kill()
+            if _is_due(step.ends_ms, now_ms):
+                step.ends_ms, step.kills_ms = None, now_ms + _KILL_WAIT_MS
+                step.line.tell("aborted", at=_now_ms(), why="DUE TO TIME LIMIT")
+                step.send(signal.SIGTERM)
+
+    def send(self, step: int, number: int) -> None:
+        """A signal for one step; what kills it is told to whoever asked for it."""
+        going = self._going.get(step)
+        if going is None:
+            return
+        if number == signal.SIGKILL:
+            going.line.tell("aborted", at=_now_ms(), why="")
+            going.kills_ms = _clock_ms()
+        else:
+            going.send(number)
+
+    def stop(self, why: Why | None) -> None:
+        """The attempt is told to end: no step begins any more, and all are told."""
+        if self._is_ending:
+            return
+        self._is_ending = True
+        for step in self._going.values():
+            step.line.tell("aborted", at=_now_ms(), why=_stop_words(why))
+        for number in self._waiting:
+            self._lines[number].tell("refused", before=[], text=_COMPLETING, whole=False)
+        self._waiting.clear()
+        if self._holder is not None:
+            self._lines[self._holder].tell("revoked")
+
+    def finish(self) -> None:
+        """Nothing runs any more: write down the ends, and tell everybody who still listens."""
+        self.stop(None)
+        for step in tuple(self._going.values()):
+            self._finish(step)
+
+    def _admit(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            line = Line(connection)
+            try:
+                is_allowed = line.peer()[1] in {0, local_user(self._launch["user"]).uid}
+            except LaunchError:
+                is_allowed = False
+            if is_allowed:
+                self._lines[line.fileno()] = line
+            else:
+                line.tell("refused", before=[], text="Access/permission denied", whole=False)
+                line.close()
+
+    def _listen_to(self, number: int) -> None:
+        line = self._lines[number]
+        try:
+            for message in line.hear():
+                self._obey(number, message)
+        except (HungUpError, LookupError, TypeError, ValueError, OSError):
+            # Whoever says what cannot be understood or done is treated as if they had left.
+            self._hang_up(number)
+
+    def _obey(self, number: int, message: Message) -> None:
+        match message["kind"]:
+            case "want":
+                self._want(number, message)
+            case "launch":
+                self._begin(number, message)
+            case "signal":
+                self._signal(number, int(message["signal"]))
+            case "hold":
+                self._hold(number)
+            case "release":
+                self._release(number, message)
+            case _:
+                raise HungUpError
+
+    def _want(self, number: int, message: Message) -> None:
+        if self._is_ending:
+            self._lines[number].tell("refused", before=[], text=_COMPLETING, whole=False)
+        elif not self._created(number, message):
+            self._waiting[number] = message
+            self._lines[number].tell("busy")
+
+    def _created(self, number: int, message: Message) -> bool:
+        """Whether the matter is settled: the step has its room, or will never have it."""
+        line = self._lines[number]
+        try:
+            asked: list[Message] = [message, *message.get("beside", ())]
+            wishes = tuple(_wish(each["wish"]) for each in asked)
+            parts = self._rooms.take(self._count, wishes)
+        except ImpossibleStepError as never:
+            line.tell("refused", before=never.before, text=never.text, whole=never.whole)
+            return True
+        if parts is None:
+            return False
+        created = CreatedStep(
+            number=self._count,
+            names=tuple(str(each["name"]) for each in asked),
+            commands=tuple(str(each["command"]) for each in asked),
+            wishes=wishes,
+            parts=parts,
+            limit_ms=message["limit_ms"],
+        )
+        self._going[self._count] = StepRun(created, self._launch, line, self._tell)
+        self._count += 1
+        return True
+
+    def _begin(self, number: int, message: Message) -> None:
+        step = self._step_of(number)
+        if self._running is None or step is None:
+            raise HungUpError
+        step.begin(message, self._running)
+        self._finish_if_over(step)
+
+    def _signal(self, number: int, sent: int) -> None:
+        step = self._step_of(number)
+        if step is None:
+            return
+        if sent == signal.SIGKILL:
+            step.kills_ms = _clock_ms()
+        else:
+            step.send(signal.Signals(sent))
+
+    def _step_of(self, number: int) -> StepRun | None:
+        line = self._lines[number]
+        return next((step for step in self._going.values() if step.line is line), None)
+
+    def _hold(self, number: int) -> None:
+        if not self._launch["steps_only"] or self._holder is not None:
+            raise HungUpError
+        self._holder = number
+        self._awaits_holder_until_ms = None
+        facts = {
+            name: text for name, text in self._launch["env"].items() if name.startswith("SLURM")
+        }
+        self._lines[number].tell("held", env=facts)
+        if self._is_ending:
+            self._lines[number].tell("revoked")
+
+    def _release(self, number: int, message: Message) -> None:
+        """An exit code, a signal, or neither: then it is kept until somebody ends it."""
+        if number != self._holder:
+            raise HungUpError
+        self._holder = None
+        if message["keep"]:
+            return
+        code, sent = int(message["code"]), int(message["signal"])
+        self._let_go(
+            {"type": "signaled", "signal": sent} if sent else {"type": "exited", "code": code}
+        )
+
+    def _let_go(self, why: Why) -> None:
+        if self.released is None:
+            self.released = why
+
+    def _hang_up(self, number: int) -> None:
+        step = self._step_of(number)
+        self._waiting.pop(number, None)
+        if step is not None and step.runs:
+            # Its end is noted when its tasks are gone.
+            step.kills_ms = _clock_ms()
+        elif step is not None:
+            self._finish(step)
+        if number == self._holder:
+            self._holder = None
+            self._let_go({"type": "cancelled", "by": self._launch["user"]})
+        self._lines.pop(number).close()
+
+    def _finish_if_over(self, step: StepRun) -> None:
+        if step.is_over:
+            self._finish(step)
+
+    def _finish(self, step: StepRun) -> None:
+        """The step is over, and its room is for whoever waits."""
+        del self._going[step.created.number]
+        step.finish()
+        self._rooms.give_back(step.created.number)
+        for waiting, message in tuple(self._waiting.items()):
+            if self._created(waiting, message):
+                self._waiting.pop(waiting, None)
+
+
+def _listener() -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(spool.STEP_SOCKET)
+    listener.bind(spool.STEP_SOCKET)
+    # Anybody may knock; who they are is looked at when they do.
+    os.chmod(spool.STEP_SOCKET, 0o666)  # noqa: S103 -- see above
+    listener.listen(64)
+    listener.settimeout(0)
+    return listener
+
+
+def _node_rooms(launch: spool.LaunchFile) -> list[NodeShare]:
+    """The CPUs of the attempt are those of its rooms, one after the other, if it has so many."""
+    rooms, cpus = launch["rooms"], tuple(launch["cpus"])
+    if sum(room["cpus"] for room in rooms) != len(cpus):
+        return [_node_room(room, ()) for room in rooms]
+    ends = list(accumulate(room["cpus"] for room in rooms))
+    return [
+        _node_room(room, cpus[end - room["cpus"] : end])
+        for room, end in zip(rooms, ends, strict=True)
+    ]
+
+
+def _node_room(room: spool.RoomFile, cpu_ids: tuple[int, ...]) -> NodeShare:
+    return NodeShare(
+        name=room["node"],
+        cpus=room["cpus"],
+        memory_mib=room["memory_mib"],
+        gpus=len(room["gpus"]),
+        component=room["component"],
+        cpu_ids=cpu_ids,
+    )
+
+
+def _wish(asked: dict[str, Any]) -> StepRequest:
+    """ValueError or TypeError for what cannot be counted: whoever asks may be anybody."""
+    lists: dict[str, Any] = {name: tuple(asked[name]) for name in ("on", "off")}
+    wish = StepRequest(**asked | lists)
+    numbers = (wish.gpus, wish.gpus_per_node, wish.gpus_per_task, wish.memory_mib, wish.relative)
+    if any(number is not None and number < 0 for number in numbers):
+        raise ValueError("less than nothing")
+    if not 1 <= wish.tasks <= _MOST_TASKS or wish.cpus_per_task < 1 or wish.component < 0:
+        raise ValueError("no task, or too many")
+    if wish.gpu_bind and FORM.fullmatch(wish.gpu_bind) is None:
+        raise ValueError("no way to bind GPUs")
+    return wish
+
+
+def _stop_words(why: Why | None) -> str:
+    kind = "" if why is None else why["type"]
+    return {"timed_out": "DUE TO TIME LIMIT", "preempted": "DUE TO PREEMPTION"}.get(kind, "")
+
+
+def _is_due(at_ms: int | None, now_ms: int) -> bool:
+    return at_ms is not None and at_ms <= now_ms
+
+
+def _clock_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

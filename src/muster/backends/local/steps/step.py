@@ -1,0 +1,324 @@
+"""One step: its tasks from their start to their end, as children of the supervisor."""
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from muster.backends.local.attempt import process, processes, spool
+from muster.backends.local.attempt.tasks import RunningTasks
+from muster.backends.local.attempt.usage import UsageSum
+from muster.backends.local.isolation.users import LaunchError
+from muster.backends.local.steps import binding, environment
+from muster.backends.local.steps.environment import StepLaunch
+from muster.backends.local.steps.room import StepRequest, StepShare
+from muster.backends.local.steps.wire import Line, Message
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedStep:
+    """A step that has its room. limit_ms: how long it may run.
+
+    A wish, a name and a command for each component of the job that it runs in.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    commands: tuple[str, ...]
+    wishes: tuple[StepRequest, ...]
+    parts: tuple[StepShare, ...]
+    limit_ms: int | None = None
+
+    @property
+    def tasks(self) -> int:
+        return sum(wish.tasks for wish in self.wishes)
+
+
+@dataclass(kw_only=True)
+class PartEnd:
+    """How the tasks of one component ended, as far as they did."""
+
+    exits: int = 0
+    code: int = 0
+    signal: int = 0
+    tally: UsageSum = field(default_factory=UsageSum)
+
+    def add(self, status: int) -> None:
+        """One more is over."""
+        self.exits += 1
+        if os.WIFSIGNALED(status):
+            self.signal = self.signal or os.WTERMSIG(status)
+        else:
+            self.code = max(self.code, os.waitstatus_to_exitcode(status))
+
+
+def _begun_file(created: CreatedStep, launch: spool.LaunchFile, at: int) -> dict[str, Any]:
+    """The step as a whole, and where the job has several components, what it is in each."""
+    whole: dict[str, Any] = {
+        "at": at,
+        "name": created.names[0],
+        "command": created.commands[0],
+        "tasks": created.tasks,
+        **_held(created.parts, launch),
+    }
+    is_het = any(room["component"] for room in launch["rooms"])
+    if len(created.wishes) == 1 and not is_het:
+        return whole
+    # In a job of one component, those that the step has are numbered for themselves.
+    numbers = [wish.component if is_het else at for at, wish in enumerate(created.wishes)]
+    each = [
+        {"component": number, **_component(created, place, launch)}
+        for place, number in enumerate(numbers)
+    ]
+    return whole | {"parts": each}
+
+
+def _ended_file(ends: Sequence[PartEnd], at: int) -> dict[str, Any]:
+    """The same of its end: the highest code, and the first signal."""
+    told = [_ended(end) for end in ends]
+    return {
+        "at": at,
+        "code": max(end.code for end in ends),
+        "signal": next((end.signal for end in ends if end.signal), 0),
+        "used": _together([each["used"] for each in told]),
+        "parts": told,
+    }
+
+
+def _component(created: CreatedStep, place: int, launch: spool.LaunchFile) -> dict[str, Any]:
+    wish = created.wishes[place]
+    own = [part for part in created.parts if part.wish == place]
+    return {
+        "name": created.names[place],
+        "command": created.commands[place],
+        "tasks": wish.tasks,
+        **_held(own, launch),
+    }
+
+
+def _held(parts: Sequence[StepShare], launch: spool.LaunchFile) -> dict[str, Any]:
+    rooms = launch["rooms"]
+    gpu_milli = sum(
+        rooms[part.node]["gpu_milli"] * len(part.gpus) // max(1, len(rooms[part.node]["gpus"]))
+        for part in parts
+    )
+    return {
+        "nodes": [rooms[part.node]["node"] for part in parts],
+        "amount": {
+            "cpu_milli": 1_000 * sum(part.cpus for part in parts),
+            "memory_mib": sum(part.memory_mib for part in parts),
+            "gpu_milli": gpu_milli,
+        },
+    }
+
+
+def _ended(end: PartEnd) -> dict[str, Any]:
+    used = end.tally.file(end.tally.max_memory_kib // 1_024)
+    return {"code": end.code, "signal": end.signal, "used": used}
+
+
+def _together(each: Sequence[spool.UsedFile]) -> spool.UsedFile:
+    """Amounts are added; of memory only the most is known."""
+    return {
+        "cpu_ms": sum(used["cpu_ms"] for used in each),
+        "max_memory_mib": max(used["max_memory_mib"] for used in each),
+        "system_ms": sum(used["system_ms"] for used in each),
+        "read_kib": sum(used["read_kib"] for used in each),
+        "written_kib": sum(used["written_kib"] for used in each),
+        "faults": sum(used["faults"] for used in each),
+    }
+
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Writes a file of the attempt."""
+
+_PID_NAME = "SLURM_TASK_PID"
+_STANDARD = 3
+"""Stdin, stdout, stderr."""
+
+
+class StepRun:
+    """A step that goes on; it has begun in the books as soon as it has its room."""
+
+    def __init__(
+        self, created: CreatedStep, launch: spool.LaunchFile, line: Line, tell: Tell
+    ) -> None:
+        self.created = created
+        self.line = line
+        self.ends_ms: int | None = None
+        self.kills_ms: int | None = None
+        self._launch = launch
+        self._tell = tell
+        self._ranks: dict[int, int] = {}
+        self._sessions: set[int] = set()
+        self._left = created.tasks
+        self._ends = [PartEnd() for _ in created.wishes]
+        self._wish_of = {rank: part.wish for part in created.parts for rank in part.ranks}
+        tell(spool.step_name(created.number), _begun_file(created, launch, _now_ms()))
+        line.tell(
+            "created",
+            step=created.number,
+            nodes=self._nodes(),
+            parts=self._layout(),
+            binds=all(part.cpu_ids for part in created.parts),
+        )
+
+    @property
+    def is_over(self) -> bool:
+        return self._left <= 0
+
+    @property
+    def runs(self) -> bool:
+        """Is there a task of it?"""
+        return bool(self._ranks)
+
+    def begin(self, message: Message, running: RunningTasks) -> None:
+        """Start every task; whoever cannot be started has ended, with the error as its code."""
+        files, self.line.files = self.line.files, []
+        if self.created.limit_ms is not None:
+            self.ends_ms = _clock_ms() + self.created.limit_ms
+        try:
+            for part in self.created.parts:
+                for rank in part.ranks:
+                    self._begin_task(message, running, (part, rank), files)
+        finally:
+            for number in files:
+                os.close(number)
+        self.line.tell("started", pids=[*self._ranks])
+
+    def note(self, pid: int, status: int, usage: resource.struct_rusage) -> bool:
+        """A process ended; False when it is none of our tasks."""
+        rank = self._ranks.pop(pid, None)
+        if rank is None:
+            return False
+        self._ends[self._wish_of[rank]].tally.add(usage)
+        self._exited(rank, status)
+        return True
+
+    def send(self, number: int) -> None:
+        """To the tasks and whatever they started."""
+        everyone = [pid for task in self._ranks for pid in (task, *processes.descendants(task))]
+        processes.send(processes.listeners(everyone, number), number)
+
+    def kill(self) -> None:
+        self._kill_all([*self._ranks])
+
+    def finish(self) -> None:
+        """It is over: nothing that its tasks left behind may go on."""
+        if self._sessions:
+            below = processes.descendants(os.getpid())
+            self._kill_all([pid for pid in below if processes.session(pid) in self._sessions])
+        for end, wish in zip(self._ends, self.created.wishes, strict=True):
+            if end.exits < wish.tasks and not end.signal:
+                end.signal = signal.SIGKILL
+        name = spool.step_end_name(self.created.number)
+        self._tell(name, _ended_file(self._ends, _now_ms()))
+        self.line.tell("over")
+
+    def _begin_task(
+        self,
+        message: Message,
+        running: RunningTasks,
+        seat: tuple[StepShare, int],
+        files: Sequence[int],
+    ) -> None:
+        part, rank = seat
+        argvs, streams = message["argvs"], message["streams"]
+        # Where there is one component alone, it is told once.
+        own: list[Message] = [message, *message.get("beside", ())]
+        around = StepLaunch(
+            launch=self._launch,
+            number=self.created.number,
+            wishes=self.created.wishes,
+            parts=self.created.parts,
+            envs=tuple(each["env"] for each in own),
+            umask=message["umask"],
+            label=message["label"],
+        )
+        way = process.Invocation(
+            argv=tuple(argvs[rank] if len(argvs) > 1 else argvs[0]),
+            user=running.user,
+            group=running.group,
+            folder=own[part.wish]["cwd"],
+            umask=message["umask"],
+            cpus=tuple(self._launch["cpus"]),
+            pid_name=_PID_NAME,
+            bound=part.cpu_ids,
+        )
+        given: list[int] = [files[at] for at in streams[rank]]
+        try:
+            has_terminal = message["pty"] and rank == 0
+            env = environment.of_task(around, part, rank) | _meeting(given, around, rank)
+            way, told = self._bound(way, (part, rank), own[part.wish].get("bind"))
+            pid = process.begin(way, env | told, _streams(given, has_terminal=has_terminal))
+        except LaunchError as error:
+            self._exited(rank, error.number << 8, str(error), way.argv[0])
+            return
+        self._ranks[pid] = rank
+        self._sessions.add(pid)
+
+    def _bound(
+        self, way: process.Invocation, seat: tuple[StepShare, int], asked: dict[str, Any] | None
+    ) -> tuple[process.Invocation, dict[str, str]]:
+        """On the CPUs that were asked for, of those that the step has; and what is told of it."""
+        part, rank = seat
+        bind = binding.read(asked)
+        if bind is None or not part.cpu_ids:
+            return way, {}
+        wish = self.created.wishes[part.wish]
+        seats = binding.StepCpus(
+            cpus=part.cpu_ids, tasks=len(part.ranks), cpus_per_task=wish.cpus_per_task
+        )
+        found = binding.cpus_of_tasks(bind, seats)
+        node, local = self._launch["rooms"][part.node]["node"], part.ranks.index(rank)
+        if found is None:
+            problem = "some of the CPUs that --cpu-bind names are not the step's"
+            text = f"slurmstepd-{node}: error: {problem}, disabling affinity\n"
+            return replace(way, remark=text), {}
+        remark = binding.remark(bind, node, rank, local, found[local]) if bind.verbose else ""
+        return replace(way, bound=found[local], remark=remark), binding.variables(bind, found)
+
+    def _exited(self, rank: int, status: int, text: str = "", command: str = "") -> None:
+        self._left -= 1
+        self._ends[self._wish_of[rank]].add(status)
+        self.line.tell("exited", task=rank, status=status, text=text, command=command)
+
+    def _kill_all(self, pids: Sequence[int]) -> None:
+        for pid in pids:
+            processes.send((*processes.descendants(pid), pid), signal.SIGKILL)
+
+    def _nodes(self) -> list[str]:
+        return [self._launch["rooms"][part.node]["node"] for part in self.created.parts]
+
+    def _layout(self) -> list[list[int]]:
+        return [list(part.ranks) for part in self.created.parts]
+
+
+def _streams(given: Sequence[int], *, has_terminal: bool) -> process.Streams:
+    if has_terminal:
+        return process.Streams(stdin=None, stdout="", stderr=None, terminal=given[0])
+    beside = given[3] if len(given) > _STANDARD else None
+    own = (given[0], given[1], given[2])
+    return process.Streams(stdin=None, stdout="", stderr=None, given=own, beside=beside)
+
+
+def _meeting(given: Sequence[int], around: StepLaunch, rank: int) -> dict[str, str]:
+    """By these a task of an MPI program finds the others, over the file beside its own."""
+    if len(given) <= _STANDARD:
+        return {}
+    return {
+        "PMI_FD": str(given[_STANDARD]),
+        "PMI_RANK": str(rank),
+        "PMI_SIZE": str(around.tasks),
+    }
+
+
+def _clock_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""A cluster in pretend time: nothing really runs."""
