@@ -3,7 +3,7 @@
 import os
 import sys
 
-from muster.doors.cli.daemon import (
+from muster.doors.cli.daemon.port import (
     Daemon,
     DoctorOptions,
     DoctorReport,

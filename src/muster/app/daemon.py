@@ -19,7 +19,7 @@ from muster.backends.local.hardware.racks import racks_from
 from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
 from muster.client.errors import ClientError, UnreachableError
-from muster.doors.cli.daemon import DownOptions, ListenOptions, ServeOptions, UpOptions
+from muster.doors.cli.daemon.port import DownOptions, ListenOptions, ServeOptions, UpOptions
 from muster.doors.config.parse import site_from
 from muster.model.errors import MusterError
 from muster.model.site import Site

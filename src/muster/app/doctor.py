@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.backends.local.hardware.machine import find_machine
 from muster.client.address import own_home
-from muster.doors.cli.daemon import Check, DoctorOptions, DoctorReport, Level
+from muster.doors.cli.daemon.port import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError
 from muster.settings import Settings, read_settings, store_url
 

@@ -13,7 +13,7 @@ from typing import IO
 import pytest
 
 from doors.cli.canned import CannedServer
-from muster.doors.cli.daemon import (
+from muster.doors.cli.daemon.port import (
     Check,
     DoctorOptions,
     DoctorReport,
@@ -23,7 +23,7 @@ from muster.doors.cli.daemon import (
     UpOptions,
 )
 from muster.doors.cli.main import main
-from muster.doors.cli.screen import Screen
+from muster.doors.cli.screen.screen import Screen
 from muster.doors.cli.surroundings import Surroundings
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))

@@ -9,7 +9,7 @@ from doors.cli.calling import Caller
 from doors.cli.canned import CannedServer, Refusal
 from doors.cli.things import ME, STATUS
 from muster.api.site import Problem
-from muster.doors.cli.daemon import (
+from muster.doors.cli.daemon.port import (
     DoctorOptions,
     DownOptions,
     ListenOptions,

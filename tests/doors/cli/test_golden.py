@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from doors.cli.calling import Caller
-from muster.doors.cli.screen import Screen
+from muster.doors.cli.screen.screen import Screen
 
 GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "cli").glob("*.txt"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from doors.cli.calling import Caller
-from muster.doors.cli.progress import bar_text
+from muster.doors.cli.rehearse.progress import bar_text
 from muster.model.value import Instant
 from muster.simulator.rehearsal import Progress
 

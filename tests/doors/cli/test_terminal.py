@@ -16,7 +16,7 @@ import pytest
 from websockets.sync.client import unix_connect
 from websockets.sync.server import ServerConnection, unix_serve
 
-from muster.doors.cli.terminal import Left, sit_at, size_message
+from muster.doors.cli.screen.terminal import Left, sit_at, size_message
 
 PATIENCE_S = 10
 

@@ -3,7 +3,7 @@
 import click
 
 from muster.doors.cli.options import example
-from muster.doors.cli.printing import say
+from muster.doors.cli.screen.printing import say
 
 VARIABLE = "_MUSTER_COMPLETE"
 

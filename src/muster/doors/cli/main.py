@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from muster.doors.cli.daemon import Daemon
+from muster.doors.cli.daemon.port import Daemon
 from muster.doors.cli.group import LazyGroup
 from muster.doors.cli.options import colour_option
-from muster.doors.cli.screen import screen_of
+from muster.doors.cli.screen.screen import screen_of
 from muster.doors.cli.surroundings import Call, Surroundings
 from muster.model.errors import MusterError
 
@@ -88,7 +88,7 @@ def _run(argv: list[str], call: Call) -> int:
 
 def _failed(call: Call, error: MusterError) -> int:
     from muster.client.errors import ApiError, UnreachableError  # noqa: PLC0415  only on failure
-    from muster.doors.cli.printing import complain  # noqa: PLC0415  the same
+    from muster.doors.cli.screen.printing import complain  # noqa: PLC0415  the same
 
     if isinstance(error, ApiError):
         where = error.problem.where

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from muster.doors.cli.complete import class_names, job_ids, node_names, queue_paths
-from muster.doors.cli.screen import recoloured
+from muster.doors.cli.screen.screen import recoloured
 from muster.doors.cli.surroundings import Call
 from muster.model.value import replace
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from muster.doors.cli.daemon import Daemon
-from muster.doors.cli.screen import Screen
-from muster.doors.cli.times import Moment
+from muster.doors.cli.daemon.port import Daemon
+from muster.doors.cli.screen.screen import Screen
+from muster.doors.cli.screen.times import Moment
 from muster.model.value import Value
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import click
 
 from muster import __version__
 from muster.doors.cli.options import example
-from muster.doors.cli.printing import say
+from muster.doors.cli.screen.printing import say
 from muster.doors.cli.surroundings import Call
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.cli.terminal import Keys, size_message
+from muster.doors.cli.screen.terminal import Keys, size_message
 
 
 @pytest.mark.parametrize(

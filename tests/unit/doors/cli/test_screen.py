@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from muster.doors.cli.screen import RED, Screen, recoloured, screen_of
+from muster.doors.cli.screen.screen import RED, Screen, recoloured, screen_of
 
 
 class Tty(io.StringIO):

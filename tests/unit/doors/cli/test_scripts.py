@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from muster.doors.cli.scripts import directive_lines, directives
+from muster.doors.cli.submit.scripts import directive_lines, directives
 
 SCRIPT = """\
 #!/bin/sh

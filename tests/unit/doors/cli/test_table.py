@@ -1,5 +1,5 @@
-from muster.doors.cli.screen import Screen
-from muster.doors.cli.table import Column, lines
+from muster.doors.cli.screen.screen import Screen
+from muster.doors.cli.screen.table import Column, lines
 
 Row = tuple[str, str, str]
 

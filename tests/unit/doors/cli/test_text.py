@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.cli.text import (
+from muster.doors.cli.screen.text import (
     clean,
     clean_lines,
     counted,

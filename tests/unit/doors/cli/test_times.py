@@ -2,7 +2,15 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from muster.doors.cli.times import Moment, back, clock_span, exact_span, hours, short_span, zoned
+from muster.doors.cli.screen.times import (
+    Moment,
+    back,
+    clock_span,
+    exact_span,
+    hours,
+    short_span,
+    zoned,
+)
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))
 MOMENT = Moment(now=NOON)

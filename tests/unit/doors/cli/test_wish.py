@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from muster.doors.cli.wish import environment, pairs
+from muster.doors.cli.submit.document import environment, pairs
 
 SHELL = {"PATH": "/bin", "HOME": "/home/alice", "MUSTER_TOKEN": "secret"}
 

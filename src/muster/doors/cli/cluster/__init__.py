@@ -1,0 +1,1 @@
+"""Commands that show the cluster: nodes, queues, classes, and all of it live."""

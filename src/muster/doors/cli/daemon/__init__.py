@@ -1,0 +1,1 @@
+"""Commands that start and stop Muster on this machine, or look for what is wrong with it."""

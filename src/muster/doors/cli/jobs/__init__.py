@@ -1,0 +1,1 @@
+"""Commands about jobs that exist: lists, one job, its log and events, and what steers it."""

@@ -1,0 +1,103 @@
+"""`muster explain` and `muster why`: the reason for where a job is."""
+
+from collections.abc import Iterator
+
+import click
+
+from muster.api.jobs import AlternativeDocument, ExplanationDocument, JobDocument, TurnDocument
+from muster.doors.cli.jobs.endings import FINAL
+from muster.doors.cli.jobs.named import job_numbers, one_job
+from muster.doors.cli.jobs.ps import where_or_why
+from muster.doors.cli.options import (
+    colour_option,
+    document_options,
+    example,
+    job_argument,
+    jobs_argument,
+)
+from muster.doors.cli.screen.printing import facts, say_lines, show_one
+from muster.doors.cli.screen.screen import BOLD, GREEN, Screen
+from muster.doors.cli.screen.text import clean_lines, jobs_text
+from muster.doors.cli.screen.times import Moment
+from muster.doors.cli.surroundings import Call
+
+
+@click.command(epilog=example("muster explain 17", "muster explain 17 -o json"))
+@job_argument
+@document_options
+@click.pass_obj
+def explain(call: Call, job: str) -> None:
+    """Say why a job waits, when it should start, what its turn is made of, and what would help."""
+    found = call.client.explain(one_job(call.client, job))
+    show_one(call, found, lambda: _explained(found, call.screen, call.moment), name=str(found.job))
+
+
+@click.command(epilog=example("muster why 17 18"))
+@jobs_argument
+@colour_option
+@click.pass_obj
+def why(call: Call, jobs: tuple[str, ...]) -> None:
+    """Say in one line why a job is where it is."""
+    if not jobs:
+        raise click.UsageError("Name at least one job.")
+    found = [call.client.job(each) for each in job_numbers(call.client, jobs)]
+    say_lines(_in_one_line(job, call.screen, call.moment) for job in found)
+
+
+def _explained(found: ExplanationDocument, screen: Screen, moment: Moment) -> Iterator[str]:
+    yield f"job {found.job} is {screen.state(found.state)}: {clean_lines(found.text)}"
+    yield from facts(
+        screen,
+        [
+            ("Starts", _start(found, moment)),
+            ("In its way", jobs_text(found.blockers)),
+            ("Turn", "" if found.turn is None else _turn(found.turn)),
+        ],
+    )
+    if found.alternatives:
+        yield screen.paint("What would help:", BOLD)
+        yield from (_help(each, screen, moment) for each in found.alternatives)
+
+
+def _start(found: ExplanationDocument, moment: Moment) -> str:
+    if found.expected_start is not None:
+        return f"about {moment.told(found.expected_start)}"
+    return f"cannot be said: {found.no_estimate}" if found.no_estimate else ""
+
+
+def _turn(turn: TurnDocument) -> str:
+    """`5,000,000 points: fair share 4,000,000, age 1,000,000`."""
+    parts = (f"{words} {points:,}" for words, points in _parts(turn) if points)
+    made = ", ".join(parts)
+    first = "; its queue is within its guarantee and goes first" if turn.own_first else ""
+    return f"{turn.points:,} points" + (f": {made}" if made else "") + first
+
+
+def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:
+    return (
+        ("class", turn.job_class),
+        ("fair share", turn.fair_share),
+        ("age", turn.age),
+        ("queue", turn.queue),
+        ("size", turn.size),
+        ("short", turn.short),
+        ("service", turn.service),
+        ("own priority", turn.priority),
+    )
+
+
+def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
+    text = clean_lines(each.text)
+    if each.starts_now:
+        return f"  {text}: {screen.paint('would start now', GREEN)}"
+    if each.expected_start is not None:
+        return f"  {text}: would start about {moment.told(each.expected_start)}"
+    return f"  {text}"
+
+
+def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
+    reason = f": {clean_lines(job.reason.text)}" if job.reason is not None else ""
+    where = f" on {where_or_why(job)}" if job.nodes else ""
+    verb = "" if job.state in FINAL else "is "
+    starts = f"; starts about {moment.told(job.expected_start)}" if job.expected_start else ""
+    return f"job {job.id} {verb}{screen.state(job.state)}{where}{reason}{starts}"

@@ -1,0 +1,39 @@
+"""`muster logs`: what a job wrote."""
+
+import sys
+from collections.abc import Iterable
+from contextlib import closing
+
+import click
+
+from muster.doors.cli.jobs.named import one_job
+from muster.doors.cli.options import example, job_argument
+from muster.doors.cli.surroundings import Call
+
+
+@click.command(
+    epilog=example("muster logs 17", "muster logs -f 17", "muster logs 17 --stderr --task 3")
+)
+@job_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job is over.")
+@click.option("--stderr", is_flag=True, help="What it wrote to stderr, if that is kept apart.")
+@click.option("--task", type=int, default=0, help="Of this task; the first one is 0.")
+@click.option("--tail", "tail_bytes", type=int, metavar="BYTES", help="Only so much of its end.")
+@click.pass_context
+def logs(context: click.Context, /, *, job: str, task: int, stderr: bool, **_: object) -> None:
+    """Print what a job wrote, byte for byte."""
+    call: Call = context.obj
+    number = one_job(call.client, job)
+    read = call.client.follow_log if context.params["follow"] else call.client.log
+    tail: int | None = context.params["tail_bytes"]
+    offset = -tail if tail else 0
+    with closing(read(number, stderr=stderr, task=task, offset=offset)) as parts:
+        copy(parts)
+
+
+def copy(parts: Iterable[bytes]) -> None:
+    """To stdout, as it comes."""
+    sys.stdout.flush()
+    for part in parts:
+        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()

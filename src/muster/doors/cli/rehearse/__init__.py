@@ -1,0 +1,1 @@
+"""Commands that only ask what would happen: `whatif`, `simulate`, `compare`."""

@@ -1,0 +1,86 @@
+"""`muster whatif`: rehearse a submission or a change against the live state."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from muster.api.pages import RehearsalAsked
+from muster.api.site import RehearsalDocument
+from muster.doors.cli.options import document_options, example
+from muster.doors.cli.rules.apply import file_option, read_file
+from muster.doors.cli.rules.quota import asked_of, quota_options
+from muster.doors.cli.screen.printing import facts, show_one
+from muster.doors.cli.screen.screen import Screen
+from muster.doors.cli.screen.text import clean_lines, jobs_text, listed
+from muster.doors.cli.screen.times import Moment
+from muster.doors.cli.submit.document import Work, wish
+from muster.doors.cli.submit.options import submit_options
+from muster.doors.cli.submit.scripts import SubmitCommand, options_of, work_of
+from muster.doors.cli.surroundings import Call
+
+
+@click.group()
+def whatif() -> None:
+    """Ask the planner what would happen; nothing is done."""
+
+
+@whatif.command(
+    name="submit",
+    cls=SubmitCommand,
+    epilog=example(
+        "muster whatif submit --gpus 8 --time 2h",
+        "muster whatif submit --queue acme/nlp train.sh",
+    ),
+)
+@submit_options
+@click.argument("words", nargs=-1, metavar="[SCRIPT | -- COMMAND]...")
+@click.pass_context
+def whatif_submit(context: click.Context, **_: Any) -> None:
+    """Would this job start now, when would it, and who would have to make room?
+
+    Takes the options of `muster submit`; nothing to run need be named.
+    """
+    call: Call = context.obj
+    work = work_of(context) if context.params["words"] else Work(command=("true",))
+    document = wish(options_of(context, work), work, call.around)
+    _show(call, RehearsalAsked(submit=document))
+
+
+@whatif.command(name="quota", epilog=example("muster whatif quota acme/nlp --limit 16"))
+@quota_options
+@document_options
+@click.pass_obj
+def whatif_quota(call: Call, **options: Any) -> None:
+    """What would start, wait or make room if a queue had other numbers?"""
+    _show(call, RehearsalAsked(quota=asked_of(options)))
+
+
+@whatif.command(name="apply", epilog=example("muster whatif apply -f cluster.yaml"))
+@file_option
+@document_options
+@click.pass_obj
+def whatif_apply(call: Call, file: str) -> None:
+    """What would start, wait or make room if this configuration were in force?"""
+    _show(call, RehearsalAsked(site=read_file(file)))
+
+
+def _show(call: Call, asked: RehearsalAsked) -> None:
+    found = call.client.rehearse(asked)
+    show_one(call, found, lambda: _told(found, call.screen, call.moment), name=listed(found.starts))
+
+
+def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[str]:
+    yield clean_lines(found.text)
+    starts = f"about {moment.told(found.expected_start)}" if found.expected_start else ""
+    because = "" if found.explanation == found.text else found.explanation or ""
+    yield from facts(
+        screen,
+        [
+            ("Because", because),
+            ("Starts", starts),
+            ("Would start now", jobs_text(found.starts)),
+            ("Would have to wait", jobs_text(found.waits)),
+            ("Would make room", jobs_text(found.preempted)),
+        ],
+    )

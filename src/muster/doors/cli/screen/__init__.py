@@ -1,0 +1,1 @@
+"""What all commands write with: tables, texts, times, colours, terminals."""

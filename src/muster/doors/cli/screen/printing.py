@@ -1,0 +1,122 @@
+"""Showing documents: as a table, as JSON or YAML, or as names alone."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from muster.doors.cli.screen.screen import BOLD, RED, YELLOW, Screen, screen_of
+from muster.doors.cli.screen.table import Column, lines
+from muster.doors.cli.screen.text import clean_lines
+from muster.doors.cli.surroundings import Call
+from muster.model.value import Value
+
+T = TypeVar("T", bound=Value)
+
+
+def show_list(
+    call: Call,
+    rows: Sequence[T],
+    columns: Sequence[Column[T]],
+    *,
+    name: Callable[[T], object],
+    none: str,
+) -> None:
+    """Rows as the user wants them; `none` is said on stderr when there are none.
+
+    name: what `-o name` shows, so that it can be handed to another command.
+    """
+    match call.look.output:
+        case "json" | "yaml":
+            show_data(call, rows)
+        case "name":
+            say_lines([str(name(row)) for row in rows])
+        case _:
+            _show_table(call, rows, columns)
+    if not rows and call.look.output != "json":
+        note(none)
+
+
+def show_one(
+    call: Call, document: Value, people: Callable[[], Iterable[str]], *, name: str
+) -> None:
+    """One document: the lines for people, or the document itself."""
+    match call.look.output:
+        case "json" | "yaml":
+            show_data(call, document)
+        case "name":
+            say(name)
+        case _:
+            say_lines(people())
+
+
+def show_data(call: Call, document: object) -> None:
+    """JSON or YAML, as `-o` says."""
+    if call.look.output == "json":
+        say(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
+    # Only here: it is slow to import, and few ask for it.
+    import yaml  # noqa: PLC0415
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    plain = msgspec.to_builtins(document)
+    say(yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True).rstrip("\n"))
+
+
+def facts(screen: Screen, pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """`Name:   value` lines, aligned; pairs without a value are left out."""
+    shown = [(title, value) for title, value in pairs if value]
+    width = max((len(title) for title, _ in shown), default=0) + 1
+    return [_fact(screen, title, value, width) for title, value in shown]
+
+
+def _fact(screen: Screen, title: str, value: str, width: int) -> str:
+    if value.startswith("\n"):
+        return screen.paint(f"{title}:", BOLD) + clean_lines(value)
+    return f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}"
+
+
+def say(text: str) -> None:
+    """A text on stdout."""
+    sys.stdout.write(f"{text}\n")
+
+
+def say_lines(texts: Iterable[str]) -> None:
+    """Many lines on stdout, in one piece."""
+    if together := "\n".join(texts):
+        say(together)
+
+
+def note(text: str) -> None:
+    """Something beside the output, on stderr."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{clean_lines(text)}\n")
+    sys.stderr.flush()
+
+
+def caution(call: Call, text: str) -> None:
+    """Something that the user should think of, on stderr."""
+    note_painted(call, "caution:", YELLOW, text)
+
+
+def complain(call: Call, text: str) -> None:
+    """What went wrong, on stderr."""
+    note_painted(call, "muster:", RED, text)
+
+
+def note_painted(call: Call, label: str, colour: int, text: str) -> None:
+    """A note that begins with a label; colours as stderr takes them."""
+    screen = screen_of(sys.stderr, call.around.environ)
+    sys.stdout.flush()
+    sys.stderr.write(f"{screen.paint(label, colour)} {clean_lines(text)}\n")
+    sys.stderr.flush()
+
+
+def _show_table(call: Call, rows: Sequence[T], columns: Sequence[Column[T]]) -> None:
+    if not rows:
+        return
+    shown = [each for each in columns if call.look.output == "wide" or not each.wide]
+    # Wide is for those who want everything: nothing is cut.
+    screen = call.screen if call.look.output == "table" else Screen(colour=call.screen.colour)
+    say_lines(lines(rows, shown, screen, headers=call.look.headers))
