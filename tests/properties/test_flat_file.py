@@ -4,14 +4,14 @@ from hypothesis import assume, given
 
 from muster.doors.config.checks import mistakes
 from muster.doors.slurm.accounting.associations import known_users
-from muster.doors.slurm.managing.edit import Surroundings
+from muster.doors.slurm.managing.edit import EditFacts
 from muster.doors.slurm.managing.flatfile import HEAD, dumped
 from muster.doors.slurm.managing.loading import loading
 from muster.model.site import Site
 from muster.model.value import GpuModel, replace
 from properties.test_site_file import sites
 
-AROUND = Surroundings(
+AROUND = EditFacts(
     cluster="lab",
     nodes={},
     models=(GpuModel("A100-40GB"), GpuModel("RTX 6000 Ada")),

@@ -9,7 +9,7 @@ import msgspec
 from muster.api.site import Problem
 from muster.client.address import Address
 from muster.client.errors import ApiError
-from muster.client.wire import PATIENCE_S, Answer, Request, Stream, Wire
+from muster.client.wire import PATIENCE_S, HttpRequest, HttpResponse, Stream, Wire
 from muster.model.value import Value
 
 T = TypeVar("T")
@@ -45,12 +45,12 @@ class Speech:
 
     def get_bytes(self, path: str, query: Query) -> bytes:
         """What is at this path, as it comes."""
-        return self._asked(Request(method="GET", path=path + query_text(query)))
+        return self._asked(HttpRequest(method="GET", path=path + query_text(query)))
 
     def send(self, method: str, path: str, body: Value | None, kind: type[T]) -> T:
         """Have something changed, and read what came of it."""
         content = b"{}" if body is None else msgspec.json.encode(body)
-        return decoded(self._asked(Request(method=method, path=path, body=content)), kind)
+        return decoded(self._asked(HttpRequest(method=method, path=path, body=content)), kind)
 
     def streamed(self, path: str, query: Query, headers: Mapping[str, str] | None = None) -> Stream:
         """The answer as it comes, over a connection of its own; close it to leave.
@@ -58,13 +58,13 @@ class Speech:
         It may be silent for ever, unless `headers` are given: then it has a heartbeat.
         """
         wire = Wire(self.address, self._headers)
-        request = Request(method="GET", path=path + query_text(query), headers=headers or {})
+        request = HttpRequest(method="GET", path=path + query_text(query), headers=headers or {})
         stream = wire.stream(request, None if headers is None else PATIENCE_S)
         if stream.answer.status >= 400:
             raise _error(stream.answer, b"".join(stream))
         return stream
 
-    def _asked(self, request: Request) -> bytes:
+    def _asked(self, request: HttpRequest) -> bytes:
         answer, body = self._wire.ask(request)
         if answer.status >= 400:
             raise _error(answer, body)
@@ -105,7 +105,7 @@ def _headers(address: Address, door: str) -> dict[str, str]:
     return headers | ({"authorization": f"Bearer {address.secret}"} if address.secret else {})
 
 
-def _error(answer: Answer, body: bytes) -> ApiError:
+def _error(answer: HttpResponse, body: bytes) -> ApiError:
     try:
         problem = msgspec.json.decode(body, type=Problem)
     except msgspec.DecodeError:

@@ -22,14 +22,14 @@ REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 LONGEST_LINE = 65_536
 
 
-class Answer(Value):
+class HttpResponse(Value):
     """The head of a response; header names are in small letters."""
 
     status: int
     headers: Mapping[str, str]
 
 
-class Request(Value):
+class HttpRequest(Value):
     """What to send."""
 
     method: str
@@ -47,7 +47,7 @@ class Wire:
         self._socket: socket.socket | None = None
         self._read: BinaryIO | None = None
 
-    def ask(self, request: Request) -> tuple[Answer, bytes]:
+    def ask(self, request: HttpRequest) -> tuple[HttpResponse, bytes]:
         """Send, and read the whole answer."""
         answer = self._begin(request)
         try:
@@ -59,7 +59,7 @@ class Wire:
             self.close()
         return answer, body
 
-    def stream(self, request: Request, patience_s: float | None) -> "Stream":
+    def stream(self, request: HttpRequest, patience_s: float | None) -> "Stream":
         """Send, and give the answer as it comes; nothing else may be asked meanwhile.
 
         patience_s: how long it may be silent; None for ever, as a job may be.
@@ -77,7 +77,7 @@ class Wire:
             self._socket.close()
         self._read = self._socket = None
 
-    def _begin(self, request: Request) -> Answer:
+    def _begin(self, request: HttpRequest) -> HttpResponse:
         if self._is_stale():
             self.close()
         kept = self._socket is not None
@@ -101,7 +101,7 @@ class Wire:
         look.register(self._socket, select.POLLIN)
         return bool(look.poll(0))
 
-    def _exchange(self, request: Request) -> Answer:
+    def _exchange(self, request: HttpRequest) -> HttpResponse:
         connection, read = self._connected()
         body = request.body or b""
         length = f"content-length: {len(body)}\r\n" if request.body is not None else ""
@@ -116,7 +116,7 @@ class Wire:
             self._read = self._socket.makefile("rb")
         return self._socket, self._read
 
-    def _body(self, answer: Answer) -> Iterator[bytes]:
+    def _body(self, answer: HttpResponse) -> Iterator[bytes]:
         _, read = self._connected()
         if answer.headers.get("transfer-encoding", "").lower() == "chunked":
             return _chunks(read)
@@ -127,7 +127,7 @@ class Stream(Iterator[bytes]):
     """An answer as it comes. Hangs up when it is over or closed."""
 
     def __init__(
-        self, wire: Wire, request: Request, answer: Answer, parts: Iterator[bytes]
+        self, wire: Wire, request: HttpRequest, answer: HttpResponse, parts: Iterator[bytes]
     ) -> None:
         self.answer = answer
         self._wire = wire
@@ -204,14 +204,14 @@ def _unreachable(address: Address, refused: OSError) -> str:
     return f"{address.text} does not answer ({refused}); is the address right, and does it run?"
 
 
-def _lost(request: Request, broken: OSError) -> LostAnswerError:
+def _lost(request: HttpRequest, broken: OSError) -> LostAnswerError:
     advice = (
         "ask again" if request.method == "GET" else "look whether it was done before you ask again"
     )
     return LostAnswerError(f"The connection broke before the answer came ({broken}); {advice}.")
 
 
-def _head(read: BinaryIO) -> Answer:
+def _head(read: BinaryIO) -> HttpResponse:
     while True:
         status = _status(_line(read))
         headers: dict[str, str] = {}
@@ -219,7 +219,7 @@ def _head(read: BinaryIO) -> Answer:
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.strip().lower()] = value.strip()
         if status >= 200:
-            return Answer(status=status, headers=headers)
+            return HttpResponse(status=status, headers=headers)
 
 
 def _status(line: bytes) -> int:

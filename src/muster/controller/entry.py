@@ -17,7 +17,7 @@ from muster.lifecycle.refusal import (
     Refusal,
     TooManySubmitted,
 )
-from muster.lifecycle.submission import Kind, kinds_of, queues_above
+from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
@@ -41,9 +41,9 @@ class Kinds:
 
     def __init__(self) -> None:
         self._key: tuple[object, ...] = ()
-        self._kinds: tuple[Kind, ...] = ()
+        self._kinds: tuple[NodeKind, ...] = ()
 
-    def of(self, snapshot: Snapshot, record: Record) -> tuple[Kind, ...]:
+    def of(self, snapshot: Snapshot, record: Record) -> tuple[NodeKind, ...]:
         key = (record.nodes_version, snapshot.pools)
         if not self._key or key[0] != self._key[0] or key[1] is not self._key[1]:
             self._key, self._kinds = key, kinds_of(snapshot)

@@ -19,7 +19,7 @@ from muster.model.event import JobClaimed, JobPlaced, JobResized, JobResumed
 from muster.model.history import Ended
 from muster.model.job import Job
 from muster.model.value import Instant
-from muster.stores.base import Batch, History, State, Store
+from muster.stores.base import Batch, History, LiveState, Store
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -253,7 +253,7 @@ def _gives_out(batch: Batch) -> bool:
     return not batch.events or any(isinstance(event, taking) for event in batch.events)
 
 
-def _everything(record: Record, state: State) -> Batch:
+def _everything(record: Record, state: LiveState) -> Batch:
     """What leads from the record to the state, as if it were one batch.
 
     How jobs ended that are gone meanwhile is in the history; here they are over, and no more.

@@ -21,7 +21,7 @@ from muster.model.site import Site, Token
 from muster.model.snapshot import Finished, Snapshot, UsualAsk
 from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName
-from muster.stores.base import Batch, State
+from muster.stores.base import Batch, LiveState
 
 FEWEST_SEEN = 64
 """So many tasks must have been seen before they count as usual."""
@@ -95,7 +95,7 @@ class LiveSteps:
 class Record:
     """The live world: frozen values in dictionaries that only `take` and `settle` change."""
 
-    def __init__(self, state: State, finished: Mapping[JobId, Finished], site: Site) -> None:
+    def __init__(self, state: LiveState, finished: Mapping[JobId, Finished], site: Site) -> None:
         self.lock = Lock()
         self.version = state.version
         self.next_job = state.next_job

@@ -32,7 +32,7 @@ from muster.lifecycle.names import (
 )
 from muster.lifecycle.refusal import Accepted, Caution, Refusal
 from muster.lifecycle.room import groups_fit_somewhere, time_limit_is_allowed, with_time_limit
-from muster.lifecycle.submission import Kind, Submission, kinds_of, queues_above, submission
+from muster.lifecycle.submission import NodeKind, Submission, kinds_of, queues_above, submission
 from muster.model.job import JobSpec
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, replace
@@ -77,7 +77,7 @@ CAUTIONS: tuple[Callable[[Submission], Iterator[Caution]], ...] = (
 
 
 def admit(
-    spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...] | None = None
+    spec: JobSpec, snapshot: Snapshot, kinds: tuple[NodeKind, ...] | None = None
 ) -> Accepted | Refusal:
     """Accept the request, completed, or give the first reason against it.
 
@@ -93,7 +93,7 @@ def admit(
     return Accepted(spec=asked.spec, cautions=cautions)
 
 
-def _completed(spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...] | None) -> Submission:
+def _completed(spec: JobSpec, snapshot: Snapshot, kinds: tuple[NodeKind, ...] | None) -> Submission:
     known = kinds_of(snapshot) if kinds is None else kinds
     asked = submission(_with_class(spec, snapshot), snapshot, known)
     return replace(asked, spec=with_time_limit(asked))

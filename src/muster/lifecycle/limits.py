@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from muster.lifecycle.names import may_submit
 from muster.lifecycle.refusal import AsksForNothing, Refusal, TooManySubmitted
-from muster.lifecycle.submission import Kind, Submission, amount_in, options, submission
+from muster.lifecycle.submission import NodeKind, Submission, amount_in, options, submission
 from muster.model.amounts import capacity_of, ceiling, measured
 from muster.model.gpu import Device
 from muster.model.job import Job, TaskGroup
@@ -27,7 +27,7 @@ from muster.model.value import GpuModel, QueuePath, Value, replace
 from muster.model.words import metered, placed
 
 
-class Line(Value):
+class QuotaBound(Value):
     """One quota line that bounds what may be held, its bound as a number."""
 
     queue: QueuePath
@@ -106,7 +106,7 @@ def _never_allowed(asked: Submission) -> OverLimit | None:
     lines = tuple(_lines(asked.snapshot, asked.queues))
     if not lines:
         return None
-    allowed: list[tuple[TaskGroup, list[Kind]]] = []
+    allowed: list[tuple[TaskGroup, list[NodeKind]]] = []
     for group in asked.spec.groups:
         kinds = options(asked, group)
         broken = [_first_broken(lines, group, kind) for kind in kinds]
@@ -121,7 +121,9 @@ def _never_allowed(asked: Submission) -> OverLimit | None:
     return None
 
 
-def _first_broken(lines: Iterable[Line], group: TaskGroup, kind: Kind) -> OverLimit | None:
+def _first_broken(
+    lines: Iterable[QuotaBound], group: TaskGroup, kind: NodeKind
+) -> OverLimit | None:
     for line in lines:
         needed = amount_in(line.scope, group, kind, group.fewest)
         if needed > line.limit:
@@ -129,7 +131,7 @@ def _first_broken(lines: Iterable[Line], group: TaskGroup, kind: Kind) -> OverLi
     return None
 
 
-def _over(line: Line, *, used: int, needed: int) -> OverLimit:
+def _over(line: QuotaBound, *, used: int, needed: int) -> OverLimit:
     return OverLimit(queue=line.queue, scope=line.scope, limit=line.limit, used=used, asked=needed)
 
 
@@ -211,12 +213,12 @@ def _full(broken: OverLimit) -> str:
     )
 
 
-def _lines(snapshot: Snapshot, queues: Iterable[Queue]) -> Iterator[Line]:
+def _lines(snapshot: Snapshot, queues: Iterable[Queue]) -> Iterator[QuotaBound]:
     for queue in queues:
         for quota in queue.quotas:
             limit = ceiling(quota, _capacity(quota, snapshot))
             if limit is not None:
-                yield Line(queue=queue.path, scope=quota.scope, limit=limit)
+                yield QuotaBound(queue=queue.path, scope=quota.scope, limit=limit)
 
 
 def _capacity(quota: Quota, snapshot: Snapshot) -> int:
@@ -231,7 +233,7 @@ def _least(asked: Submission, scope: Scope, group: TaskGroup, tasks: int) -> int
     return _lowest(scope, group, options(asked, group), tasks)
 
 
-def _lowest(scope: Scope, group: TaskGroup, kinds: Iterable[Kind], tasks: int) -> int:
+def _lowest(scope: Scope, group: TaskGroup, kinds: Iterable[NodeKind], tasks: int) -> int:
     """What the tasks take of the scope at least, wherever they land."""
     return min((amount_in(scope, group, kind, tasks) for kind in kinds), default=0)
 

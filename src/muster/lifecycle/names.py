@@ -15,7 +15,7 @@ from muster.lifecycle.refusal import (
     PoolIsClosed,
     PoolTakesNothing,
     Refusal,
-    Sharing,
+    SharingMode,
 )
 from muster.lifecycle.submission import (
     Submission,
@@ -232,14 +232,14 @@ def _slices(asked: Submission) -> Iterator[tuple[TaskGroup, Slice]]:
             yield group, group.each.gpus.slice
 
 
-def _sharing(part: Slice) -> Sharing:
+def _sharing(part: Slice) -> SharingMode:
     match part:
         case Mig():
-            return Sharing.MIG
+            return SharingMode.MIG
         case MpsShare():
-            return Sharing.MPS
+            return SharingMode.MPS
         case TimeShare():
-            return Sharing.TIME
+            return SharingMode.TIME
 
 
 def _models(asked: Submission, group: TaskGroup) -> set[GpuModel]:

@@ -37,7 +37,7 @@ _UNFINISHED = 9
 """The status of a part that did not end by itself: as if we had killed it."""
 
 
-class Spread(Value):
+class ArrayResult(Value):
     """How the parts of an array ended.
 
     least, most: the statuses, as `wait` tells them: 256 times the exit code, or the signal.
@@ -59,7 +59,7 @@ class Notice(Value):
     job: Job
     at: Instant
     held: Allocation | None = None
-    spread: Spread | None = None
+    spread: ArrayResult | None = None
 
     @property
     def is_of_array(self) -> bool:
@@ -107,11 +107,11 @@ def notices_of_array(parts: Sequence[Ended]) -> tuple[Notice, ...]:
     )
 
 
-def spread_of(parts: Sequence[Ended]) -> Spread:
+def spread_of(parts: Sequence[Ended]) -> ArrayResult:
     """How the parts ended."""
     statuses = [_status_of_part(part.job) for part in parts]
     requeued = any(part.job.attempt > 1 for part in parts)
-    return Spread(least=min(statuses), most=max(statuses), requeued=requeued)
+    return ArrayResult(least=min(statuses), most=max(statuses), requeued=requeued)
 
 
 def status_of(why: EndReason | HeldBy | None) -> int:
@@ -184,7 +184,7 @@ def _endings(job: Job, told: Sequence[Event]) -> Iterator[Occasion]:
         yield Occasion.REQUEUE
 
 
-def _endings_of_array(spread: Spread, wanted: tuple[Occasion, ...]) -> Iterator[Occasion]:
+def _endings_of_array(spread: ArrayResult, wanted: tuple[Occasion, ...]) -> Iterator[Occasion]:
     """One mail says how it ended: that it failed, if any part exited so and that is wanted."""
     if spread.requeued:
         yield Occasion.REQUEUE

@@ -70,7 +70,7 @@ class NoSuchProfile(Value, tag="no_such_profile", gc=False):
     profile: str
 
 
-class Sharing(StrEnum):
+class SharingMode(StrEnum):
     """The ways to have a part of a GPU."""
 
     MIG = "MIG"
@@ -82,7 +82,7 @@ class NotOffered(Value, tag="not_offered", gc=False):
     """No cluster that the job may use offers this way to share GPUs."""
 
     group: str
-    sharing: Sharing
+    sharing: SharingMode
 
 
 class NoSuchLevel(Value, tag="no_such_level", gc=False):

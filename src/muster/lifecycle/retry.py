@@ -27,13 +27,13 @@ class Retry(Value, gc=False):
     used_up: bool
 
 
-class Over(Value, gc=False):
+class JobOver(Value, gc=False):
     """The job is over, in this state."""
 
     state: JobState
 
 
-def after_end(job: Job, end: EndReason) -> Retry | Over:
+def after_end(job: Job, end: EndReason) -> Retry | JobOver:
     """Does an attempt that ended like this deserve another one?
 
     Only what the job does itself uses up attempts. Its time, its deadline and its owner's word are
@@ -41,7 +41,7 @@ def after_end(job: Job, end: EndReason) -> Retry | Over:
     """
     match end:
         case Exited(code=0):
-            return Over(state=JobState.COMPLETED)
+            return JobOver(state=JobState.COMPLETED)
         case Exited() | Signaled() | OutOfMemory() | LaunchFailed():
             return _after_failure(job)
         case NodeFailed():
@@ -51,9 +51,9 @@ def after_end(job: Job, end: EndReason) -> Retry | Over:
         case Requeued():
             return Retry(pause=Duration(0), used_up=False)
         case TimedOut() | DeadlinePassed():
-            return Over(state=JobState.FAILED)
+            return JobOver(state=JobState.FAILED)
         case Cancelled():
-            return Over(state=JobState.CANCELLED)
+            return JobOver(state=JobState.CANCELLED)
 
 
 def pause(policy: RetryPolicy, nth: int) -> Duration:
@@ -63,23 +63,23 @@ def pause(policy: RetryPolicy, nth: int) -> Duration:
     return Duration(min(policy.cap, policy.base * policy.factor**power))
 
 
-def _after_failure(job: Job) -> Retry | Over:
+def _after_failure(job: Job) -> Retry | JobOver:
     failures = job.failures + 1
     if failures >= job.spec.max_attempts:
-        return Over(state=JobState.FAILED)
+        return JobOver(state=JobState.FAILED)
     return Retry(pause=pause(job.spec.retry, failures), used_up=True)
 
 
-def _after_lost_node(job: Job) -> Retry | Over:
+def _after_lost_node(job: Job) -> Retry | JobOver:
     if not job.spec.retry.requeue:
-        return Over(state=JobState.FAILED)
+        return JobOver(state=JobState.FAILED)
     # It waits longer each time: a job that takes its nodes down with it
     # must not go through the fleet at full speed.
     return Retry(pause=pause(job.spec.retry, max(job.attempt, 1)), used_up=False)
 
 
-def _after_preemption(job: Job, mode: PreemptMode) -> Retry | Over:
+def _after_preemption(job: Job, mode: PreemptMode) -> Retry | JobOver:
     if mode is PreemptMode.CANCEL or not job.spec.retry.requeue:
-        return Over(state=JobState.CANCELLED)
+        return JobOver(state=JobState.CANCELLED)
     # No pause: whether there is room for it again is the planner's question.
     return Retry(pause=Duration(0), used_up=False)

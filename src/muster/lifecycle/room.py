@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from muster.lifecycle.refusal import Refusal
-from muster.lifecycle.submission import Kind, Submission, options
+from muster.lifecycle.submission import NodeKind, Submission, options
 from muster.model.amounts import most_instances
 from muster.model.cluster import Node, Pool
 from muster.model.gpu import Device, GpuAsk, Mig, MpsShare, TimeShare
@@ -56,11 +56,11 @@ def with_time_limit(asked: Submission) -> JobSpec:
     return spec if longest is None else replace(spec, time_limit=longest)
 
 
-def _has_room(kind: Kind, group: TaskGroup) -> bool:
+def _has_room(kind: NodeKind, group: TaskGroup) -> bool:
     return any(tasks >= group.fewest for tasks in accumulate(_tasks(kind, group)))
 
 
-def _tasks(kind: Kind, group: TaskGroup) -> Iterable[int]:
+def _tasks(kind: NodeKind, group: TaskGroup) -> Iterable[int]:
     """How many tasks of the group each node of the kind could take."""
     most = min(group.where.max_per_node or group.count, group.count)
     return (min(most, _tasks_on(node, group.each, kind.model, most)) for node in kind.nodes)
@@ -94,7 +94,7 @@ def _parts(gpus: GpuAsk, device: Device) -> int:
             return replicas
 
 
-def _advice(group: TaskGroup, kinds: Iterable[Kind], at_most: int) -> str:
+def _advice(group: TaskGroup, kinds: Iterable[NodeKind], at_most: int) -> str:
     if at_most:
         return (
             f"Group {group.name} needs {group.fewest} tasks at once; all nodes that suit it "

@@ -10,7 +10,7 @@ fro: they are taken in the order in which they are told, and told twice in a row
 
 from collections.abc import Mapping
 
-from muster.lifecycle.retry import Over, Retry, after_end
+from muster.lifecycle.retry import JobOver, Retry, after_end
 from muster.model.errors import ImpossibleMoveError
 from muster.model.event import (
     CancelAsked,
@@ -250,7 +250,7 @@ def _true_end(job: Job, reported: EndReason) -> EndReason:
 
 def _ended(job: Job, why: EndReason, at: Instant) -> Job:
     match after_end(job, why):
-        case Over(state=state):
+        case JobOver(state=state):
             return replace(job, state=state, why=why)
         case Retry() if isinstance(why, Requeued) and why.held is not None:
             return replace(job, state=JobState.HELD, why=why.held)

@@ -12,7 +12,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, PoolName, QueuePath, Value
 
 
-class Kind(Value):
+class NodeKind(Value):
     """The nodes of one pool; with a model, those that have such GPUs, else all of them."""
 
     pool: Pool
@@ -28,7 +28,7 @@ class Submission(Value):
 
     spec: JobSpec
     snapshot: Snapshot
-    kinds: tuple[Kind, ...]
+    kinds: tuple[NodeKind, ...]
     queues: tuple[Queue, ...]
     pools: tuple[Pool, ...]
 
@@ -38,7 +38,7 @@ class Submission(Value):
         return self.snapshot.classes.get(self.spec.job_class)
 
 
-def submission(spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...]) -> Submission:
+def submission(spec: JobSpec, snapshot: Snapshot, kinds: tuple[NodeKind, ...]) -> Submission:
     """The request beside the world."""
     return Submission(
         spec=spec,
@@ -49,7 +49,7 @@ def submission(spec: JobSpec, snapshot: Snapshot, kinds: tuple[Kind, ...]) -> Su
     )
 
 
-def kinds_of(snapshot: Snapshot) -> tuple[Kind, ...]:
+def kinds_of(snapshot: Snapshot) -> tuple[NodeKind, ...]:
     """The kinds of nodes there are, by pool and model."""
     return tuple(_kinds(snapshot))
 
@@ -79,7 +79,7 @@ def is_spot_only(spec: JobSpec, snapshot: Snapshot) -> bool:
     return spec.spot is Spot.ONLY or (job_class is not None and job_class.spot_only)
 
 
-def options(asked: Submission, group: TaskGroup) -> tuple[Kind, ...]:
+def options(asked: Submission, group: TaskGroup) -> tuple[NodeKind, ...]:
     """The kinds of nodes that a group of the job could run on, were they empty and large."""
     pools = {pool.name for pool in asked.pools}
     return tuple(
@@ -89,7 +89,7 @@ def options(asked: Submission, group: TaskGroup) -> tuple[Kind, ...]:
     )
 
 
-def amount_in(scope: Scope, group: TaskGroup, kind: Kind, tasks: int) -> int:
+def amount_in(scope: Scope, group: TaskGroup, kind: NodeKind, tasks: int) -> int:
     """How much of the scope so many tasks of the group take on nodes of this kind."""
     if not covers(scope, kind.pool.name, kind.model):
         return 0
@@ -117,14 +117,14 @@ def offers(abilities: Abilities, part: Slice | None) -> bool:
             return abilities.time_share
 
 
-def _kinds(snapshot: Snapshot) -> Iterator[Kind]:
+def _kinds(snapshot: Snapshot) -> Iterator[NodeKind]:
     found: dict[tuple[PoolName, GpuModel | None], list[Node]] = {}
     for _, node in sorted(snapshot.nodes.items()):
         for model in {None, *(device.model for device in node.devices)}:
             found.setdefault((node.pool, model), []).append(node)
     for (pool, model), nodes in sorted(found.items(), key=lambda each: _by_name(*each[0])):
         if pool in snapshot.pools:
-            yield Kind(pool=snapshot.pools[pool], model=model, nodes=tuple(nodes))
+            yield NodeKind(pool=snapshot.pools[pool], model=model, nodes=tuple(nodes))
 
 
 def _by_name(pool: PoolName, model: GpuModel | None) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def _spot_agrees(spec: JobSpec, snapshot: Snapshot, pool: Pool) -> bool:
     return not pool.spot or spec.spot is Spot.ALLOWED
 
 
-def _suits(kind: Kind, group: TaskGroup, snapshot: Snapshot) -> bool:
+def _suits(kind: NodeKind, group: TaskGroup, snapshot: Snapshot) -> bool:
     gpus = group.each.gpus
     if gpus is None or kind.model is None:
         return gpus is None and kind.model is None

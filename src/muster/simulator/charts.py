@@ -12,7 +12,7 @@ MOST_QUEUES = 6
 Point = tuple[float, float]
 
 
-class Line(Value):
+class Curve(Value):
     """One line of a chart. dashed: what should be, beside what is; it shares the colour before."""
 
     name: str
@@ -27,7 +27,7 @@ class Chart(Value):
     title: str
     x: str
     y: str
-    lines: tuple[Line, ...]
+    lines: tuple[Curve, ...]
     log_x: bool = False
 
 
@@ -51,7 +51,7 @@ def charts_of(reports: Sequence[Report]) -> tuple[Chart, ...]:
 def _distribution(
     file: str, title: str, quantiles: Iterable[tuple[str, tuple[float, ...]]]
 ) -> Chart:
-    lines = tuple(Line(name=name, points=tuple(_cumulated(each))) for name, each in quantiles)
+    lines = tuple(Curve(name=name, points=tuple(_cumulated(each))) for name, each in quantiles)
     return Chart(
         file=file, title=title, x="seconds, at most", y="part of jobs", lines=lines, log_x=True
     )
@@ -64,7 +64,7 @@ def _cumulated(quantiles: tuple[float, ...]) -> Iterator[Point]:
 
 
 def _over_time(file: str, title: str, y: str, series: Iterable[tuple[str, Series]]) -> Chart:
-    lines = tuple(Line(name=name, points=tuple(_days(each))) for name, each in series)
+    lines = tuple(Curve(name=name, points=tuple(_days(each))) for name, each in series)
     return Chart(file=file, title=title, x="days", y=y, lines=lines)
 
 
@@ -78,10 +78,10 @@ def _queues(report: Report) -> Iterator[Chart]:
     largest = sorted(report.queues, key=lambda each: (-each.gpu_hours, each.path))[:MOST_QUEUES]
     if len(largest) < 2:
         return
-    lines: list[Line] = []
+    lines: list[Curve] = []
     for each in sorted(largest, key=lambda each: each.path):
-        lines.append(Line(name=each.path, points=tuple(_days(each.used))))
-        lines.append(Line(name="its right", points=tuple(_days(each.entitled)), dashed=True))
+        lines.append(Curve(name=each.path, points=tuple(_days(each.used))))
+        lines.append(Curve(name="its right", points=tuple(_days(each.entitled)), dashed=True))
     file = "queues-" + "".join(each if each.isalnum() else "-" for each in report.name)
     title = f"Queues and their right{': ' if report.name else ''}{report.name}"
     yield Chart(file=file, title=title, x="days", y="GPUs", lines=tuple(lines))

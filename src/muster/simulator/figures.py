@@ -54,7 +54,7 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-class Line(Value):
+class FigureRow(Value):
     """One figure of all reports, as texts, and which of them are the best."""
 
     title: str
@@ -62,9 +62,9 @@ class Line(Value):
     best: tuple[bool, ...]
 
 
-def figure_lines(reports: Sequence[Report]) -> list[Line]:
+def figure_lines(reports: Sequence[Report]) -> list[FigureRow]:
     """All figures; those that are nothing everywhere are left out."""
-    found: list[Line] = []
+    found: list[FigureRow] = []
     for figure in FIGURES:
         numbers = [figure.of(each) for each in reports]
         if any(numbers):
@@ -72,10 +72,10 @@ def figure_lines(reports: Sequence[Report]) -> list[Line]:
     return found
 
 
-def _line(figure: Figure, numbers: Sequence[float]) -> Line:
+def _line(figure: Figure, numbers: Sequence[float]) -> FigureRow:
     best = max(numbers) if figure.better > 0 else min(numbers)
     is_contest = bool(figure.better) and max(numbers) > min(numbers)
-    return Line(
+    return FigureRow(
         title=figure.title,
         cells=tuple(figure.show(number) for number in numbers),
         best=tuple(is_contest and number == best for number in numbers),

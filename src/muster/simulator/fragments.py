@@ -30,7 +30,7 @@ def usual_asks(specs: Iterable[JobSpec], kinds: int = KINDS) -> tuple[UsualAsk, 
     return tuple(UsualAsk(each=each, count=count) for each, count in often[:kinds])
 
 
-class _Kind:
+class _TaskKind:
     """A kind of task, and its part of all tasks."""
 
     __slots__ = ("count", "cpu_milli", "memory_mib", "milli", "models", "part")
@@ -46,7 +46,7 @@ class _Kind:
         self.part = usual.count / total
 
 
-class _Room:
+class _FreeRoom:
     """What is free on one node."""
 
     __slots__ = ("cpu_milli", "fragment", "free", "is_up", "memory_mib", "models")
@@ -65,15 +65,15 @@ class Fragments:
 
     def __init__(self, usual: tuple[UsualAsk, ...]) -> None:
         total = sum(each.count for each in usual)
-        self._kinds = [_Kind(each, total) for each in usual]
-        self._rooms: dict[NodeId, _Room] = {}
+        self._kinds = [_TaskKind(each, total) for each in usual]
+        self._rooms: dict[NodeId, _FreeRoom] = {}
         self.milli = 0.0
 
     def see(self, node: Node) -> None:
         """A node is there, or is now in another state."""
         room = self._rooms.get(node.id)
         if room is None:
-            room = self._rooms[node.id] = _Room(node)
+            room = self._rooms[node.id] = _FreeRoom(node)
         room.is_up = node.state is NodeState.UP
         self._measure(room)
 
@@ -86,7 +86,7 @@ class Fragments:
         self._change(placements, -1)
 
     def _change(self, placements: Iterable[Placement], sign: int) -> None:
-        touched: dict[NodeId, _Room] = {}
+        touched: dict[NodeId, _FreeRoom] = {}
         for placed in placements:
             room = self._rooms.get(placed.node)
             if room is None:
@@ -102,13 +102,13 @@ class Fragments:
         for room in touched.values():
             self._measure(room)
 
-    def _measure(self, room: _Room) -> None:
+    def _measure(self, room: _FreeRoom) -> None:
         self.milli -= room.fragment
         room.fragment = _fragment(room, self._kinds) if room.is_up else 0.0
         self.milli += room.fragment
 
 
-def _fragment(room: _Room, kinds: list[_Kind]) -> float:
+def _fragment(room: _FreeRoom, kinds: list[_TaskKind]) -> float:
     """The free GPU of a node that is of no use, in thousandths."""
     free = [each for each in room.free.values() if each > 0]
     if not free:

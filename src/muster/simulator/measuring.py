@@ -23,7 +23,7 @@ WANTING = HOLDING | {JobState.PENDING, JobState.SUSPENDED}
 """States of jobs that want to run, or do."""
 
 
-class Course(NamedTuple):
+class FinishedJob(NamedTuple):
     """How one job that is over went. work_ms: what it ran, without what was lost."""
 
     job: JobId
@@ -59,7 +59,7 @@ class Measures:
         self.gpu_wanted, self.fragment = Curve(begin), Curve(begin)
         self.running, self.waiting = Curve(begin), Curve(begin)
         self.queues = {path: QueueCurves(begin) for path in site.queues}
-        self.courses: list[Course] = []
+        self.courses: list[FinishedJob] = []
         self.submitted = 0
         self.attempts = self.restarts = 0
         self.preemptions = 0
@@ -208,7 +208,7 @@ class Measures:
     def _end(self, ended: Ended) -> None:
         job = ended.job
         self.courses.append(
-            Course(
+            FinishedJob(
                 job=job.id,
                 queue=job.spec.queue,
                 user=job.spec.user,

@@ -53,14 +53,14 @@ class Interruptions(Value, gc=False):
     away: Duration = HOUR
 
 
-class Span(Value, gc=False):
+class OutagePeriod(Value, gc=False):
     """Outages begin in this time."""
 
     begins_at: Instant
     ends_at: Instant
 
 
-def drawn(nodes: Iterable[Node], failures: Failures, span: Span, seed: int) -> list[Outage]:
+def drawn(nodes: Iterable[Node], failures: Failures, span: OutagePeriod, seed: int) -> list[Outage]:
     """Outages of every node, with exponential times between failures and for repairs."""
     return [
         Outage(node=node.id, begins_at=Instant(begin), ends_at=Instant(end))
@@ -78,7 +78,7 @@ def interruptions(
     nodes: Iterable[Node],
     pools: Mapping[PoolName, Pool],
     told: Interruptions,
-    span: Span,
+    span: OutagePeriod,
     seed: int,
 ) -> list[Outage]:
     """Spot nodes that are taken away, and when they come back."""
@@ -120,7 +120,9 @@ def inject(
         backends[node.cluster].fail_node(each.node, each.begins_at, each.ends_at, notice)
 
 
-def _times(dice: random.Random, apart: int, lasts: int, span: Span) -> Iterator[tuple[int, int]]:
+def _times(
+    dice: random.Random, apart: int, lasts: int, span: OutagePeriod
+) -> Iterator[tuple[int, int]]:
     at = span.begins_at + _draw(dice, apart)
     while at < span.ends_at:
         end = at + _draw(dice, lasts)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from muster.simulator.charts import charts_of
-from muster.simulator.figures import Line, figure_lines
+from muster.simulator.figures import FigureRow, figure_lines
 from muster.simulator.report import QueueReport, Report
 from muster.simulator.svg import svg_of
 
@@ -44,7 +44,7 @@ them equally.</small></p>
 """
 
 
-def _table(names: Iterable[str], rows: Iterable[Line]) -> str:
+def _table(names: Iterable[str], rows: Iterable[FigureRow]) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "\n".join(
         f"<tr><td>{escape(row.title)}</td>{''.join(map(_cell, row.cells, row.best))}</tr>"

@@ -8,7 +8,7 @@ from muster.model.queue import Queue
 from muster.model.value import QueuePath, Value
 from muster.simulator.curve import Curve, Series
 from muster.simulator.fairness import FairPace, entitled, jain
-from muster.simulator.measuring import Course, Measures
+from muster.simulator.measuring import FinishedJob, Measures
 
 MS_PER_HOUR = 3_600_000
 LEAST_WORK_MS = 1_000
@@ -171,7 +171,7 @@ def quantiles(milliseconds: Iterable[int], steps: int = 100) -> tuple[float, ...
     return tuple(found[last * step // steps] / 1_000 for step in range(steps + 1))
 
 
-def _queue_reports(measures: Measures, ran: Sequence[Course]) -> Iterable[QueueReport]:
+def _queue_reports(measures: Measures, ran: Sequence[FinishedJob]) -> Iterable[QueueReport]:
     used = {path: _gpus(each.used) for path, each in measures.queues.items()}
     wanted = {path: _gpus(each.wanted) for path, each in measures.queues.items()}
     rights = _rights(measures, wanted)
@@ -211,7 +211,9 @@ def _rights(measures: Measures, wanted: dict[QueuePath, Series]) -> dict[QueuePa
     }
 
 
-def _fairness(measures: Measures, ran: Sequence[Course], queues: Sequence[QueueReport]) -> Fairness:
+def _fairness(
+    measures: Measures, ran: Sequence[FinishedJob], queues: Sequence[QueueReport]
+) -> Fairness:
     pace = FairPace(measures.gpu_wanted.series(), measures.gpu_there.series())
     rho = [
         (each.ended_at - each.submitted_at)
@@ -246,19 +248,19 @@ def _is_below(path: QueuePath, above: QueuePath) -> bool:
     return path == above or path.startswith(above + "/")
 
 
-def _makespan_ms(courses: Sequence[Course]) -> int:
+def _makespan_ms(courses: Sequence[FinishedJob]) -> int:
     if not courses:
         return 0
     first = min(each.submitted_at for each in courses)
     return max(each.ended_at for each in courses) - first
 
 
-def _wait_ms(course: Course) -> int:
+def _wait_ms(course: FinishedJob) -> int:
     began = course.ended_at if course.started_at is None else course.started_at
     return began - course.submitted_at
 
 
-def _slowdown(course: Course) -> float:
+def _slowdown(course: FinishedJob) -> float:
     work = max(LEAST_WORK_MS, course.work_ms)
     return max(1.0, (course.ended_at - course.submitted_at) / work)
 

@@ -5,7 +5,7 @@ from html import escape
 from math import ceil, floor, log10
 
 from muster.model.value import Value
-from muster.simulator.charts import Chart, Line, Point
+from muster.simulator.charts import Chart, Curve, Point
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 34, 44
@@ -52,7 +52,7 @@ def svg_of(chart: Chart) -> str:
     return "\n".join(parts)
 
 
-def coloured(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
+def coloured(lines: Sequence[Curve]) -> Iterator[tuple[Curve, str]]:
     """Each line with its colour; a dashed one has that of the line before it."""
     place = -1
     for line in lines:
@@ -101,7 +101,7 @@ def _ticks(frame: _Frame) -> Iterator[float]:
     yield from (frame.x_from + place * step for place in range(count + 1))
 
 
-def _lines(lines: Sequence[Line], frame: _Frame) -> Iterator[str]:
+def _lines(lines: Sequence[Curve], frame: _Frame) -> Iterator[str]:
     for line, colour in coloured(lines):
         places = " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in _thinned(line.points))
         dash = ' stroke-dasharray="5 4" opacity="0.7"' if line.dashed else ""
@@ -116,7 +116,7 @@ def _thinned(points: Sequence[Point]) -> Iterable[Point]:
     return points if step <= 1 else [*points[::step], points[-1]]
 
 
-def _legend(lines: Sequence[Line]) -> Iterator[str]:
+def _legend(lines: Sequence[Curve]) -> Iterator[str]:
     named = [each for each in coloured(lines) if not each[0].dashed]
     for place, (line, colour) in enumerate(named):
         x, y = LEFT + place % 4 * 160, HEIGHT + 12 + place // 4 * 18

@@ -57,7 +57,7 @@ class Batch(Value):
     audit: tuple[AuditEntry, ...] = ()
 
 
-class State(Value):
+class LiveState(Value):
     """Everything that is live, as a process finds it when it starts.
 
     last_event: the number of the newest event, so that who follows batches can count on.
@@ -81,7 +81,7 @@ class State(Value):
 class Store(Protocol):
     """The live side. All is called from one thread, but for launches, which any may ask for."""
 
-    def load(self) -> State:
+    def load(self) -> LiveState:
         """Everything live."""
         ...
 

@@ -16,7 +16,7 @@ from muster.stores.base import (
     EndedPage,
     EventQuery,
     HistoryQuery,
-    State,
+    LiveState,
     Stored,
 )
 from muster.stores.finding import (
@@ -43,7 +43,7 @@ class TableStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def load(self) -> State:
+    def load(self) -> LiveState:
         return self._database.read(loading)
 
     def append(self, batch: Batch) -> None:

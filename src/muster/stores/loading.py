@@ -9,7 +9,7 @@ from muster.model.placement import Allocation
 from muster.model.steps import Step
 from muster.model.value import JobId, replace
 from muster.stores import bodies
-from muster.stores.base import Batch, State
+from muster.stores.base import Batch, LiveState
 from muster.stores.bodies import Touched
 from muster.stores.talking import AT_ONCE, Row, Say, Talk, marks, pieces, rows_of
 
@@ -19,7 +19,7 @@ _LIVE_STEPS = """SELECT body FROM steps WHERE job IN (SELECT job FROM allocation
     ORDER BY job, attempt, number"""
 
 
-def loading() -> Talk[State]:
+def loading() -> Talk[LiveState]:
     """The state as of one moment, in the order of names and ids."""
     meta = yield Say(sql="SELECT version, next_job, next_event FROM meta WHERE id = 1")
     version, next_job, next_event = meta[0]
@@ -33,7 +33,7 @@ def loading() -> Talk[State]:
     usual = yield Say(sql="SELECT body FROM usual ORDER BY position")
     tokens = yield Say(sql="SELECT body FROM tokens ORDER BY id")
     held = _values(bodies.allocation_from, allocations)
-    return State(
+    return LiveState(
         version=version,
         next_job=next_job,
         last_event=next_event - 1,

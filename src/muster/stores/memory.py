@@ -22,7 +22,7 @@ from muster.stores.base import (
     EndedPage,
     EventQuery,
     HistoryQuery,
-    State,
+    LiveState,
     Stored,
 )
 from muster.stores.bodies import job_of
@@ -39,11 +39,11 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = Lock()
         self._live = _Live()
-        self._past = _Past()
+        self._past = _History()
         self._batches: deque[Batch] = deque(maxlen=CHANGES_KEPT)
         self._listeners: list[Callable[[], None]] = []
 
-    def load(self) -> State:
+    def load(self) -> LiveState:
         with self._lock:
             state = self._live.state()
             held = {each.job for each in state.allocations}
@@ -157,8 +157,8 @@ class _Live:
         self.usual: tuple[UsualAsk, ...] = ()
         self.tokens: dict[str, Token] = {}
 
-    def state(self) -> State:
-        return State(
+    def state(self) -> LiveState:
+        return LiveState(
             version=self.version,
             next_job=self.next_job,
             last_event=self.last_event,
@@ -202,7 +202,7 @@ class _Live:
         self.usual = batch.usual or self.usual
 
 
-class _Past:
+class _History:
     """What is over, and what is read only when somebody asks."""
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ LOST: tuple[type[Exception], ...] = (
 """The session is over, or there is none; another may be had later."""
 
 
-class Turn(Protocol):
+class PgTransaction(Protocol):
     """What we use of asyncpg's transactions."""
 
     async def start(self) -> None: ...
@@ -73,7 +73,9 @@ class Session(Protocol):
     async def add_listener(self, channel: str, callback: Callable[..., None]) -> None: ...
     async def close(self, *, timeout: float | None = None) -> None: ...
     def add_termination_listener(self, callback: Callable[..., None]) -> None: ...
-    def transaction(self, *, isolation: str | None = None, readonly: bool = False) -> Turn: ...
+    def transaction(
+        self, *, isolation: str | None = None, readonly: bool = False
+    ) -> PgTransaction: ...
     def is_closed(self) -> bool: ...
     def terminate(self) -> None: ...
 
@@ -131,7 +133,7 @@ class Server:
         self._loop.close()
 
 
-class Seat:
+class LeaderLock:
     """The leader's place: a lock that the server holds for as long as our session lives."""
 
     def __init__(self, server: Server) -> None:

@@ -16,19 +16,19 @@ from muster.stores.pg_sessions import (
     MIGRATION_LOCK,
     PAUSE_S,
     Ear,
-    Seat,
+    LeaderLock,
     Server,
     Session,
     over,
 )
-from muster.stores.tables import Kind, Table
+from muster.stores.tables import ColumnType, Table
 from muster.stores.talking import Drop, Put, Row, Say, Talk, Wish
 
 T = TypeVar("T")
 
 # The order of letters must be that of bytes, as it is with SQLite: whole queues are ranges.
 WORDS = {"int": "BIGINT", "text": 'TEXT COLLATE "C"', "blob": "BYTEA", "compact": ""}
-ARRAYS = {Kind.INT: "bigint[]", Kind.TEXT: "text[]", Kind.BLOB: "bytea[]"}
+ARRAYS = {ColumnType.INT: "bigint[]", ColumnType.TEXT: "text[]", ColumnType.BLOB: "bytea[]"}
 
 READERS = 4
 """So many may read at the same time."""
@@ -47,7 +47,7 @@ class PostgresStore(TableStore):
         except BaseException:
             self._server.close()
             raise
-        self._seat = Seat(self._server)
+        self._seat = LeaderLock(self._server)
         self._ears: list[Ear] = []
 
     def append(self, batch: Batch) -> None:
@@ -271,5 +271,5 @@ def _drop_sql(table: Table, columns: tuple[str, ...]) -> str:
     return f"DELETE FROM {table.name} t USING unnest({keys}) AS k({named}) WHERE {same}"  # noqa: S608 - our own names
 
 
-def _arrays(kinds: tuple[Kind, ...]) -> str:
+def _arrays(kinds: tuple[ColumnType, ...]) -> str:
     return ", ".join(f"${place}::{ARRAYS[kind]}" for place, kind in enumerate(kinds, 1))

@@ -67,7 +67,7 @@ class SqliteStore(TableStore):
 
     def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
         super().__init__(SqliteDatabase(path, patience_ms=patience_ms))
-        self._seat = _Seat(path.with_name(path.name + ".lead"))
+        self._seat = _FileLock(path.with_name(path.name + ".lead"))
         self._listeners: list[Callable[[], None]] = []
 
     def append(self, batch: Batch) -> None:
@@ -146,7 +146,7 @@ class SqliteDatabase:
         self._idle.put(connection)
 
 
-class _Seat:
+class _FileLock:
     """The leader's place: a lock on a file, which the kernel takes back when the process ends."""
 
     def __init__(self, path: Path) -> None:

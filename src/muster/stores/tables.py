@@ -8,7 +8,7 @@ from enum import StrEnum
 from muster.model.value import Value
 
 
-class Kind(StrEnum):
+class ColumnType(StrEnum):
     """What a column holds."""
 
     INT = "int"
@@ -20,7 +20,7 @@ class Table(Value, cache_hash=True):
     """One table. Rows with a known key replace the old ones; without a key they are only added."""
 
     name: str
-    columns: tuple[tuple[str, Kind], ...]
+    columns: tuple[tuple[str, ColumnType], ...]
     key: tuple[str, ...] = ()
 
     @property
@@ -31,7 +31,7 @@ class Table(Value, cache_hash=True):
     def key_places(self) -> tuple[int, ...]:
         return tuple(self.names.index(name) for name in self.key)
 
-    def kind(self, column: str) -> Kind:
+    def kind(self, column: str) -> ColumnType:
         return dict(self.columns)[column]
 
     def at_conflict(self) -> str:
@@ -46,7 +46,7 @@ class Table(Value, cache_hash=True):
 
 def _table(name: str, columns: str, key: str = "") -> Table:
     pairs = (column.split(":") for column in columns.split())
-    typed = tuple((column, Kind(kind)) for column, kind in pairs)
+    typed = tuple((column, ColumnType(kind)) for column, kind in pairs)
     return Table(name=name, columns=typed, key=tuple(key.split()))
 
 

@@ -8,7 +8,7 @@ from contracts.stores.given import allocation, audit, job, submitted, write
 from contracts.stores.places import PostgresPlace, SqlitePlace
 from muster.model.errors import StoreError
 from muster.model.value import JobId
-from muster.stores.base import EventQuery, HistoryQuery, State
+from muster.stores.base import EventQuery, HistoryQuery, LiveState
 from muster.stores.opening import WholeStore
 
 
@@ -54,7 +54,7 @@ def test_a_batch_that_fails_half_way_leaves_nothing(
             audit=(audit(1), audit(too_large_for_a_column)),
         )
 
-    assert store.load() == State()
+    assert store.load() == LiveState()
     assert store.events(EventQuery()) == ()
     assert store.audit(before=None, limit=9) == ()
     write(store, jobs=(job(1),), events=(submitted(1),))
@@ -69,5 +69,5 @@ def test_text_that_is_no_text_is_refused_and_harms_nobody(
     with pytest.raises(StoreError, match="nothing was written"):
         write(store, jobs=(job(1), job(2, name="half of a letter: \ud800")))
 
-    assert store.load() == State()
+    assert store.load() == LiveState()
     write(store, jobs=(job(1),))

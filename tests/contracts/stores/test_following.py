@@ -29,7 +29,7 @@ from muster.model.errors import StaleSnapshotError
 from muster.model.job import FINAL, JobState
 from muster.model.steps import Step
 from muster.model.value import Instant, JobId, NodeId
-from muster.stores.base import Batch, State
+from muster.stores.base import Batch, LiveState
 from muster.stores.opening import WholeStore
 
 NUMBERS = st.integers(1, 6)
@@ -153,13 +153,13 @@ def settled(store: WholeStore, changes: dict[str, Any], at: int) -> dict[str, An
     return rest
 
 
-def followed(store: WholeStore, known: State) -> State:
+def followed(store: WholeStore, known: LiveState) -> LiveState:
     for batch in store.since(known.version):
         known = folded(known, batch)
     return known
 
 
-def folded(state: State, batch: Batch) -> State:
+def folded(state: LiveState, batch: Batch) -> LiveState:
     """What is known after this batch, as the port says how to read it."""
     jobs = {each.id: each for each in (*state.jobs, *batch.jobs)}
     allocations = {each.job: each for each in (*state.allocations, *batch.allocations)}
@@ -168,7 +168,7 @@ def folded(state: State, batch: Batch) -> State:
     rows = {(each.queue, each.user): each for each in (*state.used, *batch.used)}
     tokens = {each.id: each for each in (*state.tokens, *batch.tokens)}
     over_now = {each.job.id for each in batch.ended}
-    return State(
+    return LiveState(
         version=batch.version,
         last_event=state.last_event + len(batch.events),
         next_job=batch.next_job,

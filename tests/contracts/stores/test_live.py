@@ -27,12 +27,12 @@ from contracts.stores.places import Place
 from muster.model.errors import StaleSnapshotError
 from muster.model.job import Dependency, DependencyKind, JobState
 from muster.model.value import Instant, JobId, NodeId
-from muster.stores.base import Batch, EventQuery, HistoryQuery, State
+from muster.stores.base import Batch, EventQuery, HistoryQuery, LiveState
 from muster.stores.opening import WholeStore
 
 
 def test_a_new_store_is_empty(store: WholeStore) -> None:
-    assert store.load() == State()
+    assert store.load() == LiveState()
 
 
 def test_everything_that_is_live_comes_back(place: Place) -> None:
@@ -51,7 +51,7 @@ def test_everything_that_is_live_comes_back(place: Place) -> None:
         tokens=(token("t2"), token("t1", revoked=True)),
     )
 
-    assert place.open().load() == State(
+    assert place.open().load() == LiveState(
         version=1,
         last_event=2,
         next_job=JobId(12),
@@ -137,7 +137,7 @@ def test_who_decided_on_another_version_writes_nothing(store: WholeStore, versio
         )
 
     assert (refused.value.expected, refused.value.found) == (version - 1, 1)
-    assert store.load() == State(version=1, jobs=(job(1),))
+    assert store.load() == LiveState(version=1, jobs=(job(1),))
     assert store.events(EventQuery()) == ()
     assert store.audit(before=None, limit=9) == ()
 

@@ -19,7 +19,7 @@ from muster.model.errors import (
     StoreLockedError,
 )
 from muster.model.value import JobId
-from muster.stores.base import Batch, State
+from muster.stores.base import Batch, LiveState
 from muster.stores.opening import WholeStore, open_store
 from muster.stores.postgres import PostgresStore
 from muster.stores.sqlite import SqliteStore
@@ -61,7 +61,7 @@ def test_a_locked_database_says_so_and_can_be_used_afterwards(tmp_path: Path) ->
             write(store, jobs=(job(2),))
         state_meanwhile = store.load()
 
-    assert state_meanwhile == State(version=1, jobs=(job(1),))
+    assert state_meanwhile == LiveState(version=1, jobs=(job(1),))
     write(store, jobs=(job(2),))
     assert store.load().jobs == (job(1), job(2))
     store.close()
@@ -116,7 +116,7 @@ def test_a_server_that_crashed_is_down_until_it_is_back(pg: PostgresPlace) -> No
         pg.server.start()
 
     assert not led_meanwhile
-    assert store.load() == State(version=1, jobs=(job(1),))
+    assert store.load() == LiveState(version=1, jobs=(job(1),))
     write(store, jobs=(job(2),))
     assert store.load().jobs == (job(1), job(2))
     assert soon(store.lead)
@@ -163,7 +163,7 @@ def test_a_commit_that_did_not_arrive_is_told(pg: PostgresPlace) -> None:
         with pytest.raises(StoreDownError):
             store.append(Batch(version=2, next_job=JobId(3), jobs=(job(2),)))
 
-        assert store.load() == State(version=1, jobs=(job(1),))
+        assert store.load() == LiveState(version=1, jobs=(job(1),))
         write(store, jobs=(job(3),))
         assert store.load().jobs == (job(1), job(3))
 

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from muster.doors.slurm.answering import NAMES
-from muster.doors.slurm.client.compiling import NotCompiledError, Settings, compiled, compiler, told
+from muster.doors.slurm.client.compiling import (
+    CommandSettings,
+    NotCompiledError,
+    compiled,
+    compiler,
+    told,
+)
 from muster.doors.slurm.client.install import (
     HOLDING,
     MARK,
@@ -114,7 +120,7 @@ def test_installing_again_replaces_a_command_while_it_runs(tmp_path: Path) -> No
 
 
 def test_settings_that_are_too_long_are_refused(a_compiler: str) -> None:
-    long = Settings(command="squeue", home="x" * 20_000, python="", code="", wanted=())
+    long = CommandSettings(command="squeue", home="x" * 20_000, python="", code="", wanted=())
 
     with pytest.raises(NotCompiledError, match="too long"):
         told(compiled(a_compiler), long)

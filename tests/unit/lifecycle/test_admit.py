@@ -24,7 +24,7 @@ from muster.lifecycle.refusal import (
     PoolTakesNothing,
     Reason,
     Refusal,
-    Sharing,
+    SharingMode,
 )
 from muster.model.cluster import NodesReserved, NodeState
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
@@ -308,13 +308,13 @@ def test_a_class_for_spot_only_sends_the_job_to_spot_pools() -> None:
 @pytest.mark.parametrize(
     ("part", "ability", "sharing"),
     [
-        (Mig(profile="1g.5gb"), "mig", Sharing.MIG),
-        (MpsShare(milli=500), "mps", Sharing.MPS),
-        (TimeShare(replicas=4), "time_share", Sharing.TIME),
+        (Mig(profile="1g.5gb"), "mig", SharingMode.MIG),
+        (MpsShare(milli=500), "mps", SharingMode.MPS),
+        (TimeShare(replicas=4), "time_share", SharingMode.TIME),
     ],
 )
 def test_a_way_to_share_must_be_offered_by_some_cluster(
-    part: Mig | MpsShare | TimeShare, ability: str, sharing: Sharing
+    part: Mig | MpsShare | TimeShare, ability: str, sharing: SharingMode
 ) -> None:
     asked = spec(**tasks(gpus=1, part=part))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.lifecycle.retry import Over, Retry, after_end, pause
+from muster.lifecycle.retry import JobOver, Retry, after_end, pause
 from muster.model.job import (
     Cancelled,
     DeadlinePassed,
@@ -46,14 +46,14 @@ def test_what_a_job_does_itself_uses_up_its_attempts(end: EndReason) -> None:
     two = job(max_attempts=2)
 
     assert after_end(two, end) == Retry(pause=Duration(100), used_up=True)
-    assert after_end(replace(two, failures=1), end) == Over(state=JobState.FAILED)
+    assert after_end(replace(two, failures=1), end) == JobOver(state=JobState.FAILED)
 
 
 @pytest.mark.parametrize(("end", "state"), LAST_WORDS.items(), ids=repr)
 def test_some_ends_are_final_however_many_attempts_are_left(
     end: EndReason, state: JobState
 ) -> None:
-    assert after_end(job(max_attempts=9), end) == Over(state=state)
+    assert after_end(job(max_attempts=9), end) == JobOver(state=state)
 
 
 @pytest.mark.parametrize("end", NO_FAULT, ids=repr)
@@ -69,8 +69,8 @@ def test_what_is_not_its_fault_never_uses_up_an_attempt(end: EndReason) -> None:
 def test_a_job_that_will_not_be_requeued_is_over_when_it_loses_its_place() -> None:
     once = job(requeue=False)
 
-    assert after_end(once, NodeFailed(node=NodeId("n1"))) == Over(state=JobState.FAILED)
-    assert after_end(once, Preempted(by=OTHER)) == Over(state=JobState.CANCELLED)
+    assert after_end(once, NodeFailed(node=NodeId("n1"))) == JobOver(state=JobState.FAILED)
+    assert after_end(once, Preempted(by=OTHER)) == JobOver(state=JobState.CANCELLED)
 
 
 def test_a_job_that_will_not_be_requeued_comes_back_when_somebody_asks_for_that() -> None:

@@ -19,7 +19,7 @@ from muster.simulator.outages import (
     Failures,
     Interruptions,
     Outage,
-    Span,
+    OutagePeriod,
     drawn,
     interruptions,
     outages_from,
@@ -29,7 +29,7 @@ from muster.simulator.run import Arrival
 from muster.simulator.workload import Workload, checkpointing
 from unit.simulator.given import scenario, traced
 
-YEAR = Span(begins_at=Instant(0), ends_at=Instant(365 * DAY))
+YEAR = OutagePeriod(begins_at=Instant(0), ends_at=Instant(365 * DAY))
 NODES = tuple(made((Rack(nodes=40),), DEFAULT_SITE))
 
 

@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from muster.model.value import replace
-from muster.simulator.charts import Chart, Line, charts_of
+from muster.simulator.charts import Chart, Curve, charts_of
 from muster.simulator.page import page_of
 from muster.simulator.plots import write_svg
 from muster.simulator.rehearsal import rehearse
@@ -41,7 +41,7 @@ def test_every_chart_is_well_formed_and_stays_in_its_picture() -> None:
 
 
 def test_a_chart_without_points_is_still_a_picture() -> None:
-    empty = Chart(file="x", title="t", x="x", y="y", lines=(Line(name="n", points=()),))
+    empty = Chart(file="x", title="t", x="x", y="y", lines=(Curve(name="n", points=()),))
 
     assert ET.fromstring(svg_of(empty)) is not None  # noqa: S314  our own text
 

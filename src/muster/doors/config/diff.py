@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from muster.doors.config.kinds import Kind
+from muster.doors.config.kinds import ValueType
 from muster.doors.config.of_machines import RESERVATION
 from muster.doors.config.of_queues import QUEUE, QUOTA
 from muster.doors.config.of_site import SITE
@@ -12,11 +12,11 @@ from muster.doors.config.shapes import (
     Branches,
     Inside,
     Key,
-    Lines,
     Many,
     Metered,
-    Named,
+    NamedMapping,
     Section,
+    ValueList,
 )
 from muster.doors.config.show import kind_of, kind_text, value_of
 from muster.model.cluster import Reservation
@@ -39,11 +39,11 @@ def _lines(key: Key, before: Site, after: Site) -> Iterator[str]:
     match key.shape:
         case Branches():
             yield from _named(QUEUE, was, becomes)
-        case Named(section=section):
+        case NamedMapping(section=section):
             yield from _named(section, was, becomes)
-        case Lines():
+        case ValueList():
             yield from _reservations(before.reservations, after.reservations)
-        case Inside() | Aside() | Kind() | Metered() | Many():
+        case Inside() | Aside() | ValueType() | Metered() | Many():
             yield from (f"~ {way}: {text}" for way, text in _key(key, before, after))
 
 
@@ -82,11 +82,11 @@ def _key(key: Key, before: Value, after: Value) -> Iterator[Difference]:
             yield from _inside(key, _fields(section, was, becomes))
         case Aside(section=section):
             yield from _inside(key, _fields(section, before, after))
-        case Lines():
+        case ValueList():
             yield from _quotas(value_of(before, key.target), value_of(after, key.target))
-        case Kind() | Metered() | Many() as shape:
+        case ValueType() | Metered() | Many() as shape:
             yield from _words(key, shape, before, after)
-        case Named() | Branches():
+        case NamedMapping() | Branches():
             return
 
 
@@ -95,7 +95,7 @@ def _inside(key: Key, found: Iterator[Difference]) -> Iterator[Difference]:
 
 
 def _words(
-    key: Key, shape: Kind | Metered | Many, before: Value, after: Value
+    key: Key, shape: ValueType | Metered | Many, before: Value, after: Value
 ) -> Iterator[Difference]:
     was, becomes = value_of(before, key.target), value_of(after, key.target)
     if was != becomes:
@@ -129,7 +129,7 @@ def _scope_text(scope: Scope) -> str:
     return meter + placed(scope)
 
 
-def _text(shape: Kind | Metered | Many, told: Any, value: Value) -> str:
+def _text(shape: ValueType | Metered | Many, told: Any, value: Value) -> str:
     if isinstance(shape, Many):
         return f"[{', '.join(shape.each.write(each) for each in told or ())}]"
     return kind_text(kind_of(shape, value), told)

@@ -10,7 +10,7 @@ Path = tuple[str | int, ...]
 """The keys that lead to a value, and the places in lists on the way."""
 
 
-class Spot(Value, gc=False):
+class TextPosition(Value, gc=False):
     """A place in the text, counted from 1 as editors do."""
 
     line: int
@@ -43,11 +43,11 @@ class Findings:
 
     def __init__(self) -> None:
         self.faults: list[SiteFault] = []
-        self.spots: dict[Path, Spot] = {}
+        self.spots: dict[Path, TextPosition] = {}
         self._troubled: set[Path] = set()
-        self._said: set[tuple[Spot, str]] = set()
+        self._said: set[tuple[TextPosition, str]] = set()
 
-    def wrong(self, spot: Spot, keys: Path, text: str) -> None:
+    def wrong(self, spot: TextPosition, keys: Path, text: str) -> None:
         fault = SiteFault(line=spot.line, column=spot.column, keys=way(keys), text=text)
         self._troubled |= {keys[:length] for length in range(len(keys) + 1)}
         # What an anchor names is read wherever it is used, and is wrong only once.
@@ -62,11 +62,11 @@ class Findings:
         lists = [keys[:length] for length, key in enumerate(keys) if isinstance(key, int)]
         return keys in self.spots and self._troubled.isdisjoint((keys, *lists))
 
-    def spot_of(self, keys: Path) -> Spot:
+    def spot_of(self, keys: Path) -> TextPosition:
         """Where this value stands, or the nearest one around it."""
         while keys and keys not in self.spots:
             keys = keys[:-1]
-        return self.spots.get(keys, Spot(line=1, column=1))
+        return self.spots.get(keys, TextPosition(line=1, column=1))
 
 
 def way(keys: Path) -> str:

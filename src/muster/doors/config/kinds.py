@@ -15,7 +15,7 @@ from muster.model.value import Instant, QueuePath, Value
 from muster.model.words import thousandths
 
 
-class Kind(Value):
+class ValueType(Value):
     """One kind of word. `read` raises BadTextError; what `write` gives is read as the same value.
 
     is_name: written in quotes where YAML could take it for something else than text.
@@ -27,7 +27,7 @@ class Kind(Value):
     is_name: bool = False
 
 
-def choice(options: type[StrEnum]) -> Kind:
+def choice(options: type[StrEnum]) -> ValueType:
     """One of a few words."""
     values = [str(option) for option in options]
 
@@ -36,12 +36,12 @@ def choice(options: type[StrEnum]) -> Kind:
             return options(text)
         raise BadTextError(text, _one_of(values) + suggestion(text, values).partition(" known")[0])
 
-    return Kind(called=_one_of(values), read=read)
+    return ValueType(called=_one_of(values), read=read)
 
 
-def amount_kind(meter: Meter) -> Kind:
+def amount_kind(meter: Meter) -> ValueType:
     """How much of what this meter counts."""
-    return Kind(
+    return ValueType(
         called=AMOUNTS[meter],
         read=lambda text: units.amount(text, meter),
         write=lambda given: units.amount_text(given, meter),
@@ -156,21 +156,21 @@ _USER = re.compile(r"[\w][\w.@+$\\-]{0,99}")
 _NAME = re.compile(r"\w[\w.@+-]{0,99}")
 _WITH_ZONE = re.compile(r"\d[Tt ]\d.*(?:[Zz]|[+-]\d\d:\d\d)$")
 
-NAME = Kind(called="a name", read=_name, is_name=True)
-USER = Kind(called="a user", read=_user, is_name=True)
-LABEL = Kind(called="a name", read=_label, is_name=True)
-QUEUE_PATH = Kind(called="a queue's path", read=_queue, is_name=True)
-ROLES = Kind(called="a role", read=_grant, write=_grant_text, is_name=True)
-PROFILE = Kind(called="a MIG profile", read=_profile, is_name=True)
-WHOLE = Kind(called="a whole number", read=units.whole)
-POSITIVE = Kind(called="a whole number, 1 or more", read=_positive)
-INTEGER = Kind(called="a whole number, also negative", read=_integer)
-TRUTH = Kind(called="`true` or `false`", read=_truth, write=lambda told: str(told).lower())
-SPAN = Kind(called="a time", read=units.duration, write=units.duration_text)
-SPAN_ABOVE_ZERO = Kind(called="a time", read=_span_above_zero, write=units.duration_text)
-INSTANT = Kind(called="an instant with zone", read=_instant, write=units.rfc3339)
-ZONE = Kind(called="a time zone", read=_zone)
-MONEY = Kind(called="a price", read=units.micros, write=units.micros_text)
-GPUS = Kind(called="GPUs", read=lambda text: units.milli(text, "GPUs"), write=thousandths)
-CPUS = Kind(called="cores", read=lambda text: units.milli(text, "cores"), write=thousandths)
-MEMORY = Kind(called="memory", read=units.memory_mib, write=units.memory_text)
+NAME = ValueType(called="a name", read=_name, is_name=True)
+USER = ValueType(called="a user", read=_user, is_name=True)
+LABEL = ValueType(called="a name", read=_label, is_name=True)
+QUEUE_PATH = ValueType(called="a queue's path", read=_queue, is_name=True)
+ROLES = ValueType(called="a role", read=_grant, write=_grant_text, is_name=True)
+PROFILE = ValueType(called="a MIG profile", read=_profile, is_name=True)
+WHOLE = ValueType(called="a whole number", read=units.whole)
+POSITIVE = ValueType(called="a whole number, 1 or more", read=_positive)
+INTEGER = ValueType(called="a whole number, also negative", read=_integer)
+TRUTH = ValueType(called="`true` or `false`", read=_truth, write=lambda told: str(told).lower())
+SPAN = ValueType(called="a time", read=units.duration, write=units.duration_text)
+SPAN_ABOVE_ZERO = ValueType(called="a time", read=_span_above_zero, write=units.duration_text)
+INSTANT = ValueType(called="an instant with zone", read=_instant, write=units.rfc3339)
+ZONE = ValueType(called="a time zone", read=_zone)
+MONEY = ValueType(called="a price", read=units.micros, write=units.micros_text)
+GPUS = ValueType(called="GPUs", read=lambda text: units.milli(text, "GPUs"), write=thousandths)
+CPUS = ValueType(called="cores", read=lambda text: units.milli(text, "cores"), write=thousandths)
+MEMORY = ValueType(called="memory", read=units.memory_mib, write=units.memory_text)

@@ -1,7 +1,7 @@
 """The keys of queues and of their quota."""
 
 from muster.doors.config.kinds import INTEGER, LABEL, NAME, POSITIVE, PROFILE, USER, WHOLE, choice
-from muster.doors.config.shapes import Branches, Key, Lines, Many, Metered, Section
+from muster.doors.config.shapes import Branches, Key, Many, Metered, Section, ValueList
 from muster.model.queue import Meter, Queue, Quota, Scope, WhenFull
 from muster.model.value import QueuePath
 
@@ -93,7 +93,7 @@ QUEUE = Section(
         ),
         Key(
             name="quotas",
-            shape=Lines(section=QUOTA),
+            shape=ValueList(section=QUOTA),
             meaning="how much it may have, line by line; what no line names is not bounded",
         ),
         Key(

@@ -5,7 +5,16 @@ from muster.doors.config.of_classes import CEILING, CLASS
 from muster.doors.config.of_machines import POOL, RESERVATION
 from muster.doors.config.of_policy import ORDER, POLICY, PREEMPT, SHARE
 from muster.doors.config.of_queues import QUEUE, QUOTA
-from muster.doors.config.shapes import Aside, Branches, Inside, Key, Lines, Many, Named, Section
+from muster.doors.config.shapes import (
+    Aside,
+    Branches,
+    Inside,
+    Key,
+    Many,
+    NamedMapping,
+    Section,
+    ValueList,
+)
 from muster.model.site import Role, Site, User
 from muster.model.value import UserName
 
@@ -73,11 +82,11 @@ SITE = Section(
     blank=Site(),
     keys=(
         Key(name="queues", shape=Branches(), meaning="who shares what, as a tree"),
-        Key(name="classes", shape=Named(section=CLASS), meaning="how urgent jobs can be"),
-        Key(name="pools", shape=Named(section=POOL), meaning="nodes of one kind and price"),
+        Key(name="classes", shape=NamedMapping(section=CLASS), meaning="how urgent jobs can be"),
+        Key(name="pools", shape=NamedMapping(section=POOL), meaning="nodes of one kind and price"),
         Key(
             name="users",
-            shape=Named(section=USERS, name=USER),
+            shape=NamedMapping(section=USERS, name=USER),
             meaning="people with more, or less, than `everyone` may",
         ),
         Key(
@@ -102,7 +111,7 @@ SITE = Section(
         Key(name="policy", shape=Inside(section=POLICY), meaning="the rules of choosing"),
         Key(
             name="reservations",
-            shape=Lines(section=RESERVATION),
+            shape=ValueList(section=RESERVATION),
             meaning="capacity that is kept for a time",
         ),
         Key(name="history", shape=Aside(section=HISTORY), meaning="what is remembered"),

@@ -2,9 +2,18 @@
 
 from typing import Any
 
-from muster.doors.config.kinds import Kind
+from muster.doors.config.kinds import ValueType
 from muster.doors.config.of_site import SECTIONS
-from muster.doors.config.shapes import Aside, Branches, Inside, Key, Lines, Many, Metered, Section
+from muster.doors.config.shapes import (
+    Aside,
+    Branches,
+    Inside,
+    Key,
+    Many,
+    Metered,
+    Section,
+    ValueList,
+)
 from muster.doors.config.show import kind_of, kind_text, value_of
 
 INTRODUCTION = """\
@@ -54,7 +63,7 @@ def _row(key: Key, section: Section) -> str:
 
 def _called(key: Key) -> str:
     match key.shape:
-        case Kind(called=called):
+        case ValueType(called=called):
             return called
         case Many(each=kind):
             return f"a list, each {kind.called}"
@@ -62,7 +71,7 @@ def _called(key: Key) -> str:
             return "an amount"
         case Inside() | Aside():
             return "keys, below"
-        case Lines():
+        case ValueList():
             return "a list, below"
         case _:
             return "names, below"
@@ -70,11 +79,11 @@ def _called(key: Key) -> str:
 
 def _default(key: Key, section: Section) -> str:
     match key.shape:
-        case Kind() if key.required:
+        case ValueType() if key.required:
             return "must be given"
-        case Kind() | Metered() as shape if section.blank is not None:
+        case ValueType() | Metered() as shape if section.blank is not None:
             return f"`{kind_text(kind_of(shape, section.blank), _told(key, section))}`"
-        case Branches() | Many() | Lines():
+        case Branches() | Many() | ValueList():
             return "empty"
         case _:
             return ""

@@ -1,10 +1,10 @@
 """Reads a configuration file into the `Site` that it describes, or says all that is wrong."""
 
 from muster.doors.config.checks import mistakes
-from muster.doors.config.faults import BadSiteError, Findings, SiteFault, Spot
+from muster.doors.config.faults import BadSiteError, Findings, SiteFault, TextPosition
 from muster.doors.config.of_site import SITE
 from muster.doors.config.read import Reader
-from muster.doors.config.tree import Listed, Mapped, Tree, Word, tree_of
+from muster.doors.config.tree import Listed, Mapped, Scalar, Tree, tree_of
 from muster.model.site import Site
 
 
@@ -26,7 +26,7 @@ def _is_empty(tree: Tree) -> bool:
     match tree:
         case Mapped(entries=entries):
             return not entries
-        case Word(is_nothing=is_nothing):
+        case Scalar(is_nothing=is_nothing):
             return is_nothing
         case Listed():
             return False
@@ -35,7 +35,7 @@ def _is_empty(tree: Tree) -> bool:
 def _empty(findings: Findings) -> BadSiteError:
     if not findings.faults:
         text = "the file is empty; applied, it would remove every queue, class and pool"
-        findings.wrong(Spot(line=1, column=1), (), text)
+        findings.wrong(TextPosition(line=1, column=1), (), text)
     return BadSiteError(tuple(findings.faults))
 
 

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, TypeGuard
 
 from muster.doors.config.faults import Findings, Path, suggestion
-from muster.doors.config.kinds import NAME, Kind, amount_kind
+from muster.doors.config.kinds import NAME, ValueType, amount_kind
 from muster.doors.config.make import made
 from muster.doors.config.of_queues import QUEUE
 from muster.doors.config.shapes import (
@@ -13,13 +13,13 @@ from muster.doors.config.shapes import (
     Branches,
     Inside,
     Key,
-    Lines,
     Many,
     Metered,
-    Named,
+    NamedMapping,
     Section,
+    ValueList,
 )
-from muster.doors.config.tree import Listed, Mapped, Tree, Word
+from muster.doors.config.tree import Listed, Mapped, Scalar, Tree
 from muster.doors.units import BadTextError
 from muster.model.queue import Meter, Queue
 from muster.model.value import QueuePath, Value
@@ -70,36 +70,38 @@ class Reader:
             hint = suggestion(word.text, (each.name for each in section.keys))
             self._findings.wrong(word.spot, (*keys, word.text), f"there is no such key{hint}")
 
-    def _entries(self, tree: Tree, keys: Path, such_as: list[str]) -> tuple[tuple[Word, Tree], ...]:
+    def _entries(
+        self, tree: Tree, keys: Path, such_as: list[str]
+    ) -> tuple[tuple[Scalar, Tree], ...]:
         match tree:
             case Mapped(entries=entries):
                 return entries
-            case Word(is_nothing=True):
+            case Scalar(is_nothing=True):
                 return ()
-            case Word() | Listed():
+            case Scalar() | Listed():
                 wanted = f"with keys such as `{such_as[0]}:`" if such_as else "from names to values"
                 self._findings.wrong(tree.spot, keys, f"a mapping is wanted here, {wanted}")
                 return ()
 
     def _shaped(self, key: Key, tree: Tree, keys: Path, meter: Meter) -> Any:
         match key.shape:
-            case Kind() | Metered() as kind:
+            case ValueType() | Metered() as kind:
                 return self._word(_kind(kind, meter), key, tree, keys)
             case Many(each=kind):
                 return tuple(self._words(kind, tree, keys))
             case Inside(section=section):
                 return self._made(section, tree, keys)
-            case Named(section=section, name=kind):
+            case NamedMapping(section=section, name=kind):
                 return dict(self._named(section, kind, tree, keys))
             case Branches():
                 return dict(self._branches(tree, keys))
-            case Lines(section=section):
+            case ValueList(section=section):
                 return tuple(self._lines(section, tree, keys))
             case Aside():
                 return _UNREAD
 
-    def _word(self, kind: Kind, key: Key, tree: Tree, keys: Path) -> Any:
-        if not isinstance(tree, Word):
+    def _word(self, kind: ValueType, key: Key, tree: Tree, keys: Path) -> Any:
+        if not isinstance(tree, Scalar):
             self._findings.wrong(tree.spot, keys, f"one word is wanted here: {kind.called}")
             return _UNREAD
         if tree.is_nothing and key.optional:
@@ -110,16 +112,16 @@ class Reader:
             return _UNREAD
         return self._read(kind, tree, keys)
 
-    def _read(self, kind: Kind, word: Word, keys: Path) -> Any:
+    def _read(self, kind: ValueType, word: Scalar, keys: Path) -> Any:
         try:
             return kind.read(word.text)
         except BadTextError as bad:
             self._findings.wrong(word.spot, keys, str(bad))
             return _UNREAD
 
-    def _words(self, kind: Kind, tree: Tree, keys: Path) -> Iterator[Any]:
+    def _words(self, kind: ValueType, tree: Tree, keys: Path) -> Iterator[Any]:
         for item, way in self._items(tree, keys, kind.called):
-            if not isinstance(item, Word):
+            if not isinstance(item, Scalar):
                 self._findings.wrong(item.spot, way, f"one word is wanted here: {kind.called}")
             elif (value := self._read(kind, item, way)) is not _UNREAD:
                 yield value
@@ -135,7 +137,7 @@ class Reader:
             for number, item in enumerate(tree.items):
                 self._findings.spots[(*keys, number)] = item.spot
                 yield item, (*keys, number)
-        elif not (isinstance(tree, Word) and tree.is_nothing):
+        elif not (isinstance(tree, Scalar) and tree.is_nothing):
             text = f"a list is wanted here, with {called} in each place: `[..., ...]`"
             self._findings.wrong(tree.spot, keys, text)
 
@@ -144,7 +146,7 @@ class Reader:
         return _UNREAD if value is None else value
 
     def _named(
-        self, section: Section, kind: Kind, tree: Tree, keys: Path
+        self, section: Section, kind: ValueType, tree: Tree, keys: Path
     ) -> Iterator[tuple[str, Value]]:
         for word, below in self._entries(tree, keys, []):
             way = (*keys, word.text)
@@ -173,7 +175,7 @@ class Reader:
         return keys in self._findings.spots
 
 
-def _kind(shape: Kind | Metered, meter: Meter) -> Kind:
+def _kind(shape: ValueType | Metered, meter: Meter) -> ValueType:
     return amount_kind(meter) if isinstance(shape, Metered) else shape
 
 
@@ -184,8 +186,8 @@ def _meter(tree: Tree) -> Meter:
     return Meter(told[0]) if told else Meter.GPU
 
 
-def _is_meter(tree: Tree) -> TypeGuard[Word]:
-    return isinstance(tree, Word) and tree.text in list(Meter)
+def _is_meter(tree: Tree) -> TypeGuard[Scalar]:
+    return isinstance(tree, Scalar) and tree.text in list(Meter)
 
 
 def _hint(key: Key) -> str:

@@ -1,6 +1,6 @@
 """What a key of the file can hold, and what keys and sections are."""
 
-from muster.doors.config.kinds import NAME, Kind
+from muster.doors.config.kinds import NAME, ValueType
 from muster.model.value import Value
 
 
@@ -11,7 +11,7 @@ class Metered(Value):
 class Many(Value):
     """A list of words."""
 
-    each: Kind
+    each: ValueType
 
 
 class Inside(Value):
@@ -26,24 +26,24 @@ class Aside(Value):
     section: "Section"
 
 
-class Named(Value):
+class NamedMapping(Value):
     """A mapping from names to values, each of which knows its name."""
 
     section: "Section"
-    name: Kind = NAME
+    name: ValueType = NAME
 
 
 class Branches(Value):
     """Queues by name, and below each the same again."""
 
 
-class Lines(Value):
+class ValueList(Value):
     """A list of values."""
 
     section: "Section"
 
 
-Shape = Kind | Metered | Many | Inside | Aside | Named | Branches | Lines
+Shape = ValueType | Metered | Many | Inside | Aside | NamedMapping | Branches | ValueList
 
 
 class Key(Value):

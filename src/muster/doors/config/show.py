@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from muster.doors.config.kinds import Kind, amount_kind
+from muster.doors.config.kinds import ValueType, amount_kind
 from muster.doors.config.of_queues import QUEUE
 from muster.doors.config.of_site import SITE
 from muster.doors.config.shapes import (
@@ -12,11 +12,11 @@ from muster.doors.config.shapes import (
     Branches,
     Inside,
     Key,
-    Lines,
     Many,
     Metered,
-    Named,
+    NamedMapping,
     Section,
+    ValueList,
 )
 from muster.model.queue import Meter, Queue, Quota
 from muster.model.site import Site
@@ -50,14 +50,14 @@ def value_of(value: Value | None, target: str) -> Any:
     return found
 
 
-def kind_text(kind: Kind, value: Any) -> str:
+def kind_text(kind: ValueType, value: Any) -> str:
     """One word as it is written, or `none`."""
     return "none" if value is None else kind.write(value)
 
 
-def kind_of(shape: Kind | Metered, value: Value) -> Kind:
+def kind_of(shape: ValueType | Metered, value: Value) -> ValueType:
     """How words of this shape are written inside this value."""
-    if isinstance(shape, Kind):
+    if isinstance(shape, ValueType):
         return shape
     return amount_kind(value.scope.meter if isinstance(value, Quota) else Meter.GPU)
 
@@ -86,11 +86,11 @@ def _written(key: Key, section: Section, value: Value) -> Written | None:
             return _mapping(beside, value) or None
         case Inside(section=within):
             return _mapping(within, told) or None
-        case Named(section=each):
+        case NamedMapping(section=each):
             return _named(each, told) or None
-        case Lines(section=each):
+        case ValueList(section=each):
             return [_mapping(each, line) for line in told] or None
-        case Kind() | Metered() | Many() as shape:
+        case ValueType() | Metered() | Many() as shape:
             is_default = _is_default(told, section, key)
             return None if is_default and not key.required else _words(shape, told, value)
 
@@ -102,13 +102,13 @@ def _is_default(told: Any, section: Section, key: Key) -> bool:
     return told == value_of(section.blank, key.target)
 
 
-def _words(shape: Kind | Metered | Many, told: Any, value: Value) -> Written:
+def _words(shape: ValueType | Metered | Many, told: Any, value: Value) -> Written:
     if isinstance(shape, Many):
         return [_quoted(shape.each, each) for each in told]
     return _quoted(kind_of(shape, value), told)
 
 
-def _quoted(kind: Kind, told: Any) -> str:
+def _quoted(kind: ValueType, told: Any) -> str:
     text = kind_text(kind, told)
     return _word(text) if kind.is_name and told is not None else text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from muster.doors.config.faults import Findings, Path, Spot
+from muster.doors.config.faults import Findings, Path, TextPosition
 from muster.model.value import Value
 
 MOST_CHARACTERS = 4_000_000
@@ -17,12 +17,12 @@ MOST_NODES = 500_000
 DEEPEST = 60
 
 
-class Word(Value):
+class Scalar(Value):
     """A scalar. A plain one is not quoted, so that `null` can mean nothing."""
 
     text: str
     plain: bool
-    spot: Spot
+    spot: TextPosition
 
     @property
     def is_nothing(self) -> bool:
@@ -33,23 +33,25 @@ class Listed(Value):
     """A list."""
 
     items: "tuple[Tree, ...]"
-    spot: Spot
+    spot: TextPosition
 
 
 class Mapped(Value):
     """A mapping, in the order in which it is written."""
 
-    entries: "tuple[tuple[Word, Tree], ...]"
-    spot: Spot
+    entries: "tuple[tuple[Scalar, Tree], ...]"
+    spot: TextPosition
 
 
-Tree = Word | Listed | Mapped
+Tree = Scalar | Listed | Mapped
 
 
 def tree_of(text: str, findings: Findings) -> Tree | None:
     """The one document of a text, or None where it is empty or no YAML."""
     if len(text) > MOST_CHARACTERS:
-        findings.wrong(Spot(line=1, column=1), (), "the file is too long to be a configuration")
+        findings.wrong(
+            TextPosition(line=1, column=1), (), "the file is too long to be a configuration"
+        )
         return None
     try:
         if (spot := _too_deep(text)) is not None:
@@ -74,7 +76,7 @@ class _Planting:
         self._count += 1
         if len(keys) > DEEPEST or self._count > MOST_NODES:
             self._findings.wrong(spot, keys[:4], "this is nested too deeply, or repeats too often")
-            return Word(text="", plain=True, spot=spot)
+            return Scalar(text="", plain=True, spot=spot)
         if not node.tag.startswith("tag:yaml.org,2002:"):
             self._findings.wrong(spot, keys, f"the tag `{node.tag}` means nothing here; remove it")
         match node:
@@ -84,11 +86,11 @@ class _Planting:
                 items = (self.tree(item, (*keys, n)) for n, item in enumerate(node.value))
                 return Listed(items=tuple(items), spot=spot)
             case _:
-                return Word(text=str(node.value), plain=not _is_quoted(node), spot=spot)
+                return Scalar(text=str(node.value), plain=not _is_quoted(node), spot=spot)
 
-    def _entries(self, node: yaml.MappingNode, keys: Path) -> Iterator[tuple[Word, Tree]]:
+    def _entries(self, node: yaml.MappingNode, keys: Path) -> Iterator[tuple[Scalar, Tree]]:
         """What is written here, then what `<<` brings along and is not written here."""
-        seen: dict[str, Spot] = {}
+        seen: dict[str, TextPosition] = {}
         merged: list[yaml.Node] = []
         for key, value in node.value:
             if key.tag == _MERGE:
@@ -103,13 +105,13 @@ class _Planting:
                     seen[name.text] = name.spot
                     yield name, below
 
-    def _name(self, key: yaml.Node, keys: Path) -> Word | None:
+    def _name(self, key: yaml.Node, keys: Path) -> Scalar | None:
         if isinstance(key, yaml.ScalarNode):
-            return Word(text=str(key.value), plain=not _is_quoted(key), spot=_spot(key))
+            return Scalar(text=str(key.value), plain=not _is_quoted(key), spot=_spot(key))
         self._findings.wrong(_spot(key), keys, "a key must be one word")
         return None
 
-    def _is_twice(self, name: Word, seen: dict[str, Spot], keys: Path) -> bool:
+    def _is_twice(self, name: Scalar, seen: dict[str, TextPosition], keys: Path) -> bool:
         first = seen.setdefault(name.text, name.spot)
         if first == name.spot:
             return False
@@ -117,7 +119,7 @@ class _Planting:
         self._findings.wrong(name.spot, (*keys, name.text), text)
         return True
 
-    def _merged(self, value: yaml.Node, keys: Path) -> Iterator[tuple[Word, Tree]]:
+    def _merged(self, value: yaml.Node, keys: Path) -> Iterator[tuple[Scalar, Tree]]:
         sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
         for source in sources:
             tree = self.tree(source, (*keys, "<<"))
@@ -127,7 +129,7 @@ class _Planting:
                 self._findings.wrong(tree.spot, (*keys, "<<"), "only mappings can be merged")
 
 
-def _too_deep(text: str) -> Spot | None:
+def _too_deep(text: str) -> TextPosition | None:
     """Where the nesting goes too far: libyaml would follow it until the stack is full."""
     depth = 0
     # The stubs say nothing about events.
@@ -152,21 +154,21 @@ def _root(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-def _spot(node: yaml.Node) -> Spot:
+def _spot(node: yaml.Node) -> TextPosition:
     return _spot_at(node.start_mark)
 
 
-def _spot_at(mark: yaml.Mark | None) -> Spot:
+def _spot_at(mark: yaml.Mark | None) -> TextPosition:
     if mark is None:
-        return Spot(line=1, column=1)
-    return Spot(line=mark.line + 1, column=mark.column + 1)
+        return TextPosition(line=1, column=1)
+    return TextPosition(line=mark.line + 1, column=mark.column + 1)
 
 
 def _is_quoted(node: yaml.Node) -> bool:
     return getattr(node, "style", None) in ("'", '"', "|", ">")
 
 
-def _spot_of_error(bad: yaml.YAMLError) -> Spot:
+def _spot_of_error(bad: yaml.YAMLError) -> TextPosition:
     mark = getattr(bad, "problem_mark", None) or getattr(bad, "context_mark", None)
     return _spot_at(mark)
 

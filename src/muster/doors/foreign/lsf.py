@@ -8,8 +8,8 @@ import re
 
 from muster.doors.foreign.meaning import (
     ForeignError,
+    ForeignOption,
     Meaning,
-    Option,
     flags,
     memory_text,
     pieces,
@@ -272,7 +272,7 @@ def _shell(meaning: Meaning, value: str) -> None:
     meaning.shell = value
 
 
-OPTIONS: dict[str, Option] = {
+OPTIONS: dict[str, ForeignOption] = {
     **valued("-J", does=_name),
     **valued("-n", does=_slots),
     **valued("-q", does=_queue),

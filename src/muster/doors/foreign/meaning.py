@@ -40,31 +40,31 @@ Reads = Callable[[Meaning, str], None]
 
 
 @dataclass(frozen=True)
-class Option:
+class ForeignOption:
     """An option: whether a value follows, and what it does to the meaning."""
 
     takes: bool
     reads: Reads
 
 
-def flags(*names: str, does: Reads) -> dict[str, Option]:
-    return {name: Option(takes=False, reads=does) for name in names}
+def flags(*names: str, does: Reads) -> dict[str, ForeignOption]:
+    return {name: ForeignOption(takes=False, reads=does) for name in names}
 
 
-def valued(*names: str, does: Reads) -> dict[str, Option]:
-    return {name: Option(takes=True, reads=does) for name in names}
+def valued(*names: str, does: Reads) -> dict[str, ForeignOption]:
+    return {name: ForeignOption(takes=True, reads=does) for name in names}
 
 
-def without_effect(*names: str, why: str, takes: bool) -> dict[str, Option]:
+def without_effect(*names: str, why: str, takes: bool) -> dict[str, ForeignOption]:
     """Options that are accepted with a word about it."""
 
     def told(name: str) -> Reads:
         return lambda meaning, _: meaning.cautions.append(f"{name} has no effect: {why}")
 
-    return {name: Option(takes=takes, reads=told(name)) for name in names}
+    return {name: ForeignOption(takes=takes, reads=told(name)) for name in names}
 
 
-def refused(*names: str, why: str, takes: bool) -> dict[str, Option]:
+def refused(*names: str, why: str, takes: bool) -> dict[str, ForeignOption]:
     """Options whose meaning we cannot give, and which must not be passed over."""
 
     def refuse(name: str) -> Reads:
@@ -73,10 +73,10 @@ def refused(*names: str, why: str, takes: bool) -> dict[str, Option]:
 
         return reads
 
-    return {name: Option(takes=takes, reads=refuse(name)) for name in names}
+    return {name: ForeignOption(takes=takes, reads=refuse(name)) for name in names}
 
 
-def read_line(words: list[str], known: Mapping[str, Option], meaning: Meaning) -> None:
+def read_line(words: list[str], known: Mapping[str, ForeignOption], meaning: Meaning) -> None:
     """Every option of one line; a value may follow its option without a space."""
     left = iter(words)
     for word in left:
@@ -120,7 +120,7 @@ def pieces(text: str, mark: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def _option(word: str, known: Mapping[str, Option]) -> tuple[str | None, str]:
+def _option(word: str, known: Mapping[str, ForeignOption]) -> tuple[str | None, str]:
     """The longest option that the word begins with, and what follows it there."""
     if word in known:
         return word, ""

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from muster.doors.foreign.meaning import (
     ForeignError,
+    ForeignOption,
     Meaning,
-    Option,
     flags,
     memory_text,
     pieces,
@@ -311,7 +311,7 @@ def _nothing(_: Meaning, __: str) -> None:
     """What happens here anyway."""
 
 
-OPTIONS: dict[str, Option] = {
+OPTIONS: dict[str, ForeignOption] = {
     **valued("-N", does=_name),
     **valued("-q", does=_queue),
     **valued("-A", "-P", does=_account),

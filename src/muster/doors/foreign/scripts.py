@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from muster.doors.foreign import lsf, pbs
-from muster.doors.foreign.meaning import ForeignError, Meaning, Option, read_line
+from muster.doors.foreign.meaning import ForeignError, ForeignOption, Meaning, read_line
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class System:
     """A batch system: how its lines begin, its options, and what it does in the end."""
 
     mark: str
-    options: Mapping[str, Option]
+    options: Mapping[str, ForeignOption]
     finish: Callable[[Meaning, str, str], None]
 
 

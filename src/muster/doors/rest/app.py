@@ -15,10 +15,10 @@ from muster.doors.rest import (
     of_site,
     of_slurm,
 )
-from muster.doors.rest.auth import People
+from muster.doors.rest.auth import UserNames
 from muster.doors.rest.endpoint import Endpoint, send_trouble
 from muster.doors.rest.hub import Hub
-from muster.doors.rest.of_terminals import Terminal
+from muster.doors.rest.of_terminals import TerminalEndpoint
 from muster.doors.rest.openapi import described
 from muster.doors.rest.operation import Door, Operation
 from muster.doors.rest.problems import NoSuchPageError
@@ -59,15 +59,15 @@ def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
     """Everything under `/v1`."""
     hub = Hub(service.looking.follow)
     door = Door(service=service, clock=clock, hub=hub)
-    people = People()
+    people = UserNames()
     operations = (*TABLE, *described(TABLE))
-    terminal = WebSocketRoute("/v1/jobs/{id:int}/terminal", Terminal(door, people))
+    terminal = WebSocketRoute("/v1/jobs/{id:int}/terminal", TerminalEndpoint(door, people))
     router = Router([*_routes(operations, door, people), terminal], redirect_slashes=False)
     router.default = _nowhere
     return RestApp(router, door)
 
 
-def _routes(operations: Sequence[Operation], door: Door, people: People) -> list[BaseRoute]:
+def _routes(operations: Sequence[Operation], door: Door, people: UserNames) -> list[BaseRoute]:
     """One route for each path, whatever can be done there."""
     by_path: dict[str, list[Operation]] = {}
     for each in operations:

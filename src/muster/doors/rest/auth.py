@@ -22,7 +22,7 @@ REMEMBERED_S = 60.0
 """How long a uid keeps its name without the system's list of users being asked again."""
 
 
-class People:
+class UserNames:
     """The names of this machine's users."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class People:
 
 
 def caller_of(
-    scope: Mapping[str, Any], headers: Mapping[bytes, bytes], door: Door, people: People
+    scope: Mapping[str, Any], headers: Mapping[bytes, bytes], door: Door, people: UserNames
 ) -> Caller:
     """Who asks; UnauthorizedError for somebody who does not say so.
 

@@ -10,7 +10,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from muster.controller.asked import Caller
-from muster.doors.rest.auth import People, caller_of
+from muster.doors.rest.auth import UserNames, caller_of
 from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply
 from muster.doors.rest.problems import NoSuchPageError, TooLargeError, trouble, unreadable
@@ -31,7 +31,7 @@ encode = msgspec.json.Encoder().encode
 class Endpoint:
     """All operations of one path, as an ASGI application."""
 
-    def __init__(self, operations: Sequence[Operation], door: Door, people: People) -> None:
+    def __init__(self, operations: Sequence[Operation], door: Door, people: UserNames) -> None:
         self._operations = {each.method: each for each in operations}
         self._decoders = {
             each.method: msgspec.json.Decoder(each.takes) for each in operations if each.takes

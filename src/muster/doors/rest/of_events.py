@@ -50,7 +50,7 @@ def _event_page(asked: Asked, query: EventQuery) -> EventPage:
 
 
 async def _stream(asked: Asked) -> Flow:
-    wish = _Wish(asked)
+    wish = _EventFilter(asked)
     header = asked.headers.get(b"last-event-id")
     after = asked.text("after") if header is None else header.decode("latin-1")
     last = None if after is None else bounded("after", integer("after", after), 0, MOST_INTEGER)
@@ -65,7 +65,7 @@ async def _stream(asked: Asked) -> Flow:
 
 
 async def _told(
-    asked: Asked, wish: "_Wish", last: int | None, lost: asyncio.Event
+    asked: Asked, wish: "_EventFilter", last: int | None, lost: asyncio.Event
 ) -> AsyncGenerator[bytes]:
     """First from the log what was missed, then what happens; what is in both only once."""
     with asked.door.hub.listening(lost) as listener:
@@ -89,14 +89,14 @@ def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
     return asked.looking.events(asked.caller, query)
 
 
-async def _told_now(asked: Asked, events: tuple[Stored, ...], wish: "_Wish") -> bytes:
+async def _told_now(asked: Asked, events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
     """A few are written at once; many, or those to be looked up, while others are answered."""
     if wish.looks_up or len(events) > MOST_AT_ONCE:
         return await asked.read(_encoded, events, wish)
     return _encoded(events, wish)
 
 
-def _encoded(events: tuple[Stored, ...], wish: "_Wish") -> bytes:
+def _encoded(events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
     wanted = [each for each in events if wish.is_for(each)]
     return b"".join([wish.hub.written(each, _written) for each in wanted])
 
@@ -110,7 +110,7 @@ def _written(stored: Stored) -> bytes:
     )
 
 
-class _Wish:
+class _EventFilter:
     """Which events a client wants: those of a job, of a user's jobs, of a queue's jobs."""
 
     def __init__(self, asked: Asked) -> None:

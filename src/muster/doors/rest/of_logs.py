@@ -18,7 +18,7 @@ PAUSE_S = 0.2
 BYTES = "application/octet-stream"
 
 
-class _Reading:
+class _LogPosition:
     """Where somebody is in what one task of a job wrote."""
 
     def __init__(self, asked: Asked) -> None:
@@ -55,7 +55,7 @@ class _Reading:
 
 
 async def _log(asked: Asked) -> Flow:
-    reading = _Reading(asked)
+    reading = _LogPosition(asked)
     if asked.flag("follow"):
         # Whoever may not see it, or names no job, is told so before anything is sent.
         first = await _first_part(asked, reading)
@@ -63,7 +63,7 @@ async def _log(asked: Asked) -> Flow:
     return Flow(parts=_whole(reading, await reading.part()), media=BYTES)
 
 
-async def _first_part(asked: Asked, reading: _Reading) -> bytes:
+async def _first_part(asked: Asked, reading: _LogPosition) -> bytes:
     try:
         return await reading.part()
     except UnknownError:
@@ -72,14 +72,14 @@ async def _first_part(asked: Asked, reading: _Reading) -> bytes:
         return b""
 
 
-async def _whole(reading: _Reading, first: bytes) -> AsyncGenerator[bytes]:
+async def _whole(reading: _LogPosition, first: bytes) -> AsyncGenerator[bytes]:
     part = first
     while part:
         yield part
         part = await reading.part()
 
 
-async def _followed(asked: Asked, reading: _Reading, first: bytes) -> AsyncGenerator[bytes]:
+async def _followed(asked: Asked, reading: _LogPosition, first: bytes) -> AsyncGenerator[bytes]:
     part, attempt = first, _attempt(asked)
     while True:
         if part:

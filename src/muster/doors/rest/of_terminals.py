@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from muster.backends.local.attempt.terminal import DATA, END, Frames, exit_code, frame, resize_frame
-from muster.doors.rest.auth import People, caller_of
+from muster.doors.rest.auth import UserNames, caller_of
 from muster.doors.rest.operation import Door
 from muster.doors.rest.problems import trouble
 from muster.model.errors import MusterError
@@ -28,10 +28,10 @@ class Size(Value):
     columns: int
 
 
-class Terminal:
+class TerminalEndpoint:
     """The application behind the path of a terminal."""
 
-    def __init__(self, door: Door, people: People) -> None:
+    def __init__(self, door: Door, people: UserNames) -> None:
         self._door = door
         self._people = people
 

@@ -208,7 +208,7 @@ def _day(day: int) -> str:
     return rfc3339(Instant(day * DAY)).partition("T")[0]
 
 
-class _Asked(Value):
+class _Totals(Value):
     """What all groups of a job ask for together."""
 
     tasks: int
@@ -216,12 +216,12 @@ class _Asked(Value):
 
 
 @lru_cache(maxsize=4_096)
-def _asked(groups: tuple[TaskGroup, ...]) -> _Asked:
+def _asked(groups: tuple[TaskGroup, ...]) -> _Totals:
     amount = NOTHING
     for group in groups:
         models = group.each.gpus.models if group.each.gpus else ()
         amount += group.each.amount(models[0] if models else None) * group.count
-    return _Asked(tasks=sum(group.count for group in groups), amount=amount)
+    return _Totals(tasks=sum(group.count for group in groups), amount=amount)
 
 
 def _held(held: Allocation) -> tuple[Resources, tuple[str, ...]]:

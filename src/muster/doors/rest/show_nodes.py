@@ -13,7 +13,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, GpuModel, JobId, NodeId
 
 
-class Holding:
+class NodeHoldings:
     """Who holds what on which node."""
 
     def __init__(self, snapshot: Snapshot, nodes: Iterable[NodeId]) -> None:
@@ -34,7 +34,7 @@ def held(snapshot: Snapshot) -> Iterator[tuple[JobId, Placement]]:
 def node_documents(snapshot: Snapshot, nodes: Iterable[Node]) -> tuple[NodeDocument, ...]:
     """These nodes, with what is held on each."""
     wanted = tuple(nodes)
-    holding = Holding(snapshot, (node.id for node in wanted))
+    holding = NodeHoldings(snapshot, (node.id for node in wanted))
     return tuple(_node(node, holding.on[node.id]) for node in wanted)
 
 

@@ -30,11 +30,11 @@ Spot = tuple[PoolName, GpuModel | None, Meter, str | None]
 
 def queue_documents(snapshot: Snapshot, policy: SharePolicy) -> tuple[QueueDocument, ...]:
     """All queues, in the order of their paths."""
-    tally = _Tally(snapshot, policy)
+    tally = _QueueTotals(snapshot, policy)
     return tuple(_queue(queue, tally) for _, queue in sorted(snapshot.queues.items()))
 
 
-class _Tally:
+class _QueueTotals:
     """Everything that is counted for queues, in one pass over the jobs."""
 
     def __init__(self, snapshot: Snapshot, policy: SharePolicy) -> None:
@@ -87,7 +87,7 @@ class _Tally:
                 self.lately[each] += left
 
 
-def _queue(queue: Queue, tally: _Tally) -> QueueDocument:
+def _queue(queue: Queue, tally: _QueueTotals) -> QueueDocument:
     path = queue.path
     used = tally.used[path]
     return QueueDocument(
@@ -106,7 +106,7 @@ def _queue(queue: Queue, tally: _Tally) -> QueueDocument:
     )
 
 
-def _quota(quota: Quota, used: Mapping[Spot, int], tally: _Tally) -> QuotaDocument:
+def _quota(quota: Quota, used: Mapping[Spot, int], tally: _QueueTotals) -> QuotaDocument:
     capacity = tally.capacity(quota.scope)
     unit, size = UNITS[quota.scope.meter]
     now, guaranteed = _measured(used, quota.scope), resolved(quota.guaranteed, capacity)

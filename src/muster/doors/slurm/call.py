@@ -83,7 +83,7 @@ class Again(Value, tag="again"):
     after_ms: int = 0
 
 
-class Output(Value):
+class StepOutput(Value):
     """Where a step reads and writes: None, `none`, a rank, or a name with patterns.
 
     unbuffered: what several tasks write may be mixed within a line.
@@ -115,7 +115,7 @@ class Conduct(Value):
     epilog: str | None = None
 
 
-class Bind(Value):
+class CpuBind(Value):
     """How tasks are bound to CPUs: as --cpu-bind calls it, with the numbers of its list."""
 
     kind: str = ""
@@ -136,10 +136,10 @@ class Program(Value):
     cwd: str
     keep: tuple[str, ...] | None = None
     env: Mapping[str, str] = {}
-    output: Output = Output()
+    output: StepOutput = StepOutput()
     before: str = ""
     after: str = ""
-    bind: Bind | None = None
+    bind: CpuBind | None = None
 
 
 class RunStep(Value, tag="step"):
@@ -160,7 +160,7 @@ class RunStep(Value, tag="step"):
     conduct: Conduct = Conduct()
 
 
-class Hold(Value, tag="hold"):
+class HoldJob(Value, tag="hold"):
     """Hold a job while a command runs here, or keep it without one; then let go of it."""
 
     job: int
@@ -205,7 +205,7 @@ class Copy(Value, tag="copy"):
     preserve: bool = False
 
 
-Then = ReadScript | Again | RunStep | Hold | Prompt | WriteFile | Copy
+Then = ReadScript | Again | RunStep | HoldJob | Prompt | WriteFile | Copy
 
 
 class Reply(Value):

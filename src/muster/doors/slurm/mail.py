@@ -10,7 +10,7 @@ from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import State, ended_as, state_of
-from muster.lifecycle.notices import SHARES, Notice, Spread, status_of
+from muster.lifecycle.notices import SHARES, ArrayResult, Notice, status_of
 from muster.model.job import FINAL, HeldBy
 from muster.model.launch import Launch
 from muster.model.mail import Occasion
@@ -83,7 +83,7 @@ def _ending(notice: Notice) -> tuple[str, dict[str, str]]:
     return text, {**told, "SLURM_JOB_EXIT_CODE_MAX": str(code)}
 
 
-def _spread(spread: Spread, state: str) -> tuple[str, dict[str, str]]:
+def _spread(spread: ArrayResult, state: str) -> tuple[str, dict[str, str]]:
     """How the parts of an array ended: by their exit codes, or by the highest signal."""
     (low, low_signal), (high, high_signal) = (
         divmod(each, 256) for each in (spread.least, spread.most)

@@ -20,7 +20,7 @@ EVERYTHING = HistoryQuery(limit=1_000)
 _OUTCOMES = {JobState.FAILED: Outcome.FAILED, JobState.CANCELLED: Outcome.CANCELLED}
 
 
-class Past(NamedTuple):
+class PastJob(NamedTuple):
     """A job that is over, and its attempts."""
 
     ended: Ended
@@ -50,14 +50,14 @@ class Past(NamedTuple):
         return None if self.work is None else Behaviour(work=self.work, end=end)
 
 
-def past(history: History, query: HistoryQuery = EVERYTHING) -> Iterator[Past]:
+def past(history: History, query: HistoryQuery = EVERYTHING) -> Iterator[PastJob]:
     """All that ended, oldest first."""
-    found: list[Past] = []
+    found: list[PastJob] = []
     while True:
         page = history.ended(query)
         ids = tuple(ended.job.id for ended in page.jobs)
         attempts = _by_job(history.attempts(ids))
-        found += [Past(ended, tuple(attempts.get(ended.job.id, ()))) for ended in page.jobs]
+        found += [PastJob(ended, tuple(attempts.get(ended.job.id, ()))) for ended in page.jobs]
         if page.next is None:
             break
         query = replace(query, after=page.next)
@@ -83,7 +83,7 @@ def _saved_ms(attempt: Attempt) -> int:
     return max(0, attempt.checkpointed_at - attempt.started_at)
 
 
-def _traced(each: Past) -> TracedJob:
+def _traced(each: PastJob) -> TracedJob:
     job = each.ended.job
     group = max(job.spec.groups, key=_size)
     gpus = group.each.gpus

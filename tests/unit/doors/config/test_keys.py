@@ -3,11 +3,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from muster.doors.config.kinds import Kind
+from muster.doors.config.kinds import ValueType
 from muster.doors.config.of_site import SECTIONS, SITE
 from muster.doors.config.page import page
 from muster.doors.config.parse import site_from
-from muster.doors.config.shapes import Aside, Branches, Inside, Key, Lines, Many, Named, Section
+from muster.doors.config.shapes import (
+    Aside,
+    Branches,
+    Inside,
+    Key,
+    Many,
+    NamedMapping,
+    Section,
+    ValueList,
+)
 from muster.doors.config.show import value_of
 from muster.model.cluster import AmountReserved, NodesReserved, Pool
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy, SharePolicy
@@ -63,7 +72,7 @@ def test_the_defaults_of_what_lies_inside_are_those_of_the_model() -> None:
 def test_every_example_of_the_page_can_be_read() -> None:
     for section in SECTIONS:
         for key in section.keys:
-            if isinstance(key.shape, Kind):
+            if isinstance(key.shape, ValueType):
                 key.shape.read(key.example)
             elif isinstance(key.shape, Many):
                 for word in key.example.strip("[]").split(","):
@@ -143,9 +152,9 @@ def reachable(section: Section) -> Iterator[Section]:
 
 def sections_of(key: Key, section: Section) -> tuple[Section, ...]:
     match key.shape:
-        case Inside(section=below) | Aside(section=below) | Named(section=below):
+        case Inside(section=below) | Aside(section=below) | NamedMapping(section=below):
             return (below,)
-        case Lines(section=below):
+        case ValueList(section=below):
             return (below,)
         case Branches() if section is SITE:
             return tuple(each for each in SECTIONS if each.noun == "queue")

@@ -9,7 +9,7 @@ from muster.controller.asked import JobView
 from muster.doors.slurm.accounting.records import (
     AcctJob,
     AcctRow,
-    Kind,
+    RecordKind,
     derived_exit,
     exit_of_row,
     last_of_each,
@@ -160,7 +160,7 @@ def test_a_script_may_come_out_otherwise_than_its_job(
     ],
 )
 def test_a_step_stands_where_its_end_says(made: Step, state: State) -> None:
-    assert state_of_row(AcctRow(RUNNING, Kind.STEP, made)) is state
+    assert state_of_row(AcctRow(RUNNING, RecordKind.STEP, made)) is state
 
 
 def test_the_worst_step_counts_unless_it_was_told_to_end() -> None:
@@ -173,13 +173,13 @@ def test_the_worst_step_counts_unless_it_was_told_to_end() -> None:
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
-        (None, [Kind.JOB, Kind.BATCH, Kind.STEP]),
-        ("sbatch run.sh", [Kind.JOB, Kind.BATCH, Kind.STEP]),
-        ("srun hostname", [Kind.JOB, Kind.STEP]),
-        ("salloc -n 2", [Kind.JOB, Kind.STEP]),
+        (None, [RecordKind.JOB, RecordKind.BATCH, RecordKind.STEP]),
+        ("sbatch run.sh", [RecordKind.JOB, RecordKind.BATCH, RecordKind.STEP]),
+        ("srun hostname", [RecordKind.JOB, RecordKind.STEP]),
+        ("salloc -n 2", [RecordKind.JOB, RecordKind.STEP]),
     ],
 )
-def test_only_jobs_with_a_script_have_its_step(line: str | None, kinds: list[Kind]) -> None:
+def test_only_jobs_with_a_script_have_its_step(line: str | None, kinds: list[RecordKind]) -> None:
     job = record(why=Exited(code=0), line=line)
     job.steps = (step(),)
 
@@ -190,7 +190,7 @@ def test_what_is_asked_to_be_cut_shows_the_part_in_the_window() -> None:
     job = record(why=Exited(code=0), times=(1_000, 10_000, 90_000))
     job.cut = (Instant(20_000), Instant(50_000))
 
-    row = AcctRow(job, Kind.JOB)
+    row = AcctRow(job, RecordKind.JOB)
 
     assert (row.started_at, row.ended_at, row.elapsed) == (20_000, 50_000, 30_000)
 

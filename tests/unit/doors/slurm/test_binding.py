@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.slurm.call import Bind, Call
+from muster.doors.slurm.call import Call, CpuBind
 from muster.doors.slurm.submit.fleet import machines_of
 from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.words.binding import binding_words, cpu_bind_of
@@ -17,16 +17,16 @@ def request(**options: str) -> Request:
 @pytest.mark.parametrize(
     ("text", "bind"),
     [
-        ("none", Bind(kind="none")),
-        ("v,cores", Bind(kind="cores", verbose=True)),
-        ("Threads,quiet", Bind(kind="threads")),
-        ("verbose", Bind(verbose=True)),
-        ("map_cpu:0,2,0x3", Bind(kind="map_cpu", values=(0, 2, 3))),
-        ("verbose,mask_cpu:0x3,0xF", Bind(kind="mask_cpu", values=(3, 15), verbose=True)),
-        ("mask_cpu:0x3*2", Bind(kind="mask_cpu", values=(3, 3))),
+        ("none", CpuBind(kind="none")),
+        ("v,cores", CpuBind(kind="cores", verbose=True)),
+        ("Threads,quiet", CpuBind(kind="threads")),
+        ("verbose", CpuBind(verbose=True)),
+        ("map_cpu:0,2,0x3", CpuBind(kind="map_cpu", values=(0, 2, 3))),
+        ("verbose,mask_cpu:0x3,0xF", CpuBind(kind="mask_cpu", values=(3, 15), verbose=True)),
+        ("mask_cpu:0x3*2", CpuBind(kind="mask_cpu", values=(3, 3))),
     ],
 )
-def test_bindings_are_read_as_slurm_reads_them(text: str, bind: Bind) -> None:
+def test_bindings_are_read_as_slurm_reads_them(text: str, bind: CpuBind) -> None:
     assert cpu_bind_of(request(cpu_bind=text), lacks=False) == bind
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.doors.slurm.mail import letter
-from muster.lifecycle.notices import Notice, Spread
+from muster.lifecycle.notices import ArrayResult, Notice
 from muster.model.job import (
     ArrayPart,
     Cancelled,
@@ -132,20 +132,20 @@ def test_a_subject_says_what_happened(on: Occasion, why: EndReason | None, text:
 @pytest.mark.parametrize(
     ("on", "spread", "text"),
     [
-        (Occasion.END, Spread(least=0, most=0), "Ended, FAILED, ExitCode [0-0]"),
-        (Occasion.FAIL, Spread(least=0, most=512), "Failed, Mixed, ExitCode [0-2]"),
-        (Occasion.FAIL, Spread(least=256, most=512), "Failed, FAILED, ExitCode [1-2]"),
-        (Occasion.END, Spread(least=0, most=9), "Ended, Mixed, MaxSignal [9]"),
-        (Occasion.FAIL, Spread(least=9, most=256), "Failed, Mixed, MaxExitCode [1]"),
-        (Occasion.REQUEUE, Spread(least=0, most=0, requeued=True), "Requeued"),
+        (Occasion.END, ArrayResult(least=0, most=0), "Ended, FAILED, ExitCode [0-0]"),
+        (Occasion.FAIL, ArrayResult(least=0, most=512), "Failed, Mixed, ExitCode [0-2]"),
+        (Occasion.FAIL, ArrayResult(least=256, most=512), "Failed, FAILED, ExitCode [1-2]"),
+        (Occasion.END, ArrayResult(least=0, most=9), "Ended, Mixed, MaxSignal [9]"),
+        (Occasion.FAIL, ArrayResult(least=9, most=256), "Failed, Mixed, MaxExitCode [1]"),
+        (Occasion.REQUEUE, ArrayResult(least=0, most=0, requeued=True), "Requeued"),
         (
             Occasion.END,
-            Spread(least=0, most=0, requeued=True),
+            ArrayResult(least=0, most=0, requeued=True),
             "Ended, FAILED, ExitCode [0-0], with requeued tasks",
         ),
     ],
 )
-def test_an_array_has_a_summary(on: Occasion, spread: Spread, text: str) -> None:
+def test_an_array_has_a_summary(on: Occasion, spread: ArrayResult, text: str) -> None:
     last = job(Exited(code=1), mail=Mail(), index=3)
 
     found = letter(Notice(on=on, job=last, at=ENDED, spread=spread), None)

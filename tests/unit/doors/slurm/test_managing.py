@@ -6,10 +6,10 @@ import pytest
 
 from muster.doors.config.parse import site_from
 from muster.doors.slurm.managing import accounts, classes, users
-from muster.doors.slurm.managing.edit import Edit, Editing, Surroundings
+from muster.doors.slurm.managing.edit import Edit, EditFacts, Editing
 from muster.doors.slurm.managing.flatfile import dumped
 from muster.doors.slurm.managing.loading import loading
-from muster.doors.slurm.managing.words import Word, Words, changed, meant, split, word_of
+from muster.doors.slurm.managing.words import Assignment, Words, changed, meant, split, word_of
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.errors import MusterError
 from muster.model.job import Job, JobSpec, TaskGroup
@@ -37,19 +37,19 @@ pools: {gpu: {cluster: lab}}
 users: {alice: {roles: ["user:science"], default_queue: science}}
 """)
 A100 = GpuModel("A100-40GB")
-AROUND = Surroundings(cluster="lab", nodes={}, models=(A100,), jobs=())
+AROUND = EditFacts(cluster="lab", nodes={}, models=(A100,), jobs=())
 SCIENCE, NLP = QueuePath("science"), QueuePath("science/nlp")
 ALICE, BOB = UserName("alice"), UserName("bob")
 
-Making = Callable[[Words, Surroundings], Editing]
+Making = Callable[[Words, EditFacts], Editing]
 
 
-def edit(making: Making, line: str, site: Site = SITE, around: Surroundings = AROUND) -> Edit:
+def edit(making: Making, line: str, site: Site = SITE, around: EditFacts = AROUND) -> Edit:
     first = "set" if making.__name__ in {"adding", "coordinating"} else "where"
     return making(split(line.split(), first=first), around)(site)
 
 
-def refusal(making: Making, line: str, site: Site = SITE, around: Surroundings = AROUND) -> str:
+def refusal(making: Making, line: str, site: Site = SITE, around: EditFacts = AROUND) -> str:
     with pytest.raises(SlurmError) as refused:
         edit(making, line, site, around)
     return str(refused.value)
@@ -58,7 +58,7 @@ def refusal(making: Making, line: str, site: Site = SITE, around: Surroundings =
 def test_words_say_which_and_what() -> None:
     found = split(["where", "name=alice", "set", "qos+=high,low", "priority=3"])
 
-    assert found.where == (Word(name="name", sign="=", value="alice"),)
+    assert found.where == (Assignment(name="name", sign="=", value="alice"),)
     assert [word.values for word in found.what] == [("high", "low"), ("3",)]
 
 
@@ -230,7 +230,7 @@ def test_what_live_jobs_need_stays() -> None:
         job_class=ClassName("low"),
         groups=(TaskGroup(name="main"),),
     )
-    around = Surroundings(
+    around = EditFacts(
         cluster="lab",
         nodes={},
         models=(),

@@ -2,7 +2,7 @@ import pytest
 
 from muster.doors.slurm.call import Call, Program, RunStep, Script
 from muster.doors.slurm.steps.step_options import ALIASES, SALLOC, SRUN, Options, from_environment
-from muster.doors.slurm.steps.step_request import Place, check_mpi, step_of
+from muster.doors.slurm.steps.step_request import StepJob, check_mpi, step_of
 from muster.doors.slurm.submit.environment import chosen_names
 from muster.doors.slurm.submit.fleet import machines_of
 from muster.doors.slurm.submit.request import Request, merged
@@ -62,7 +62,7 @@ def step(line: str, env: dict[str, str] | None = None, nodes: int = 1) -> tuple[
     )
     job = Job(id=JobId(7), spec=spec, submitted_at=Instant(0))
     names = tuple(NodeId(f"n{at}") for at in range(nodes))
-    place = Place(job=job, nodes=names, folder="/spool/7.1")
+    place = StepJob(job=job, nodes=names, folder="/spool/7.1")
     return step_of([request(line, env)], [place], machines_of({}))
 
 
@@ -137,7 +137,7 @@ def test_programs_come_from_the_file_of_multi_prog() -> None:
         name="job", user=UserName("ada"), queue=QueuePath("lab"), groups=(TaskGroup(count=1),)
     )
     job = Job(id=JobId(7), spec=spec, submitted_at=Instant(0))
-    place = Place(job=job, nodes=(NodeId("n"),), folder="/spool/7.1")
+    place = StepJob(job=job, nodes=(NodeId("n"),), folder="/spool/7.1")
 
     assert step_of([asked], [place], machines_of({}))[0].programs[0].argvs == (("a",), ("b", "1"))
 

@@ -11,7 +11,7 @@ from muster.doors.cli.screen.text import counted
 from muster.doors.cli.screen.times import short_span
 from muster.lifecycle.predict import Accuracy
 from muster.model.value import Value
-from muster.simulator.figures import Line, figure_lines, seconds, times
+from muster.simulator.figures import FigureRow, figure_lines, seconds, times
 from muster.simulator.report import Fairness, QueueReport, Report, Spread
 
 
@@ -27,7 +27,7 @@ def told(report: Report, screen: Screen) -> Iterator[str]:
 
 def compared(reports: Sequence[Report], screen: Screen) -> Iterator[str]:
     """Several reports side by side, one figure in each line; the best is marked."""
-    columns = [Column[Line]("", lambda line: line.title)]
+    columns = [Column[FigureRow]("", lambda line: line.title)]
     columns += [
         Column(report.name, partial(_cell, place=place), "right flexible")
         for place, report in enumerate(reports)
@@ -35,7 +35,7 @@ def compared(reports: Sequence[Report], screen: Screen) -> Iterator[str]:
     yield from lines(figure_lines(reports), columns, screen)
 
 
-def _cell(line: Line, *, place: int) -> str:
+def _cell(line: FigureRow, *, place: int) -> str:
     return f"{line.cells[place]}{'*' if line.best[place] else ' '}"
 
 

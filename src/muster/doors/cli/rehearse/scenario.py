@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from muster.api.jobs import JobDocument
     from muster.model.cluster import Node
     from muster.model.site import Site
-    from muster.simulator.outages import Outage, Span
+    from muster.simulator.outages import Outage, OutagePeriod
     from muster.simulator.rehearsal import Scenario
     from muster.simulator.traces.traced import TracedJob
 
@@ -196,13 +196,13 @@ def _outages(chosen: dict[str, Any], scenario: "Scenario") -> "list[Outage]":
     return found
 
 
-def _whole_time(scenario: "Scenario") -> "Span":
+def _whole_time(scenario: "Scenario") -> "OutagePeriod":
     """Misfortunes may come as long as jobs may run: longer than they take to arrive."""
-    from muster.simulator.outages import Span  # noqa: PLC0415  only to simulate
+    from muster.simulator.outages import OutagePeriod  # noqa: PLC0415  only to simulate
 
     begin, last = scenario.arrivals[0].at, scenario.arrivals[-1].at
     end = scenario.until or Instant(last + max(30 * DAY, (last - begin) // 2))
-    return Span(begins_at=begin, ends_at=end)
+    return OutagePeriod(begins_at=begin, ends_at=end)
 
 
 def _span(text: str | None, option: str) -> Duration | None:

@@ -14,7 +14,7 @@ from muster.model.value import GpuModel
 
 if TYPE_CHECKING:
     from muster.doors.slurm.conf.found import Files, Note
-    from muster.doors.slurm.conf.lines import Line
+    from muster.doors.slurm.conf.lines import ConfLine
 
 FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 MOST_INCLUDED = 20
@@ -129,7 +129,7 @@ def _read(paths: tuple[Path, ...], models: tuple[str, ...]) -> "Files":
     return Files(**parts, models=_models(models))
 
 
-def _kind(path: Path, lines: "list[Line]") -> str:
+def _kind(path: Path, lines: "list[ConfLine]") -> str:
     firsts = {line.first for line in lines}
     if "switchname" in firsts:
         return "topology"
@@ -138,11 +138,11 @@ def _kind(path: Path, lines: "list[Line]") -> str:
     return "conf"
 
 
-def _names_gres(lines: "list[Line]") -> bool:
+def _names_gres(lines: "list[ConfLine]") -> bool:
     return all("name" in line.fields or line.first == "autodetect" for line in lines)
 
 
-def _lines(path: Path, text: str, depth: int = 0) -> "Iterator[Line]":
+def _lines(path: Path, text: str, depth: int = 0) -> "Iterator[ConfLine]":
     """With the files that it includes in their places."""
     from muster.doors.slurm.conf.lines import lines_of  # noqa: PLC0415  only here
 

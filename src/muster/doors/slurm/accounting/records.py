@@ -32,7 +32,7 @@ TERMINATED = 15
 KILLED = 9
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a row is about."""
 
     JOB = 0
@@ -95,7 +95,7 @@ class AcctRow:
 
     __slots__ = ("ended_at", "kind", "record", "row", "started_at", "step")
 
-    def __init__(self, record: AcctJob, kind: Kind, step: Step | None = None) -> None:
+    def __init__(self, record: AcctJob, kind: RecordKind, step: Step | None = None) -> None:
         self.record = record
         self.row = record.row
         self.kind = kind
@@ -110,7 +110,7 @@ class AcctRow:
     @property
     def name(self) -> str:
         """What stands behind the dot: `batch`, `0`; nothing for the job itself."""
-        if self.kind is Kind.BATCH:
+        if self.kind is RecordKind.BATCH:
             return "batch"
         if self.step is None:
             return ""
@@ -167,19 +167,19 @@ def apart(record: AcctJob) -> list[AcctJob]:
 
 def rows_of_job(record: AcctJob) -> list[AcctRow]:
     """The record, its script, and its steps."""
-    found = [AcctRow(record, Kind.JOB)]
+    found = [AcctRow(record, RecordKind.JOB)]
     if record.started_at is not None and record.has_script:
-        found.append(AcctRow(record, Kind.BATCH))
-    found += [AcctRow(record, Kind.STEP, step) for step in record.steps]
+        found.append(AcctRow(record, RecordKind.BATCH))
+    found += [AcctRow(record, RecordKind.STEP, step) for step in record.steps]
     return found
 
 
 def state_of_row(acct: AcctRow) -> State:
     """Where a row stands; whatever a signal ended was cancelled, says Slurm."""
     state = acct.row.state
-    if acct.kind is Kind.JOB or (acct.ended_at is None and state in LIVE):
+    if acct.kind is RecordKind.JOB or (acct.ended_at is None and state in LIVE):
         return _LIVE_AS.get(state, state)
-    if acct.kind is Kind.BATCH and isinstance(acct.row.job.why, OutOfMemory):
+    if acct.kind is RecordKind.BATCH and isinstance(acct.row.job.why, OutOfMemory):
         return State.OUT_OF_MEMORY
     code, signal = exit_of_row(acct)
     if signal:
@@ -204,7 +204,7 @@ def exit_of_row(acct: AcctRow) -> tuple[int, int]:
         case LaunchFailed():
             return 1, 0
         case _:
-            return 0, TERMINATED if acct.kind is Kind.BATCH else 0
+            return 0, TERMINATED if acct.kind is RecordKind.BATCH else 0
 
 
 def derived_exit(record: AcctJob) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from muster.doors.slurm.accounting import values
 from muster.doors.slurm.accounting.records import (
     AcctJob,
     AcctRow,
-    Kind,
+    RecordKind,
     cancelled_by,
     derived_exit,
     exit_of_row,
@@ -196,10 +196,10 @@ def _written(used: Used, _: str) -> int:
 
 
 def _allocated(acct: AcctRow) -> list[dict[str, Any]]:
-    if acct.kind is Kind.JOB and not values.nodes(acct):
+    if acct.kind is RecordKind.JOB and not values.nodes(acct):
         return []
     found = _counted(values.allocated_parts(acct), values.amount(acct).memory_mib)
-    if acct.kind is Kind.JOB:
+    if acct.kind is RecordKind.JOB:
         # Nobody measures energy, and Slurm says so of each job.
         found.append(_tres("energy", None))
     return _in_order(found)

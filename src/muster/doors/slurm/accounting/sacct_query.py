@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import TypeVar
 
-from muster.doors.slurm.accounting.records import AcctJob, AcctRow, Kind
+from muster.doors.slurm.accounting.records import AcctJob, AcctRow, RecordKind
 from muster.doors.slurm.accounting.values import cpus, nodes, reason
 from muster.doors.slurm.accounting.window import ACCOUNTED, Window
 from muster.doors.slurm.call import Call, Door
@@ -30,7 +30,7 @@ _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 Range = tuple[int, int]
 
 
-class Asked(Value):
+class RecordFilter(Value):
     """Everything that is given must hold for a record."""
 
     window: Window
@@ -70,7 +70,7 @@ class Asked(Value):
     def _is_so(self, record: AcctJob) -> bool:
         if not (self.reasons or self.node_count or self.cpu_count or self.limit):
             return True
-        acct = AcctRow(record, Kind.JOB)
+        acct = AcctRow(record, RecordKind.JOB)
         allowed = jobs.time_limit(record.row)
         tests = (
             not self.reasons or reason(acct) in self.reasons,
@@ -88,11 +88,11 @@ class Asked(Value):
         return acct.name in {name.step for name in wanted}
 
 
-def asked(line: Parsed, call: Call, door: Door) -> Asked:
+def asked(line: Parsed, call: Call, door: Door) -> RecordFilter:
     """Read it; SlurmError says what is wrong as sacct does."""
     site = door.looking.site()
     names = _names(line)
-    return Asked(
+    return RecordFilter(
         window=_window(line, call, door, named=bool(names)),
         names=names,
         users=_users(line, door, site, named=bool(names)),

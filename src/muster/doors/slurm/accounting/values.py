@@ -5,7 +5,7 @@ from math import ceil
 
 from muster.doors.slurm.accounting.records import (
     AcctRow,
-    Kind,
+    RecordKind,
     cancelled_by,
     derived_exit,
     exit_of_row,
@@ -38,14 +38,14 @@ def raw_id(acct: AcctRow) -> str:
 
 
 def name(acct: AcctRow) -> str:
-    if acct.kind is Kind.BATCH:
+    if acct.kind is RecordKind.BATCH:
         return "batch"
     return acct.row.job.spec.name if acct.step is None else acct.step.name
 
 
 def state(acct: AcctRow) -> str:
     found = state_of_row(acct)
-    if found is State.CANCELLED and acct.kind is Kind.JOB:
+    if found is State.CANCELLED and acct.kind is RecordKind.JOB:
         by = cancelled_by(acct.record)
         return found.name if by is None else f"CANCELLED by {uid_of(by)}"
     return found.name
@@ -71,7 +71,7 @@ def amount(acct: AcctRow) -> Resources:
     if acct.step is not None:
         return acct.step.amount
     whole = jobs.amount(acct.row)
-    if acct.kind is Kind.JOB:
+    if acct.kind is RecordKind.JOB:
         return whole
     there = jobs.nodes(acct.row)
     held = acct.row.view.allocation
@@ -97,7 +97,7 @@ def nodes(acct: AcctRow) -> tuple[str, ...]:
     if acct.step is not None:
         return acct.step.nodes
     there = jobs.nodes(acct.row)
-    return there[:1] if acct.kind is Kind.BATCH else there
+    return there[:1] if acct.kind is RecordKind.BATCH else there
 
 
 def node_list(acct: AcctRow) -> str:
@@ -105,7 +105,7 @@ def node_list(acct: AcctRow) -> str:
 
 
 def node_count(acct: AcctRow) -> int:
-    if acct.kind is Kind.JOB and acct.record.component is None:
+    if acct.kind is RecordKind.JOB and acct.record.component is None:
         return jobs.node_count(acct.row)
     return max(1, len(nodes(acct)))
 
@@ -120,7 +120,7 @@ def tasks(acct: AcctRow) -> int:
 
 def allocated(acct: AcctRow) -> str:
     """AllocTRES: nothing for what never started."""
-    if acct.kind is Kind.JOB and not jobs.nodes(acct.row):
+    if acct.kind is RecordKind.JOB and not jobs.nodes(acct.row):
         return ""
     count = gpu_count(acct)
     kind = gpu_type(acct.row) if count else None
@@ -130,9 +130,9 @@ def allocated(acct: AcctRow) -> str:
 def allocated_parts(acct: AcctRow) -> dict[str, str]:
     has = amount(acct)
     parts = {"cpu": str(cpus(acct)), "node": str(node_count(acct))}
-    if acct.kind is Kind.JOB:
+    if acct.kind is RecordKind.JOB:
         parts["billing"] = parts["cpu"]
-    if has.memory_mib or acct.kind is not Kind.JOB:
+    if has.memory_mib or acct.kind is not RecordKind.JOB:
         parts["mem"] = scale_of(acct).mib(has.memory_mib)
     count = gpu_count(acct)
     if count:
@@ -166,7 +166,7 @@ def gpu_count(acct: AcctRow) -> int:
     if acct.step is not None:
         return ceil(acct.step.amount.gpu_milli / 1_000)
     count = jobs.gpu_count(acct.row)
-    if acct.kind is Kind.JOB or not count:
+    if acct.kind is RecordKind.JOB or not count:
         return count
     return max(1, count // max(1, len(jobs.nodes(acct.row))))
 
@@ -225,12 +225,12 @@ def start(acct: AcctRow) -> str:
 
 
 def submit(acct: AcctRow) -> str:
-    at = acct.record.submitted_at if acct.kind is Kind.JOB else acct.started_at
+    at = acct.record.submitted_at if acct.kind is RecordKind.JOB else acct.started_at
     return at_text(acct, at)
 
 
 def eligible(acct: AcctRow) -> str:
-    at = acct.record.eligible_at if acct.kind is Kind.JOB else acct.started_at
+    at = acct.record.eligible_at if acct.kind is RecordKind.JOB else acct.started_at
     return at_text(acct, at)
 
 
@@ -250,7 +250,7 @@ def cpu_ms(acct: AcctRow) -> tuple[int, int]:
     of_steps = [step.used for step in acct.record.steps if step.used is not None]
     whole = sum(each.cpu_ms for each in of_steps)
     system = sum(each.system_ms for each in of_steps)
-    if acct.kind is Kind.JOB:
+    if acct.kind is RecordKind.JOB:
         return (whole, system) if used is None else (used.cpu_ms, used.system_ms)
     if used is None:
         return 0, 0

@@ -26,7 +26,7 @@ class NotCompiledError(MusterError):
     """The user: a C compiler is missing, or does not work; the commands are Python then."""
 
 
-class Settings(Value):
+class CommandSettings(Value):
     """What one command is, as `muster_command.c` reads it.
 
     home: of the server, or empty. code: what Python runs for all that is not compiled; a
@@ -68,7 +68,7 @@ def compiled(with_compiler: str, links: Sequence[Sequence[str]] = LINKS) -> byte
     raise NotCompiledError(f"{with_compiler} cannot compile the commands ({wrong})")
 
 
-def told(program: bytes, settings: Settings) -> bytes:
+def told(program: bytes, settings: CommandSettings) -> bytes:
     """The program that is this command."""
     empty = MARK.encode().ljust(MOST_SETTINGS, b"\0")
     if program.count(empty) != 1:

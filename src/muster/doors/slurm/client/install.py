@@ -14,8 +14,8 @@ from muster.doors.slurm.answering import NAMES
 from muster.doors.slurm.client.compiling import (
     MARK,
     THIN,
+    CommandSettings,
     NotCompiledError,
-    Settings,
     compiled,
     compiler,
     told,
@@ -139,10 +139,12 @@ def _start_s(python: str) -> float | None:
     return best
 
 
-def _settings(name: str, python: str) -> Settings:
+def _settings(name: str, python: str) -> CommandSettings:
     home = os.environ.get("MUSTER_HOME")
     code = f"{_imports('muster_thin')}\nmuster_thin.main({name!r}, {home!r}, "
-    return Settings(command=name, home=home or "", python=python, code=code, wanted=wanted_by(name))
+    return CommandSettings(
+        command=name, home=home or "", python=python, code=code, wanted=wanted_by(name)
+    )
 
 
 def _script(name: str, python: str) -> bytes:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from muster.doors.slurm.accounting.records import (
     AcctJob,
     AcctRow,
-    Kind,
+    RecordKind,
     acct_jobs,
     last_of_each,
     rows_of_job,
 )
 from muster.doors.slurm.accounting.sacct_fields import FIELDS, LISTED
 from muster.doors.slurm.accounting.sacct_json import document
-from muster.doors.slurm.accounting.sacct_query import Asked, asked
+from muster.doors.slurm.accounting.sacct_query import RecordFilter, asked
 from muster.doors.slurm.accounting.values import id_text
 from muster.doors.slurm.call import Call, Door, Reply, lines, unsupported, version
 from muster.doors.slurm.help import columns_of, help_reply
@@ -120,7 +120,7 @@ def _check_texts(line: Parsed) -> None:
             raise SlurmError(NAMED_ONLY.format(what=what))
 
 
-def _said(line: Parsed, call: Call, wish: Asked) -> str:
+def _said(line: Parsed, call: Call, wish: RecordFilter) -> str:
     if not line.has("verbose"):
         return ""
     window = wish.window
@@ -148,7 +148,7 @@ def _form(line: Parsed, call: Call) -> Form:
     return form
 
 
-def _chosen(line: Parsed, door: Door, scene: Scene, wish: Asked) -> list[AcctJob]:
+def _chosen(line: Parsed, door: Door, scene: Scene, wish: RecordFilter) -> list[AcctJob]:
     """The records that are asked for, by job, attempt and component."""
     wish = replace(wish, names=_of_whole_jobs(wish.names, line))
     if not _is_here(line, scene):
@@ -188,9 +188,9 @@ def _is_here(line: Parsed, scene: Scene) -> bool:
     return not named or "all" in named or scene.cluster in named
 
 
-def _rows(line: Parsed, wish: Asked, found: Iterable[AcctJob]) -> list[AcctRow]:
+def _rows(line: Parsed, wish: RecordFilter, found: Iterable[AcctJob]) -> list[AcctRow]:
     if line.has("allocations"):
-        return [AcctRow(record, Kind.JOB) for record in found]
+        return [AcctRow(record, RecordKind.JOB) for record in found]
     rows = [row for record in found for row in rows_of_job(record)]
     if any(name.step is not None for name in wish.names):
         return [row for row in rows if wish.shows(row)]
@@ -213,7 +213,7 @@ def _texts(found: Iterable[AcctJob], *, env: bool) -> str:
     told: list[str] = []
     for record in found:
         launch = record.row.launch
-        name = id_text(AcctRow(record, Kind.JOB))
+        name = id_text(AcctRow(record, RecordKind.JOB))
         title = f"Environment used for {name} (must be batch to display)"
         text = "".join(f"{key}={value}\n" for key, value in launch.env.items())
         if not env:

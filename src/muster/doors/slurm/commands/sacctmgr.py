@@ -9,7 +9,7 @@ from muster.doors.slurm.control import console
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.managing import accounts, classes, users
-from muster.doors.slurm.managing.edit import Editing, Surroundings
+from muster.doors.slurm.managing.edit import EditFacts, Editing
 from muster.doors.slurm.managing.flatfile import HEAD, dumped
 from muster.doors.slurm.managing.listing import listed
 from muster.doors.slurm.managing.loading import loading
@@ -40,7 +40,7 @@ NO_ENTITY = {
     '"Resource" or "User"',
 }
 
-Making = Callable[[Words, Surroundings], Editing]
+Making = Callable[[Words, EditFacts], Editing]
 ENTITIES = {
     "Accounts": "account",
     "Coordinators": "coordinator",
@@ -141,9 +141,9 @@ def _change(words: Sequence[str], line: Parsed, call: Call, door: Door) -> Reply
     return _committed(making(asked, _around(call, door)), line, call, door)
 
 
-def _around(call: Call, door: Door) -> Surroundings:
+def _around(call: Call, door: Door) -> EditFacts:
     scene = Scene(call, door)
-    return Surroundings(
+    return EditFacts(
         cluster=scene.cluster,
         nodes=dict(scene.nodes),
         models=machines_of(scene.nodes).models,

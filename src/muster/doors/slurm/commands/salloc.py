@@ -1,6 +1,6 @@
 """`salloc`: hold a job while a command runs here."""
 
-from muster.doors.slurm.call import Call, Door, Hold, Reply, version
+from muster.doors.slurm.call import Call, Door, HoldJob, Reply, version
 from muster.doors.slurm.commands.srun import request_of, warnings_of
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.steps import allocations
@@ -33,7 +33,7 @@ def run(call: Call, door: Door) -> Reply:
     if isinstance(granted, Reply):
         return granted
     job = granted.view.job.id
-    hold = Hold(
+    hold = HoldJob(
         job=job,
         folder=door.looking.steps_at(door.caller, job),
         argv=line.rest,

@@ -8,7 +8,7 @@ from muster.doors.slurm.control.show_reservations import table as reservations
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.lists.jobs import by_number
 from muster.doors.slurm.lists.node_json import nodes_json
-from muster.doors.slurm.lists.node_rows import Group, NodeRow, grouped, node_rows
+from muster.doors.slurm.lists.node_rows import NodeGroup, NodeRow, grouped, node_rows
 from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.lists.sinfo_fields import LETTERS, NAMES, NAMES_OF_ONE_NODE, OF_ONE_NODE
 from muster.doors.slurm.words import times
@@ -127,7 +127,7 @@ def _table(line: Parsed, call: Call, rows: list[NodeRow], scene: Scene) -> tuple
     if by_name == "all":
         by_name = None
     form = short_form(_format(line, call, rows)) if by_name is None else long_form(by_name)
-    fields: dict[str, Field[Group]] = LETTERS if by_name is None else NAMES
+    fields: dict[str, Field[NodeGroup]] = LETTERS if by_name is None else NAMES
     form, lost = known(form, fields)
     begin = "" if by_name is None else "sinfo: error: "
     what = "node" if by_name is None else "job"
@@ -139,9 +139,9 @@ def _table(line: Parsed, call: Call, rows: list[NodeRow], scene: Scene) -> tuple
 def _groups(
     line: Parsed,
     call: Call,
-    shown: tuple[Form, dict[str, Field[Group]]],
+    shown: tuple[Form, dict[str, Field[NodeGroup]]],
     there: tuple[list[NodeRow], Scene],
-) -> list[Group]:
+) -> list[NodeGroup]:
     form, fields = shown
     rows, scene = there
     apart = line.has("Node")
@@ -153,7 +153,7 @@ def _groups(
             return (row.node.id,)
         if row.node.pool not in scene.pools:
             return ()
-        alone = Group(scene.pools[row.node.pool], (row,), scene)
+        alone = NodeGroup(scene.pools[row.node.pool], (row,), scene)
         return tuple(fields[each].get(alone) for each in used)
 
     groups = grouped(scene, rows, key)
@@ -168,7 +168,7 @@ def _groups(
     return _sorted(groups, line.value("sort") or call.env.get("SINFO_SORT") or "")
 
 
-def _sorted(groups: list[Group], order: str) -> list[Group]:
+def _sorted(groups: list[NodeGroup], order: str) -> list[NodeGroup]:
     """By each key in turn, the least important first; what is no key is passed over."""
     for letter, downwards in keys_of(order):
         if letter in LETTERS:
@@ -176,7 +176,7 @@ def _sorted(groups: list[Group], order: str) -> list[Group]:
     return groups
 
 
-def _sort_key(letter: str) -> Callable[[Group], tuple[str, int, str]]:
+def _sort_key(letter: str) -> Callable[[NodeGroup], tuple[str, int, str]]:
     get = LETTERS[letter].get
     return lambda group: by_number(get(group).rstrip("+*"))
 

@@ -20,7 +20,7 @@ from muster.doors.slurm.steps.component_lines import lines_of, shares_of
 from muster.doors.slurm.steps.step_options import ALIASES, SRUN, Options, from_environment
 from muster.doors.slurm.steps.step_request import (
     MPI_TYPES,
-    Place,
+    StepJob,
     check_mpi,
     side_by_side,
     step_of,
@@ -168,18 +168,18 @@ def _step(requests: tuple[Request, ...], view: JobView, door: Door, *, owns: boo
 
 def _places(
     requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool
-) -> tuple[Place, ...]:
+) -> tuple[StepJob, ...]:
     """A place for each: in its component, or beside each other where the job has but one."""
     folder = door.looking.steps_at(door.caller, view.job.id)
     placements = () if view.allocation is None else view.allocation.placements
     if component_count(view.job) == 1:
         nodes = tuple(dict.fromkeys(NodeId(each.node) for each in placements))
-        return side_by_side(requests, Place(job=view.job, nodes=nodes, folder=folder, owns=owns))
-    found: list[Place] = []
+        return side_by_side(requests, StepJob(job=view.job, nodes=nodes, folder=folder, owns=owns))
+    found: list[StepJob] = []
     for number in (request.component for request in requests):
         here = (each.node for each in placements if is_of_component(each.group, number))
         nodes = tuple(dict.fromkeys(map(NodeId, here)))
-        place = Place(job=view.job, nodes=nodes, folder=folder, owns=owns, component=number)
+        place = StepJob(job=view.job, nodes=nodes, folder=folder, owns=owns, component=number)
         found.append(place)
     return tuple(found)
 

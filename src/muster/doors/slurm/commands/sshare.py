@@ -38,7 +38,7 @@ LONG = (
 )
 
 
-class Row:
+class ShareRow:
     """The whole, an account, or a user in an account. beside: the weights of all at its place."""
 
     __slots__ = ("account", "beside", "branch", "depth", "promised", "scene", "user")
@@ -102,7 +102,7 @@ def _format(line: Parsed) -> str:
     return usual.replace("user,", "user,partition,") if line.has("partition") else usual
 
 
-def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[Row]:
+def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[ShareRow]:
     accounts = accounts_named(scene.site, line.words("accounts"))
     wants_accounts = bool(line.words("accounts"))
     users = users_of(line.words("users", "uid")) or {door.caller.user}
@@ -120,7 +120,7 @@ def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[Row]:
         yield row
 
 
-def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
+def _tree(scene: Scene, caller: UserName) -> Iterator[ShareRow]:
     """The whole, then each account with its users before the accounts below it."""
     shares = scene.turns.shares
     members = _members(scene, shares, caller)
@@ -131,12 +131,12 @@ def _tree(scene: Scene, caller: UserName) -> Iterator[Row]:
     for path in set(queues) - {ROOT}:
         weights[_above(path, queues)] += queues[path].weight
     for path in _in_tree_order(queues):
-        account = Row(path, "", queues[path], scene)
+        account = ShareRow(path, "", queues[path], scene)
         account.depth = sum(each in queues and each != ROOT for each in lineage(path))
         account.beside = weights[_above(path, queues)]
         yield account
         for user in sorted(members.get(path, ())):
-            row = Row(path, user, shares.seat(path, user), scene)
+            row = ShareRow(path, user, shares.seat(path, user), scene)
             row.depth, row.beside = account.depth + 1, weights[path]
             yield row
 
@@ -170,11 +170,11 @@ def _field_names() -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def _account(row: Row) -> str:
+def _account(row: ShareRow) -> str:
     return " " * row.depth + row.account
 
 
-def _effective(row: Row) -> int:
+def _effective(row: ShareRow) -> int:
     return row.scene.turns.shares.effective(row.branch)
 
 
@@ -182,13 +182,13 @@ def _fraction(part: int, whole: int) -> str:
     return f"{part / whole if whole else 0:.6f}"
 
 
-def _norm_usage(row: Row) -> str:
+def _norm_usage(row: ShareRow) -> str:
     if row.is_whole:
         return ""
     return _fraction(row.branch.used, row.scene.turns.shares.root.used)
 
 
-def _level(row: Row) -> str:
+def _level(row: ShareRow) -> str:
     """How large the share is beside what counts as used: at 1 they are the same."""
     if row.is_whole:
         return ""
@@ -196,16 +196,16 @@ def _level(row: Row) -> str:
     return f"{row.branch.share / used:.6f}" if used else "inf"
 
 
-def _fair_share(row: Row) -> str:
+def _fair_share(row: ShareRow) -> str:
     return _fraction(row.scene.turns.shares.factor(row.branch), FULL) if row.user else ""
 
 
-def _of_part(get: Callable[[Row], str], whole: str) -> Callable[[Row], str]:
+def _of_part(get: Callable[[ShareRow], str], whole: str) -> Callable[[ShareRow], str]:
     """Of the whole tree there is only one thing to say."""
     return lambda row: whole if row.is_whole else get(row)
 
 
-_FIELDS: tuple[tuple[str, int, Callable[[Row], str]], ...] = (
+_FIELDS: tuple[tuple[str, int, Callable[[ShareRow], str]], ...] = (
     ("Account", -20, _account),
     ("Cluster", 10, lambda row: row.scene.cluster),
     (

@@ -24,7 +24,7 @@ class BadAssociationFileError(MusterError):
     """A line of the file cannot be read."""
 
 
-class Entry(Value):
+class FlatFileEntry(Value):
     """A cluster, an account below `parent`, or a user in the account `parent`."""
 
     kind: str
@@ -33,7 +33,7 @@ class Entry(Value):
     options: Mapping[str, str]
 
 
-def entries_of(text: str) -> Iterator[Entry]:
+def entries_of(text: str) -> Iterator[FlatFileEntry]:
     """In the order of the file; the names of options are in lower case."""
     parent = "root"
     for number, raw in enumerate(text.splitlines(), 1):
@@ -51,7 +51,7 @@ def entries_of(text: str) -> Iterator[Entry]:
         if kind == "parent":
             parent = name
         elif kind in KINDS:
-            yield Entry(kind=kind, name=name, parent=parent, options=options)
+            yield FlatFileEntry(kind=kind, name=name, parent=parent, options=options)
         else:
             raise BadAssociationFileError(f"line {number}: nothing is called {found[1]!r} here")
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from muster.backends.local.hardware.racks import Rack
-from muster.doors.slurm.conf.association_file import Entry
-from muster.doors.slurm.conf.lines import Line
+from muster.doors.slurm.conf.association_file import FlatFileEntry
+from muster.doors.slurm.conf.lines import ConfLine
 from muster.model.errors import MusterError
 from muster.model.site import Site
 from muster.model.value import GpuModel, Value
@@ -31,10 +31,10 @@ class Files(Value):
     classes: rows of `sacctmgr -P show qos`. models: how the site's GPU types are called here.
     """
 
-    conf: tuple[Line, ...] = ()
-    gres: tuple[Line, ...] = ()
-    topology: tuple[Line, ...] = ()
-    accounts: tuple[Entry, ...] = ()
+    conf: tuple[ConfLine, ...] = ()
+    gres: tuple[ConfLine, ...] = ()
+    topology: tuple[ConfLine, ...] = ()
+    accounts: tuple[FlatFileEntry, ...] = ()
     classes: tuple[Mapping[str, str], ...] = ()
     models: Mapping[str, GpuModel] = {}
 

@@ -16,7 +16,7 @@ from muster.doors.slurm.conf.pools_of import (
     tiers_preempt,
 )
 from muster.doors.slurm.conf.queues_of import NORMAL, Accounts, accounts_of, class_of
-from muster.doors.slurm.conf.racks_of import Hardware, machines_of, places_of, racks_of
+from muster.doors.slurm.conf.racks_of import GpuTypes, machines_of, places_of, racks_of
 from muster.model.queue import JobClass, PreemptMode, Queue
 from muster.model.site import Site
 from muster.model.value import ClassName, QueuePath, replace
@@ -53,7 +53,7 @@ def imported(files: Files) -> Imported:
         default_queue=DEFAULT if DEFAULT in queues else min(queues),
         policy=policy_of(options, _spelled(files), notes),
     )
-    hardware = Hardware(files.models, files.gres, notes)
+    hardware = GpuTypes(files.models, files.gres, notes)
     racks = tuple(racks_of(machines, sorted_partitions.pool_of, hardware, places))
     return Imported(site=site, racks=racks, notes=tuple(written))
 

@@ -9,7 +9,7 @@ _PAIR = re.compile(r"""([A-Za-z][\w./-]*)\s*=\s*("[^"]*"|'[^']*'|[^\s"']\S*|)"""
 _INCLUDE = re.compile(r"(?i)include\s+(\S+)")
 
 
-class Line(Value):
+class ConfLine(Value):
     """One line, with its continuations: names in their own spelling, looked up in any.
 
     include: the file that it wants read in its place.
@@ -29,7 +29,7 @@ class Line(Value):
         return {name.lower(): value for name, value in self.pairs}
 
 
-def lines_of(text: str) -> Iterator[Line]:
+def lines_of(text: str) -> Iterator[ConfLine]:
     """Comments and empty lines are left out; a backslash at the end joins the next line."""
     number, held = 0, ""
     for at, raw in enumerate(text.splitlines(), 1):
@@ -46,7 +46,7 @@ def lines_of(text: str) -> Iterator[Line]:
         yield _line(held.strip(), number)
 
 
-def defaults_applied(lines: list[Line], key: str) -> Iterator[Line]:
+def defaults_applied(lines: list[ConfLine], key: str) -> Iterator[ConfLine]:
     """The lines that begin with this key, each with what `key=DEFAULT` lines before it said."""
     usual: dict[str, tuple[str, str]] = {}
     for line in lines:
@@ -57,7 +57,9 @@ def defaults_applied(lines: list[Line], key: str) -> Iterator[Line]:
             del own[key]
             usual |= own
         else:
-            yield Line(number=line.number, pairs=tuple({**own, **_missing(usual, own)}.values()))
+            yield ConfLine(
+                number=line.number, pairs=tuple({**own, **_missing(usual, own)}.values())
+            )
 
 
 def _missing(
@@ -66,11 +68,11 @@ def _missing(
     return {name: pair for name, pair in usual.items() if name not in own}
 
 
-def _line(text: str, number: int) -> Line:
+def _line(text: str, number: int) -> ConfLine:
     if found := _INCLUDE.fullmatch(text):
-        return Line(number=number, include=found[1])
+        return ConfLine(number=number, include=found[1])
     pairs = tuple((name, value.strip("\"'")) for name, value in _PAIR.findall(text))
-    return Line(number=number, pairs=pairs)
+    return ConfLine(number=number, pairs=pairs)
 
 
 def _without_comment(line: str) -> str:

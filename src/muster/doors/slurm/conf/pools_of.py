@@ -7,7 +7,7 @@ same machines, and that is what a job class is.
 from collections.abc import Callable, Iterable, Mapping
 
 from muster.doors.slurm.conf.found import Notes
-from muster.doors.slurm.conf.lines import Line, defaults_applied
+from muster.doors.slurm.conf.lines import ConfLine, defaults_applied
 from muster.doors.slurm.conf.policy_of import mode_of, span, whole
 from muster.doors.slurm.words.hostlist import expanded
 from muster.model.cluster import Pool
@@ -49,7 +49,7 @@ class Sorted(Value):
     pool_of: Mapping[str, PoolName]
 
 
-def partitions_of(lines: Iterable[Line], nodes: tuple[str, ...]) -> tuple[Partition, ...]:
+def partitions_of(lines: Iterable[ConfLine], nodes: tuple[str, ...]) -> tuple[Partition, ...]:
     """All partitions; `Nodes=ALL` has every node."""
     found: list[Partition] = []
     for line in defaults_applied(list(lines), "partitionname"):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from muster.doors.slurm.conf.association_file import Entry
+from muster.doors.slurm.conf.association_file import FlatFileEntry
 from muster.doors.slurm.conf.found import Notes
 from muster.doors.slurm.conf.policy_of import mode_of, span
 from muster.doors.slurm.words import sizes
@@ -40,7 +40,7 @@ class Accounts(Value):
     classes: frozenset[str]
 
 
-def accounts_of(entries: Iterable[Entry], notes: Notes) -> Accounts:
+def accounts_of(entries: Iterable[FlatFileEntry], notes: Notes) -> Accounts:
     """What a dump says. Accounts below `root` are at the top."""
     told = tuple(entries)
     paths = _paths(told)
@@ -98,7 +98,7 @@ _OF_QOS = frozenset(
 )
 
 
-def _paths(entries: tuple[Entry, ...]) -> dict[str, QueuePath]:
+def _paths(entries: tuple[FlatFileEntry, ...]) -> dict[str, QueuePath]:
     """Each account's way down from the top."""
     parents = {
         each.name: each.parent for each in entries if each.kind == "account" and each.name != ROOT
@@ -113,7 +113,9 @@ def _way(name: str, parents: Mapping[str, str]) -> list[str]:
     return way
 
 
-def _queue(entry: Entry, path: QueuePath, entries: tuple[Entry, ...], notes: Notes) -> Queue:
+def _queue(
+    entry: FlatFileEntry, path: QueuePath, entries: tuple[FlatFileEntry, ...], notes: Notes
+) -> Queue:
     about = f"Account {entry.name}"
     options = entry.options
     _note_the_rest(about, options, notes)
@@ -130,7 +132,9 @@ def _queue(entry: Entry, path: QueuePath, entries: tuple[Entry, ...], notes: Not
     )
 
 
-def _user(name: str, entries: list[Entry], paths: Mapping[str, QueuePath], notes: Notes) -> User:
+def _user(
+    name: str, entries: list[FlatFileEntry], paths: Mapping[str, QueuePath], notes: Notes
+) -> User:
     home = next((each.options["defaultaccount"] for each in entries if _has_home(each)), None)
     grants: list[Grant] = []
     for each in entries:
@@ -149,7 +153,7 @@ def _user(name: str, entries: list[Entry], paths: Mapping[str, QueuePath], notes
     )
 
 
-def _has_home(entry: Entry) -> bool:
+def _has_home(entry: FlatFileEntry) -> bool:
     return bool(entry.options.get("defaultaccount"))
 
 

@@ -9,7 +9,7 @@ from math import ceil
 
 from muster.backends.local.hardware.racks import Rack
 from muster.doors.slurm.conf.found import BadSlurmConfError, Notes
-from muster.doors.slurm.conf.lines import Line, defaults_applied
+from muster.doors.slurm.conf.lines import ConfLine, defaults_applied
 from muster.doors.slurm.conf.policy_of import whole
 from muster.doors.slurm.words.hostlist import expanded
 from muster.model.gpu_products import sizes_of
@@ -25,7 +25,7 @@ _PROFILE = re.compile(r"(?:(?:nvidia_)?([a-z0-9]+)_)?([1-7])g\.[0-9]+gb.*", re.I
 _SIZED = re.compile(r"(?:nvidia[_-])?(.+?)[_-](?:\w+[_-])?([0-9]+)gb?", re.IGNORECASE)
 
 
-class Machine(Value):
+class ConfNode(Value):
     """One node, as far as the files tell of it."""
 
     name: str
@@ -35,13 +35,13 @@ class Machine(Value):
     features: tuple[str, ...]
 
 
-def machines_of(lines: Iterable[Line]) -> dict[str, Machine]:
+def machines_of(lines: Iterable[ConfLine]) -> dict[str, ConfNode]:
     """Every node of slurm.conf, by name."""
-    found: dict[str, Machine] = {}
+    found: dict[str, ConfNode] = {}
     for line in defaults_applied(list(lines), "nodename"):
         fields = line.fields
         for name in expanded(fields["nodename"]):
-            found[name] = Machine(
+            found[name] = ConfNode(
                 name=name,
                 cpus=_cpus(fields),
                 memory_mib=whole(fields, "realmemory", 1),
@@ -55,10 +55,12 @@ def machines_of(lines: Iterable[Line]) -> dict[str, Machine]:
     return found
 
 
-class Hardware:
+class GpuTypes:
     """What GPU types are called here, by gres.conf and by what the user said."""
 
-    def __init__(self, models: Mapping[str, GpuModel], gres: Iterable[Line], notes: Notes) -> None:
+    def __init__(
+        self, models: Mapping[str, GpuModel], gres: Iterable[ConfLine], notes: Notes
+    ) -> None:
         self._models = {name.lower(): model for name, model in models.items()}
         self._notes = notes
         self._types: dict[str, str] = {}
@@ -66,7 +68,7 @@ class Hardware:
         for line in gres:
             self._learn(line)
 
-    def text(self, machine: Machine) -> str:
+    def text(self, machine: ConfNode) -> str:
         """`8xA100-40GB+2xT4-16GB`, or `0`."""
         counts: dict[GpuModel, int] = {}
         for word in machine.gres:
@@ -102,7 +104,7 @@ class Hardware:
             self._guessed.add(kind)
             self._notes(f"Gres=gpu:{kind}" if kind else "Gres=gpu", text)
 
-    def _learn(self, line: Line) -> None:
+    def _learn(self, line: ConfLine) -> None:
         fields = line.fields
         if fields.get("name", "gpu").lower() not in {"gpu", "mps", "shard"}:
             self._notes(f"gres.conf Name={fields['name']}", "only GPUs are given out here")
@@ -122,7 +124,7 @@ class Places(Value):
     where: Mapping[str, tuple[str, ...]] = {}
 
 
-def places_of(lines: Iterable[Line], notes: Notes) -> Places:
+def places_of(lines: Iterable[ConfLine], notes: Notes) -> Places:
     """Switches of topology.conf; where their tree is uneven, only the lowest ones count."""
     above: dict[str, str] = {}
     leaves: dict[str, tuple[str, ...]] = {}
@@ -146,9 +148,9 @@ def places_of(lines: Iterable[Line], notes: Notes) -> Places:
 
 
 def racks_of(
-    machines: Mapping[str, Machine],
+    machines: Mapping[str, ConfNode],
     pool_of: Mapping[str, PoolName],
-    hardware: Hardware,
+    hardware: GpuTypes,
     places: Places,
 ) -> Iterator[Rack]:
     """Nodes that are alike make one rack."""

@@ -90,7 +90,7 @@ def _with(site: Site, name: PoolName, pool: Pool, *, is_default: bool | None) ->
     return replace(site, pools={**site.pools, name: pool}, default_pool=default)
 
 
-class _Changes:
+class _PoolChanges:
     """What is made of a pool, key by key."""
 
     def __init__(self) -> None:
@@ -104,8 +104,8 @@ class _Changes:
         return pool
 
 
-def _changes(pairs: tuple[Pair, ...], door: Door) -> _Changes:
-    found = _Changes()
+def _changes(pairs: tuple[Pair, ...], door: Door) -> _PoolChanges:
+    found = _PoolChanges()
     for pair in pairs:
         name = pair.text.partition("=")[0]
         if pair.name in IGNORED:

@@ -158,7 +158,7 @@ def drafted(pairs: tuple[Pair, ...], call: Call, door: Door, *, is_new: bool) ->
         read = KEYS.get(pair.name)
         if read is None:
             raise _none(f"Unknown parameter {pair.text}", is_new=is_new)
-        read(_Word(pair=pair, draft=draft, door=door, call=call, is_new=is_new))
+        read(_KeyReader(pair=pair, draft=draft, door=door, call=call, is_new=is_new))
     if is_new:
         _complete(draft)
     return draft
@@ -188,7 +188,7 @@ def _none(why: str, *, is_new: bool) -> SlurmError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Word:
+class _KeyReader:
     """One key with all that reading it needs."""
 
     pair: Pair
@@ -223,11 +223,11 @@ class _Word:
         self.draft.changes.append(lambda known: replace(known, **fields))
 
 
-def _name(word: _Word) -> None:
+def _name(word: _KeyReader) -> None:
     word.draft.name = word.pair.value
 
 
-def _start(word: _Word) -> None:
+def _start(word: _KeyReader) -> None:
     word.draft.begins_at = word.instant("start")
     begins_at = word.draft.begins_at
 
@@ -238,12 +238,12 @@ def _start(word: _Word) -> None:
     word.draft.changes.append(change)
 
 
-def _end(word: _Word) -> None:
+def _end(word: _KeyReader) -> None:
     word.draft.ends_at = word.instant("end")
     word.change(ends_at=word.draft.ends_at)
 
 
-def _duration(word: _Word) -> None:
+def _duration(word: _KeyReader) -> None:
     pair = word.pair
     try:
         span = times.limit(pair.value)
@@ -259,7 +259,7 @@ def _duration(word: _Word) -> None:
     word.draft.changes.append(change)
 
 
-def _nodes(word: _Word) -> None:
+def _nodes(word: _KeyReader) -> None:
     known = word.door.looking.snapshot().nodes
     pair = word.pair
     names = tuple(sorted(known)) if pair.value.upper() == "ALL" else expanded(pair.value)
@@ -276,19 +276,19 @@ def _nodes(word: _Word) -> None:
     word.draft.changes.append(change)
 
 
-def _node_count(word: _Word) -> None:
+def _node_count(word: _KeyReader) -> None:
     word.draft.node_count = word.number("node count")
     if not word.is_new:
         raise word.wrong("NodeCnt cannot be changed here: name the Nodes")
 
 
-def _pool(word: _Word) -> None:
+def _pool(word: _KeyReader) -> None:
     word.draft.pool = PoolName(word.pair.value)
     if word.draft.pool not in word.door.looking.snapshot().pools:
         raise word.invalid("Invalid partition name specified")
 
 
-def _tres(word: _Word) -> None:
+def _tres(word: _KeyReader) -> None:
     """`TRES=node=2,gres/gpu=4`: nodes, or GPUs of a partition, which Slurm does not have."""
     for each in word.pair.value.split(","):
         kind, _, count = each.partition("=")
@@ -305,13 +305,13 @@ def _tres(word: _Word) -> None:
         word.draft.changes.append(lambda known: _with_gpus(known, gpu_milli, word))
 
 
-def _with_gpus(known: Reservation, gpu_milli: int, word: _Word) -> Reservation:
+def _with_gpus(known: Reservation, gpu_milli: int, word: _KeyReader) -> Reservation:
     if isinstance(known, NodesReserved) or not gpu_milli:
         raise word.invalid("Requested reservation is invalid")
     return replace(known, gpu_milli=gpu_milli)
 
 
-def _cores(word: _Word) -> None:
+def _cores(word: _KeyReader) -> None:
     """Whole nodes only: as many as have so many cores."""
     cores = word.number("core count")
     nodes = word.door.looking.snapshot().nodes.values()
@@ -320,7 +320,7 @@ def _cores(word: _Word) -> None:
     word.draft.warnings += "scontrol: warning: CoreCnt: whole nodes are reserved by Muster\n"
 
 
-def _users(word: _Word) -> None:
+def _users(word: _KeyReader) -> None:
     names = [each for each in word.pair.value.split(",") if each]
     known = word.door.looking.site().users
     if any(each not in known and not is_user(each) for each in names):
@@ -332,7 +332,7 @@ def _users(word: _Word) -> None:
     )
 
 
-def _accounts(word: _Word) -> None:
+def _accounts(word: _KeyReader) -> None:
     names = tuple(each for each in word.pair.value.split(",") if each)
     if len(names) > 1 or word.pair.sign:
         raise word.wrong("Muster reserves for one account: name the one above them")
@@ -343,7 +343,7 @@ def _accounts(word: _Word) -> None:
     word.change(for_queue=QueuePath(names[0]) if names else None)
 
 
-def _flags(word: _Word) -> None:
+def _flags(word: _KeyReader) -> None:
     given = [each.upper() for each in word.pair.value.split(",") if each]
     for each in given:
         if each in REFUSED_FLAGS:
@@ -368,12 +368,12 @@ def _reflagged(known: Reservation, pair: Pair, zone: str) -> Reservation:
     return flagged(known, frozenset(listed(old, pair)), zone)
 
 
-def _unsupported(word: _Word) -> None:
+def _unsupported(word: _KeyReader) -> None:
     name = word.pair.text.partition("=")[0].rstrip("+-")
     raise word.wrong(f"{name} is not supported by Muster")
 
 
-KEYS: dict[str, Callable[[_Word], None]] = {
+KEYS: dict[str, Callable[[_KeyReader], None]] = {
     "reservation": _name,
     "reservationname": _name,
     "starttime": _start,

@@ -40,7 +40,7 @@ SHOWN = (
 _HOLE = re.compile("\0([0-9])")
 
 
-class Facts(NamedTuple):
+class JobFacts(NamedTuple):
     """What differs between jobs that ask for the same."""
 
     number: str
@@ -54,7 +54,7 @@ class Facts(NamedTuple):
     stderr: str
 
 
-HOLES = Facts(*(f"\0{place}" for place in range(len(Facts._fields))))
+HOLES = JobFacts(*(f"\0{place}" for place in range(len(JobFacts._fields))))
 
 
 class Patterns:
@@ -78,15 +78,15 @@ class Patterns:
         filled[1::2] = [facts[int(place)] for place in pattern[1::2]]
         return "".join(filled)
 
-    def _written(self, row: JobRow, facts: Facts) -> str:
+    def _written(self, row: JobRow, facts: JobFacts) -> str:
         return block(job_lines(row, facts, details=self._details), oneliner=self._oneliner)
 
 
-def facts_of(row: JobRow) -> Facts:
+def facts_of(row: JobRow) -> JobFacts:
     """What is this job's own."""
     job = row.job
     stdout = job_facts.output_file(row)
-    return Facts(
+    return JobFacts(
         number=str(job.id),
         priority=str(jobs.priority(row)),
         submitted=jobs.at_text(row, job.submitted_at),
@@ -99,7 +99,7 @@ def facts_of(row: JobRow) -> Facts:
     )
 
 
-def job_lines(row: JobRow, facts: Facts, *, details: bool) -> list[str]:
+def job_lines(row: JobRow, facts: JobFacts, *, details: bool) -> list[str]:
     """One job, in Slurm's order."""
     return [
         *_who(row, facts),
@@ -126,7 +126,7 @@ def _kind(row: JobRow) -> tuple[object, ...]:
 _LABELS = tuple(jobs.LABEL + name for name in SHOWN)
 
 
-def _who(row: JobRow, facts: Facts) -> list[str]:
+def _who(row: JobRow, facts: JobFacts) -> list[str]:
     job, spec = row.job, row.job.spec
     group, gid = group_of(spec.user)
     part = spec.array
@@ -156,7 +156,7 @@ def _who(row: JobRow, facts: Facts) -> list[str]:
     ]
 
 
-def _when(row: JobRow, facts: Facts, *, details: bool) -> list[str]:
+def _when(row: JobRow, facts: JobFacts, *, details: bool) -> list[str]:
     spec, most = row.job.spec, jobs.time_limit(row)
     limit = "UNLIMITED" if most is None else times.long_text(most)
     may_yield = jobs.nodes(row) and preempts(row.scene.site)
@@ -254,7 +254,7 @@ def _cpu_ids(row: JobRow, count: int) -> str:
     return ranges_text(known if len(known) == count else range(count))
 
 
-def _files(row: JobRow, facts: Facts) -> list[str]:
+def _files(row: JobRow, facts: JobFacts) -> list[str]:
     per_job, per_task = row.label("tres-per-job"), row.label("tres-per-task")
     memory = per_gpu(row)
     gres = jobs.tres_per_node(row)

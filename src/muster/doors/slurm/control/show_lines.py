@@ -6,7 +6,7 @@ from collections import Counter
 from muster.doors.slurm.call import VERSION
 from muster.doors.slurm.control.partitions import state_of
 from muster.doors.slurm.lists import node_rows
-from muster.doors.slurm.lists.node_rows import Group, NodeRow
+from muster.doors.slurm.lists.node_rows import NodeGroup, NodeRow
 from muster.doors.slurm.lists.preemption import preempt_mode
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.sizes import memory_text
@@ -56,7 +56,7 @@ def _told_by(row: NodeRow) -> str:
     return f" [{by}@{times.instant_text(at, row.scene.time_form, row.scene.zone)}]"
 
 
-def partition_lines(group: Group) -> list[str]:
+def partition_lines(group: NodeGroup) -> list[str]:
     """One partition: a pool."""
     pool = group.pool
     is_default = "YES" if pool.name == group.scene.default_pool else "NO"

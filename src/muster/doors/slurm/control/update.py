@@ -4,7 +4,7 @@ from muster.controller.asked import JobView
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.control import partitions, reservations
 from muster.doors.slurm.control.job_verbs import NOT_WHOLE, UNKNOWN, absent
-from muster.doors.slurm.control.update_job import Changes, changes_of
+from muster.doors.slurm.control.update_job import JobChanges, changes_of
 from muster.doors.slurm.lists.filters import in_any_state, job_name, live_views
 from muster.doors.slurm.permissions import DENIED, STRANGER, demand_admin
 from muster.doors.slurm.submit.refusals import submission_words
@@ -111,7 +111,7 @@ def _updated_jobs(entity: Pair, pairs: tuple[Pair, ...], call: Call, door: Door)
     return Reply(err=warnings)
 
 
-def _changed(view: JobView, changes: Changes, door: Door) -> str | None:
+def _changed(view: JobView, changes: JobChanges, door: Door) -> str | None:
     """Do it, or say why not."""
     is_held = view.job.state is JobState.HELD
     if changes.holds is False and is_held and reason(view.job, None) == "JobHeldAdmin":
@@ -136,7 +136,7 @@ def _told(why: str, views: list[JobView]) -> str:
     return f"{min(arrays)}_{ranges_text(indices)}: {why}"
 
 
-def _words(error: MusterError, changes: Changes) -> str:
+def _words(error: MusterError, changes: JobChanges) -> str:
     if isinstance(error, UnknownError):
         return "Job has already finished"
     if isinstance(error, RefusedError):

@@ -34,7 +34,7 @@ from muster.model.value import (
 )
 
 
-class Field(Value):
+class UpdateKey(Value):
     """One key with its value, and what it is read against."""
 
     pair: Pair
@@ -79,7 +79,7 @@ _SPELLED = {
 Change = Callable[[JobSpec], JobSpec]
 
 
-class Changes(Value):
+class JobChanges(Value):
     """What is changed, what the user is told of it, and what to say if it cannot be.
 
     holds: whether the job is to be held, or released; None leaves it as it is.
@@ -91,7 +91,7 @@ class Changes(Value):
     holds: bool | None = None
 
 
-def changes_of(pairs: tuple[Pair, ...], view: JobView, call: Call, door: Door) -> Changes:
+def changes_of(pairs: tuple[Pair, ...], view: JobView, call: Call, door: Door) -> JobChanges:
     """All keys together, in their order."""
     found: list[Change] = []
     warnings = ""
@@ -107,7 +107,7 @@ def changes_of(pairs: tuple[Pair, ...], view: JobView, call: Call, door: Door) -
             raise SlurmError(
                 f"Update of this parameter is not supported: {pair.text}", "Request aborted"
             )
-        found.append(make(Field(pair=pair, view=view, call=call, door=door)))
+        found.append(make(UpdateKey(pair=pair, view=view, call=call, door=door)))
     if not found and not warnings:
         raise SlurmError("No changes specified")
 
@@ -116,7 +116,7 @@ def changes_of(pairs: tuple[Pair, ...], view: JobView, call: Call, door: Door) -
             spec = each(spec)
         return spec
 
-    return Changes(made=made, warnings=warnings, holds=_holds(pairs))
+    return JobChanges(made=made, warnings=warnings, holds=_holds(pairs))
 
 
 def _holds(pairs: tuple[Pair, ...]) -> bool | None:
@@ -125,7 +125,7 @@ def _holds(pairs: tuple[Pair, ...]) -> bool | None:
     return None if not values else values[-1] == "0"
 
 
-def _time_limit(field: Field) -> Change:
+def _time_limit(field: UpdateKey) -> Change:
     sign, text = field.pair.sign, field.value
     if text[:1] in {"+", "-"}:
         sign, text = text[0], text[1:]
@@ -143,7 +143,7 @@ def _time_limit(field: Field) -> Change:
     )
 
 
-def _end_time(field: Field) -> Change:
+def _end_time(field: UpdateKey) -> Change:
     begun = field.view.started_at
     if begun is None:
         raise field.wrong("Job is not running")
@@ -151,22 +151,22 @@ def _end_time(field: Field) -> Change:
     return lambda spec: replace(spec, time_limit=Duration(limit))
 
 
-def _label(name: str) -> Callable[[Field], Change]:
-    def make(field: Field) -> Change:
+def _label(name: str) -> Callable[[UpdateKey], Change]:
+    def make(field: UpdateKey) -> Change:
         label = {LABEL + name: field.value}
         return lambda spec: replace(spec, labels={**spec.labels, **label})
 
     return make
 
 
-def _mail_type(field: Field) -> Change:
+def _mail_type(field: UpdateKey) -> Change:
     words = job_details.mail_words(field.value)
     if not words:
         raise SlurmError(f"Invalid MailType: {field.value}")
     return lambda spec: replace(spec, mail=mail_of(words, spec.mail.to))
 
 
-def _mail_user(field: Field) -> Change:
+def _mail_user(field: UpdateKey) -> Change:
     """An empty one is the job's own user."""
     to = field.value or None
     if to is not None and not is_address(to):
@@ -174,17 +174,17 @@ def _mail_user(field: Field) -> Change:
     return lambda spec: replace(spec, mail=replace(spec.mail, to=to))
 
 
-def _begin(field: Field) -> Change:
+def _begin(field: UpdateKey) -> Change:
     at = field.instant()
     return lambda spec: replace(spec, begin_at=at)
 
 
-def _deadline(field: Field) -> Change:
+def _deadline(field: UpdateKey) -> Change:
     at = field.instant()
     return lambda spec: replace(spec, deadline=at)
 
 
-def _throttle(field: Field) -> Change:
+def _throttle(field: UpdateKey) -> Change:
     most = field.number() or None
 
     def change(spec: JobSpec) -> JobSpec:
@@ -194,7 +194,7 @@ def _throttle(field: Field) -> Change:
     return change
 
 
-def _priority(field: Field) -> Change:
+def _priority(field: UpdateKey) -> Change:
     if not field.value.lstrip("-").isdigit():
         raise SlurmError(f"scontrol: error: Invalid Priority value: {field.value}")
     if field.value == "0":
@@ -202,19 +202,19 @@ def _priority(field: Field) -> Change:
     return lambda spec: replace(spec, priority=int(field.value))
 
 
-def _nice(field: Field) -> Change:
+def _nice(field: UpdateKey) -> Change:
     # What is no number counts as none, as in Slurm.
     nice = int(field.value) if field.value.lstrip("+-").isdigit() else 0
     return lambda spec: replace(spec, priority=-nice)
 
 
-def _requeue(field: Field) -> Change:
+def _requeue(field: UpdateKey) -> Change:
     if not field.value.isdigit():
         raise SlurmError(f"scontrol: error: Invalid Requeue value: {field.value}")
     return lambda spec: replace(spec, retry=replace(spec.retry, requeue=int(field.value) > 0))
 
 
-def _dependency(field: Field) -> Change:
+def _dependency(field: UpdateKey) -> Change:
     given = Parsed(given=(("dependency", field.value),))
     request = Request(command="scontrol", given=given, call=field.call, now=field.door.now)
     try:
@@ -228,7 +228,7 @@ def _dependency(field: Field) -> Change:
     return lambda spec: replace(spec, after=after)
 
 
-def _partition(field: Field) -> Change:
+def _partition(field: UpdateKey) -> Change:
     pools = tuple(PoolName(each) for each in field.value.split(",") if each)
     if not pools or not set(pools) <= field.door.looking.snapshot().pools.keys():
         raise field.wrong("Invalid partition name specified")
@@ -238,28 +238,28 @@ def _partition(field: Field) -> Change:
     return lambda spec: replace(spec, pools=pools)
 
 
-def _account(field: Field) -> Change:
+def _account(field: UpdateKey) -> Change:
     return lambda spec: replace(spec, queue=QueuePath(field.value))
 
 
-def _qos(field: Field) -> Change:
+def _qos(field: UpdateKey) -> Change:
     if field.value not in field.door.looking.site().classes:
         raise field.wrong("Invalid qos specification")
     return lambda spec: replace(spec, job_class=ClassName(field.value))
 
 
-def _name(field: Field) -> Change:
+def _name(field: UpdateKey) -> Change:
     return lambda spec: replace(spec, name=field.value)
 
 
-def _reservation(field: Field) -> Change:
+def _reservation(field: UpdateKey) -> Change:
     known = {each.name for each in field.door.looking.site().reservations}
     if field.value and field.value not in known:
         raise field.wrong("Requested reservation is invalid")
     return lambda spec: replace(spec, reservation=field.value or None)
 
 
-def _nodes_named(field: Field, *, wanted: bool) -> Change:
+def _nodes_named(field: UpdateKey, *, wanted: bool) -> Change:
     names = tuple(map(NodeId, expanded(field.value)))
     if not set(names) <= field.door.looking.snapshot().nodes.keys():
         raise field.wrong("Invalid node name specified")
@@ -270,7 +270,7 @@ def _nodes_named(field: Field, *, wanted: bool) -> Change:
     return lambda spec: _with_where(spec, changed)
 
 
-def _features(field: Field) -> Change:
+def _features(field: UpdateKey) -> Change:
     if field.view.allocation is not None:
         raise field.wrong("Job is no longer pending execution")
     given = Parsed(given=(("constraint", field.value),) if field.value else ())
@@ -287,7 +287,7 @@ def _features(field: Field) -> Change:
     )
 
 
-def _gres(field: Field) -> Change:
+def _gres(field: UpdateKey) -> Change:
     machines = field.door.memory.machines(field.door.looking.snapshot().nodes)
     text = field.value.removeprefix("gres:")
     try:
@@ -304,7 +304,7 @@ def _gres(field: Field) -> Change:
     return change
 
 
-def _memory(field: Field, *, per_cpu: bool) -> Change:
+def _memory(field: UpdateKey, *, per_cpu: bool) -> Change:
     mib = sizes.memory_mib(field.value)
     if mib is None:
         raise field.no_number()
@@ -324,7 +324,7 @@ def _memory(field: Field, *, per_cpu: bool) -> Change:
 _OTHER_MEMORY = frozenset({LABEL + "mem-per-cpu", LABEL + "mem-per-gpu"})
 
 
-def _cpus(field: Field, *, of: str) -> Change:
+def _cpus(field: UpdateKey, *, of: str) -> Change:
     """NumCPUs: of the whole job. NumTasks, CPUsPerTask: by the other. MinCPUsNode: at least."""
     number = max(1, field.number())
 
@@ -346,7 +346,7 @@ def _cpus(field: Field, *, of: str) -> Change:
     return change
 
 
-def _node_count(field: Field) -> Change:
+def _node_count(field: UpdateKey) -> Change:
     if field.view.allocation is not None:
         raise field.wrong("Requested operation not supported on this system")
     count = max(1, field.number())
@@ -366,12 +366,12 @@ def _with_where(spec: JobSpec, changed: Callable[[Where], Where]) -> JobSpec:
     return replace(spec, groups=groups)
 
 
-def _with_ask(spec: JobSpec, ask: Callable[[TaskGroup], Ask], field: Field) -> JobSpec:
+def _with_ask(spec: JobSpec, ask: Callable[[TaskGroup], Ask], field: UpdateKey) -> JobSpec:
     group = _only(spec, field)
     return replace(spec, groups=(replace(group, each=ask(group)),))
 
 
-def _only(spec: JobSpec, field: Field) -> TaskGroup:
+def _only(spec: JobSpec, field: UpdateKey) -> TaskGroup:
     """Of several groups nobody could say which is meant."""
     group, *others = spec.groups
     if others:
@@ -379,7 +379,7 @@ def _only(spec: JobSpec, field: Field) -> TaskGroup:
     return group
 
 
-KEYS: dict[str, Callable[[Field], Change]] = {
+KEYS: dict[str, Callable[[UpdateKey], Change]] = {
     "account": _account,
     "admincomment": _label("admin-comment"),
     "arraytaskthrottle": _throttle,

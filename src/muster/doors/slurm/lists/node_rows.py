@@ -63,7 +63,7 @@ class NodeRow:
         return self.node.state is NodeState.UP
 
 
-class Group:
+class NodeGroup:
     """Nodes of one partition that are shown in one row."""
 
     __slots__ = ("pool", "rows", "scene")
@@ -89,46 +89,46 @@ def node_rows(scene: Scene) -> list[NodeRow]:
 
 def grouped(
     scene: Scene, rows: Iterable[NodeRow], key: Callable[[NodeRow], tuple[str, ...]]
-) -> list[Group]:
+) -> list[NodeGroup]:
     """Rows of nodes that are alike, by partition; partitions without nodes have one of none."""
     found: dict[tuple[str, tuple[str, ...]], list[NodeRow]] = {}
     for row in rows:
         found.setdefault((row.node.pool, key(row)), []).append(row)
     groups = [
-        Group(scene.pools[row[0].node.pool], row, scene)
+        NodeGroup(scene.pools[row[0].node.pool], row, scene)
         for row in found.values()
         if row[0].node.pool in scene.pools
     ]
     empty = sorted(scene.pools.keys() - {group.pool.name for group in groups})
-    groups += [Group(scene.pools[name], (), scene) for name in empty]
+    groups += [NodeGroup(scene.pools[name], (), scene) for name in empty]
     first = scene.default_pool
     return sorted(groups, key=lambda group: _order(group, first))
 
 
-def partition_text(group: Group, *, star: bool = True) -> str:
+def partition_text(group: NodeGroup, *, star: bool = True) -> str:
     is_default = star and group.pool.name == group.scene.default_pool
     return group.pool.name + ("*" if is_default else "")
 
 
-def limit_text(group: Group, *, default: bool = False) -> str:
+def limit_text(group: NodeGroup, *, default: bool = False) -> str:
     limit = group.pool.default_time if default else group.pool.max_time
     if limit is None:
         return "n/a" if default else "infinite"
     return times.short_text(limit)
 
 
-def state_text(group: Group, *, short: bool) -> str:
+def state_text(group: NodeGroup, *, short: bool) -> str:
     if not group.rows:
         return "n/a"
     state = group.rows[0].state
     return SHORT[state] if short else state
 
 
-def node_list(group: Group) -> str:
+def node_list(group: NodeGroup) -> str:
     return compressed(group.names())
 
 
-def least(group: Group, of: Callable[[NodeRow], int]) -> str:
+def least(group: NodeGroup, of: Callable[[NodeRow], int]) -> str:
     """What all of them have, with a `+` where some have more."""
     found = [of(row) for row in group.rows]
     if not found:
@@ -136,7 +136,7 @@ def least(group: Group, of: Callable[[NodeRow], int]) -> str:
     return f"{min(found)}{'+' if max(found) > min(found) else ''}"
 
 
-def cpu_states(group: Group) -> str:
+def cpu_states(group: NodeGroup) -> str:
     """CPUs that are allocated, idle, out of service, and all: `5/59/0/64`."""
     used = sum(row.cpus_used for row in group.rows)
     total = sum(row.cpus for row in group.rows)
@@ -144,7 +144,7 @@ def cpu_states(group: Group) -> str:
     return f"{used}/{total - used - other}/{other}/{total}"
 
 
-def node_states(group: Group, *, all_four: bool = True) -> str:
+def node_states(group: NodeGroup, *, all_four: bool = True) -> str:
     count = Counter(_kind(row) for row in group.rows)
     text = f"{count['allocated']}/{count['idle']}"
     return f"{text}/{count['other']}/{len(group.rows)}" if all_four else text
@@ -238,7 +238,7 @@ def _kind(row: NodeRow) -> str:
     return "idle" if row.state == "idle" else "other"
 
 
-def _order(group: Group, first: str) -> tuple[bool, str, int, tuple[str, int, str]]:
+def _order(group: NodeGroup, first: str) -> tuple[bool, str, int, tuple[str, int, str]]:
     rank = RANK[group.rows[0].state] if group.rows else 0
     names = group.names()
     return group.pool.name != first, group.pool.name, -rank, by_number(names[0] if names else "")

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from muster.doors.slurm.call import VERSION
 from muster.doors.slurm.control.partitions import state_of
 from muster.doors.slurm.lists import node_rows
-from muster.doors.slurm.lists.node_rows import Group, NodeRow
+from muster.doors.slurm.lists.node_rows import NodeGroup, NodeRow
 from muster.doors.slurm.lists.preemption import preempt_mode
 from muster.doors.slurm.lists.scene import uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.formats import Field, by_name
 
-Get = Callable[[Group], str]
+Get = Callable[[NodeGroup], str]
 
 
 def _constant(text: str) -> Get:
@@ -22,25 +22,25 @@ def _of_first(get: Callable[[NodeRow], str], otherwise: str = "(null)") -> Get:
     return lambda group: get(group.rows[0]) if group.rows else otherwise
 
 
-def _reason(group: Group) -> str:
+def _reason(group: NodeGroup) -> str:
     return (group.rows[0].node.reason if group.rows else "") or "none"
 
 
-def _reason_at(group: Group) -> str:
+def _reason_at(group: NodeGroup) -> str:
     at = group.rows[0].node.drained_at if group.rows else None
     return "Unknown" if at is None else times.instant_text(at, zone=group.scene.zone)
 
 
-def _reason_by(group: Group) -> str:
+def _reason_by(group: NodeGroup) -> str:
     return (group.rows[0].node.drained_by if group.rows else None) or "Unknown"
 
 
-def _reason_by_whom(group: Group) -> str:
+def _reason_by_whom(group: NodeGroup) -> str:
     user = _reason_by(group)
     return user if user == "Unknown" else f"{user}({uid_of(user)})"
 
 
-def _state(group: Group) -> str:
+def _state(group: NodeGroup) -> str:
     return node_rows.state_text(group, short=False)
 
 
@@ -52,13 +52,13 @@ def _free(row: NodeRow) -> int:
     return max(0, row.node.memory_mib - row.used.memory_mib)
 
 
-def _held(group: Group) -> str:
+def _held(group: NodeGroup) -> str:
     return node_rows.least(group, lambda row: row.used.memory_mib)
 
 
 AVAILABLE = {"UP": "up", "DOWN": "down", "DRAIN": "drain", "INACTIVE": "inactive"}
 
-LETTERS: dict[str, Field[Group]] = {
+LETTERS: dict[str, Field[NodeGroup]] = {
     "a": Field(header="AVAIL", get=lambda g: AVAILABLE[state_of(g.pool)]),
     "A": Field(header="NODES(A/I)", get=lambda g: node_rows.node_states(g, all_four=False)),
     "b": Field(header="ACTIVE_FEATURES", get=_of_first(node_rows.features)),
@@ -151,7 +151,7 @@ _BY_LETTER = {
     "Weight": "w",
 }
 
-NAMES: dict[str, Field[Group]] = by_name(
+NAMES: dict[str, Field[NodeGroup]] = by_name(
     {name: LETTERS[letter] for name, letter in _BY_LETTER.items()}
     | {
         "GresUsed": Field(header="GRES_USED", get=_of_first(node_rows.gres_used)),

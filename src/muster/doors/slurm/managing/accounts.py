@@ -9,8 +9,8 @@ from muster.doors.slurm.managing.edit import (
     NOTHING_MODIFIED,
     NOTHING_NEW,
     Edit,
+    EditFacts,
     Editing,
-    Surroundings,
     demand_every_qos,
     demand_idle,
     demand_sound,
@@ -20,7 +20,7 @@ from muster.doors.slurm.managing.edit import (
 )
 from muster.doors.slurm.managing.limits import amounts, with_limits
 from muster.doors.slurm.managing.members import without_accounts
-from muster.doors.slurm.managing.words import Word, Words, meant, number, whole, word_of
+from muster.doors.slurm.managing.words import Assignment, Words, meant, number, whole, word_of
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import Queue, is_within
 from muster.model.site import Site
@@ -42,12 +42,12 @@ HINTS = {
 }
 
 
-class Wish(Value):
+class AccountChange(Value):
     """Which accounts, below which, and what they are to be like."""
 
     names: tuple[str, ...] = ()
     parent: str = ROOT
-    settings: tuple[Word, ...] = ()
+    settings: tuple[Assignment, ...] = ()
 
     def demand_possible(self, site: Site) -> None:
         """Refuse what hangs on the rules as a whole."""
@@ -56,7 +56,7 @@ class Wish(Value):
                 demand_every_qos(site, word)
 
 
-def adding(words: Words, around: Surroundings) -> Editing:
+def adding(words: Words, around: EditFacts) -> Editing:
     """`add account nlp,vision parent=science fairshare=3`."""
     wish = _wish(words.what)
     if not wish.names:
@@ -84,7 +84,7 @@ def adding(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def modifying(words: Words, around: Surroundings) -> Editing:
+def modifying(words: Words, around: EditFacts) -> Editing:
     """`modify account science set fairshare=3`."""
     chosen, wish = _wish(words.where), _wish(words.what)
     if any(_option(word) == "Parent" for word in words.what):
@@ -108,7 +108,7 @@ def modifying(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def deleting(words: Words, around: Surroundings) -> Editing:
+def deleting(words: Words, around: EditFacts) -> Editing:
     """`delete account science`: with all accounts below it."""
     chosen = _wish(words.where)
     if not chosen.names:
@@ -136,20 +136,20 @@ def deleting(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def settings_of(words: Sequence[Word], queue: Queue, around: Surroundings) -> Queue:
+def settings_of(words: Sequence[Assignment], queue: Queue, around: EditFacts) -> Queue:
     """The queue, changed by the settings of a line in a file; what has no counterpart is left."""
     kept = tuple(word for word in words if meant(word.name, OPTIONS) in SETTERS)
     return _set(queue, kept, around)
 
 
-def place_of(site: Site, parent: str, name: str, around: Surroundings) -> QueuePath:
+def place_of(site: Site, parent: str, name: str, around: EditFacts) -> QueuePath:
     """The path of an account below its parent, which must be there."""
     return _path(_parent(site, parent, around), name)
 
 
-def _wish(words: Sequence[Word]) -> Wish:
+def _wish(words: Sequence[Assignment]) -> AccountChange:
     names: list[str] = []
-    parent, settings = ROOT, list[Word]()
+    parent, settings = ROOT, list[Assignment]()
     for word in words:
         option = _option(word)
         if not word.sign:
@@ -160,10 +160,10 @@ def _wish(words: Sequence[Word]) -> Wish:
             parent = word.value
         elif option != "Clusters":
             settings.append(word)
-    return Wish(names=tuple(dict.fromkeys(names)), parent=parent, settings=tuple(settings))
+    return AccountChange(names=tuple(dict.fromkeys(names)), parent=parent, settings=tuple(settings))
 
 
-def _option(word: Word) -> str:
+def _option(word: Assignment) -> str:
     if not word.sign:
         return ""
     found = meant(word.name, OPTIONS)
@@ -174,7 +174,7 @@ def _option(word: Word) -> str:
     return found
 
 
-def _set(queue: Queue, settings: tuple[Word, ...], around: Surroundings) -> Queue:
+def _set(queue: Queue, settings: tuple[Assignment, ...], around: EditFacts) -> Queue:
     for word in settings:
         option = _option(word)
         if option in REFUSED:
@@ -184,7 +184,7 @@ def _set(queue: Queue, settings: tuple[Word, ...], around: Surroundings) -> Queu
     return queue
 
 
-def _parent(site: Site, name: str, around: Surroundings) -> QueuePath | None:
+def _parent(site: Site, name: str, around: EditFacts) -> QueuePath | None:
     if name.lower() == ROOT:
         return None
     path = account_named(site, name)
@@ -210,7 +210,7 @@ def _above(path: QueuePath) -> str:
     return path.rpartition("/")[0] or ROOT
 
 
-def _described(wish: Wish) -> list[str]:
+def _described(wish: AccountChange) -> list[str]:
     """As Slurm says it, although it is not kept."""
     given = {_option(word): word.value for word in wish.settings}
     return [
@@ -220,35 +220,35 @@ def _described(wish: Wish) -> list[str]:
     ]
 
 
-def _shown(settings: Sequence[Word]) -> list[str]:
+def _shown(settings: Sequence[Assignment]) -> list[str]:
     kept = [word for word in settings if _option(word) in SETTERS]
     return [f"  {_option(word):<13} = {word.value}" for word in kept]
 
 
-def _not_kept(wish: Wish) -> tuple[str, ...]:
+def _not_kept(wish: AccountChange) -> tuple[str, ...]:
     return warned(option for word in wish.settings if (option := _option(word)) in NOT_KEPT)
 
 
-def _fairshare(queue: Queue, word: Word, _: Surroundings) -> Queue:
+def _fairshare(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
     weight = number(word, "Fairshare") if word.value.lower() != "parent" else None
     if not weight:
         refuse("an account", f"Fairshare={word.value}", "a share is a number of 1 or more")
     return replace(queue, weight=weight)
 
 
-def _priority(queue: Queue, word: Word, _: Surroundings) -> Queue:
+def _priority(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
     return replace(queue, priority=whole(word, "Priority"))
 
 
-def _grp_jobs(queue: Queue, word: Word, _: Surroundings) -> Queue:
+def _grp_jobs(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
     return replace(queue, max_jobs=number(word, "GrpJobs"))
 
 
-def _grp_submit(queue: Queue, word: Word, _: Surroundings) -> Queue:
+def _grp_submit(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
     return replace(queue, max_submitted=number(word, "GrpSubmitJobs"))
 
 
-def _grp_tres(queue: Queue, word: Word, around: Surroundings) -> Queue:
+def _grp_tres(queue: Queue, word: Assignment, around: EditFacts) -> Queue:
     told = amounts(word, around.models)
     return replace(queue, quotas=with_limits(queue.quotas, told, around.nodes))
 
@@ -256,18 +256,18 @@ def _grp_tres(queue: Queue, word: Word, around: Surroundings) -> Queue:
 def _grp_old(tres: str) -> "Setter":
     """The older spelling of one kind of TRES."""
 
-    def set_it(queue: Queue, word: Word, around: Surroundings) -> Queue:
+    def set_it(queue: Queue, word: Assignment, around: EditFacts) -> Queue:
         return _grp_tres(queue, word_of(f"GrpTRES={tres}={word.value}"), around)
 
     return set_it
 
 
-def _default_qos(queue: Queue, word: Word, _: Surroundings) -> Queue:
+def _default_qos(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
     name = None if word.value in {"", "-1"} else ClassName(word.value)
     return replace(queue, default_class=name)
 
 
-Setter = Callable[[Queue, Word, Surroundings], Queue]
+Setter = Callable[[Queue, Assignment, EditFacts], Queue]
 SETTERS: dict[str, Setter] = {
     "Fairshare": _fairshare,
     "Shares": _fairshare,

@@ -7,15 +7,23 @@ from muster.doors.slurm.managing.edit import (
     NOTHING_MODIFIED,
     NOTHING_NEW,
     Edit,
+    EditFacts,
     Editing,
-    Surroundings,
     demand_sound,
     name_of,
     refuse,
     warned,
 )
 from muster.doors.slurm.managing.limits import amounts, with_ceilings
-from muster.doors.slurm.managing.words import Word, Words, bad_value, changed, meant, number, whole
+from muster.doors.slurm.managing.words import (
+    Assignment,
+    Words,
+    bad_value,
+    changed,
+    meant,
+    number,
+    whole,
+)
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import JobClass, PreemptMode
@@ -50,14 +58,14 @@ MODES = {
 }
 
 
-class Wish(Value):
+class QosChange(Value):
     """Which ones, and what they are to be like."""
 
     names: tuple[ClassName, ...] = ()
-    settings: tuple[Word, ...] = ()
+    settings: tuple[Assignment, ...] = ()
 
 
-def adding(words: Words, around: Surroundings) -> Editing:
+def adding(words: Words, around: EditFacts) -> Editing:
     """`add qos high priority=100 preempt=low`."""
     wish = _wish(words.what)
     if not wish.names:
@@ -78,7 +86,7 @@ def adding(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def modifying(words: Words, around: Surroundings) -> Editing:
+def modifying(words: Words, around: EditFacts) -> Editing:
     """`modify qos high set priority=100 preempt+=low`."""
     chosen, wish = _wish(words.where), _wish(words.what)
     if not wish.settings:
@@ -97,7 +105,7 @@ def modifying(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def deleting(words: Words, around: Surroundings) -> Editing:
+def deleting(words: Words, around: EditFacts) -> Editing:
     """`delete qos high`: no other one preempts it afterwards."""
     chosen = _wish(words.where)
 
@@ -120,9 +128,9 @@ def deleting(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def _wish(words: Sequence[Word]) -> Wish:
+def _wish(words: Sequence[Assignment]) -> QosChange:
     names: list[str] = []
-    settings: list[Word] = []
+    settings: list[Assignment] = []
     for word in words:
         if not word.sign:
             names += [each for each in word.name.split(",") if each]
@@ -131,10 +139,10 @@ def _wish(words: Sequence[Word]) -> Wish:
         else:
             settings.append(word)
     found = tuple(ClassName(name_of(name)) for name in dict.fromkeys(names))
-    return Wish(names=found, settings=tuple(settings))
+    return QosChange(names=found, settings=tuple(settings))
 
 
-def _option(word: Word) -> str:
+def _option(word: Assignment) -> str:
     found = meant(word.name, OPTIONS)
     if found is None:
         raise SlurmError(
@@ -143,7 +151,7 @@ def _option(word: Word) -> str:
     return found
 
 
-def _set(each: JobClass, settings: Sequence[Word], around: Surroundings) -> JobClass:
+def _set(each: JobClass, settings: Sequence[Assignment], around: EditFacts) -> JobClass:
     for word in settings:
         option = _option(word)
         if option in REFUSED and not (option == "Flags" and word.value in {"", "-1"}):
@@ -153,25 +161,25 @@ def _set(each: JobClass, settings: Sequence[Word], around: Surroundings) -> JobC
     return each
 
 
-def _shown(settings: Sequence[Word]) -> list[str]:
+def _shown(settings: Sequence[Assignment]) -> list[str]:
     kept = [word for word in settings if _option(word) in SETTERS]
     return [f"  {_option(word):<24} = {word.value}" for word in kept]
 
 
-def _not_kept(wish: Wish) -> tuple[str, ...]:
+def _not_kept(wish: QosChange) -> tuple[str, ...]:
     return warned(option for word in wish.settings if (option := _option(word)) in NOT_KEPT)
 
 
-def _priority(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _priority(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     return replace(each, priority=whole(word, "Priority"))
 
 
-def _preempt(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _preempt(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     names = changed(each.preempts, word)
     return replace(each, preempts=tuple(ClassName(name) for name in names if name != "-1"))
 
 
-def _mode(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _mode(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     if word.value.lower() not in MODES:
         raise bad_value("PreemptMode", word.value)
     mode = MODES[word.value.lower()]
@@ -180,45 +188,45 @@ def _mode(each: JobClass, word: Word, _: Surroundings) -> JobClass:
     return replace(each, preemptible=True, preempt_mode=mode)
 
 
-def _grace(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _grace(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     return replace(each, grace=_span(word, "GraceTime", seconds=True) or Duration(0))
 
 
-def _exempt(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _exempt(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     return replace(each, min_run=_span(word, "PreemptExemptTime") or Duration(0))
 
 
-def _max_wall(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _max_wall(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     return replace(each, max_time=_span(word, "MaxWall"))
 
 
-def _per_user(each: JobClass, word: Word, around: Surroundings) -> JobClass:
+def _per_user(each: JobClass, word: Assignment, around: EditFacts) -> JobClass:
     told = amounts(word, around.models)
     return replace(each, per_user=with_ceilings(each.per_user, told))
 
 
-def _per_account(each: JobClass, word: Word, around: Surroundings) -> JobClass:
+def _per_account(each: JobClass, word: Assignment, around: EditFacts) -> JobClass:
     told = amounts(word, around.models)
     return replace(each, per_queue=with_ceilings(each.per_queue, told))
 
 
-def _jobs_per_user(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _jobs_per_user(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     jobs = number(word, "MaxJobsPerUser")
     return replace(each, per_user=replace(each.per_user, jobs=jobs))
 
 
-def _jobs_per_account(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _jobs_per_account(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     jobs = number(word, "MaxJobsPerAccount")
     return replace(each, per_queue=replace(each.per_queue, jobs=jobs))
 
 
-def _usage_factor(each: JobClass, word: Word, _: Surroundings) -> JobClass:
+def _usage_factor(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     if word.value not in {"1", "1.0", "1.000000", "-1"}:
         refuse("a QOS", f"UsageFactor={word.value}", "use counts the same in every QOS")
     return each
 
 
-def _span(word: Word, shown: str, *, seconds: bool = False) -> Duration | None:
+def _span(word: Assignment, shown: str, *, seconds: bool = False) -> Duration | None:
     """A time as Slurm writes it: a number alone counts minutes, or seconds where told."""
     text = word.value
     if text in {"", "-1"}:
@@ -231,7 +239,7 @@ def _span(word: Word, shown: str, *, seconds: bool = False) -> Duration | None:
         raise bad_value(shown, text) from bad
 
 
-SETTERS: dict[str, Callable[[JobClass, Word, Surroundings], JobClass]] = {
+SETTERS: dict[str, Callable[[JobClass, Assignment, EditFacts], JobClass]] = {
     "Priority": _priority,
     "Preempt": _preempt,
     "PreemptMode": _mode,

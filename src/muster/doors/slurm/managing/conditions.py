@@ -8,8 +8,8 @@ from muster.doors.slurm.accounting.associations import (
     admin_level,
     default_account,
 )
-from muster.doors.slurm.managing.rows import Row
-from muster.doors.slurm.managing.words import Word, meant
+from muster.doors.slurm.managing.rows import AssociationRow
+from muster.doors.slurm.managing.words import Assignment, meant
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import is_within
 from muster.model.site import Site
@@ -27,7 +27,7 @@ LISTS = (
 ).split()
 
 
-class Wish(Value):
+class RowFilter(Value):
     """Everything that is given must hold."""
 
     names: tuple[str, ...] = ()
@@ -40,9 +40,9 @@ class Wish(Value):
         return tuple(value for name, values in self.lists if name in options for value in values)
 
 
-def wish_of(words: Sequence[Word]) -> Wish:
+def wish_of(words: Sequence[Assignment]) -> RowFilter:
     """Read them; SlurmError for a condition that Slurm does not know either."""
-    wish = Wish()
+    wish = RowFilter()
     for word in words:
         if not word.sign:
             wish = _with_bare(wish, word.name)
@@ -57,7 +57,7 @@ def wish_of(words: Sequence[Word]) -> Wish:
     return wish
 
 
-def _with_bare(wish: Wish, text: str) -> Wish:
+def _with_bare(wish: RowFilter, text: str) -> RowFilter:
     flag = next((each for each in FLAGS if each.lower() == text.lower()), None)
     if flag is None and len(text) > 4:
         flag = meant(text, [each for each in FLAGS if each.startswith(("With", "WO", "Only"))])
@@ -66,13 +66,17 @@ def _with_bare(wish: Wish, text: str) -> Wish:
     return replace(wish, names=(*wish.names, *(each for each in text.split(",") if each)))
 
 
-def of_accounts(rows: Sequence[Row], wish: Wish, site: Site) -> list[Row]:
+def of_accounts(
+    rows: Sequence[AssociationRow], wish: RowFilter, site: Site
+) -> list[AssociationRow]:
     """Rows of the accounts that are named, or that lie just below a parent that is."""
     names = (*wish.names, *wish.of("Names", "Accounts", "Acct"))
     return _in_accounts(rows, names, wish, site)
 
 
-def of_associations(rows: Sequence[Row], wish: Wish, site: Site) -> list[Row]:
+def of_associations(
+    rows: Sequence[AssociationRow], wish: RowFilter, site: Site
+) -> list[AssociationRow]:
     accounts = (*wish.names, *wish.of("Names", "Accounts", "Acct"))
     users = wish.of("Users")
     found = _in_accounts(rows, accounts, wish, site)
@@ -83,7 +87,7 @@ def of_associations(rows: Sequence[Row], wish: Wish, site: Site) -> list[Row]:
     return found
 
 
-def of_users(rows: Sequence[Row], wish: Wish, site: Site) -> list[Row]:
+def of_users(rows: Sequence[AssociationRow], wish: RowFilter, site: Site) -> list[AssociationRow]:
     names = (*wish.names, *wish.of("Names", "Users"))
     levels, defaults = wish.of("AdminLevel"), accounts_named(site, wish.of("DefaultAccount"))
     accounts = accounts_named(site, wish.of("Accounts", "Acct"))
@@ -97,7 +101,9 @@ def of_users(rows: Sequence[Row], wish: Wish, site: Site) -> list[Row]:
     ]
 
 
-def _in_accounts(rows: Sequence[Row], names: Sequence[str], wish: Wish, site: Site) -> list[Row]:
+def _in_accounts(
+    rows: Sequence[AssociationRow], names: Sequence[str], wish: RowFilter, site: Site
+) -> list[AssociationRow]:
     found = list(rows)
     if names:
         wanted = set(accounts_named(site, names)) | ({ROOT} & set(names))
@@ -110,11 +116,11 @@ def _in_accounts(rows: Sequence[Row], names: Sequence[str], wish: Wish, site: Si
     return found
 
 
-def _is_wanted(row: Row, wanted: set[str], *, below: bool) -> bool:
+def _is_wanted(row: AssociationRow, wanted: set[str], *, below: bool) -> bool:
     if row.account in wanted or (below and ROOT in wanted):
         return True
     return below and any(is_within(row.path, QueuePath(each)) for each in wanted)
 
 
-def _is_default(row: Row, site: Site) -> bool:
+def _is_default(row: AssociationRow, site: Site) -> bool:
     return default_account(site, row.person) == row.account

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from muster.doors.config.checks import mistakes
-from muster.doors.config.kinds import NAME, USER, Kind
-from muster.doors.slurm.managing.words import MINUS, PLUS, Word
+from muster.doors.config.kinds import NAME, USER, ValueType
+from muster.doors.slurm.managing.words import MINUS, PLUS, Assignment
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.units import BadTextError
 from muster.model.cluster import Node
@@ -19,7 +19,7 @@ NOTHING_DELETED = " Nothing deleted"
 NO_CONDITIONS = " No conditions given to remove, not executing."
 
 
-class Surroundings(Value):
+class EditFacts(Value):
     """What a change of the rules has to know beside them."""
 
     cluster: str
@@ -44,7 +44,7 @@ Editing = Callable[[Site], Edit]
 """Made from the words of a command; the rules may be others by the time it is carried out."""
 
 
-def name_of(text: str, kind: Kind = NAME) -> str:
+def name_of(text: str, kind: ValueType = NAME) -> str:
     """A name that a configuration file could have."""
     try:
         return kind.read(text)
@@ -64,7 +64,7 @@ def demand_sound(site: Site) -> None:
         raise SlurmError(f"sacctmgr: error: {place}: {wrong.text}")
 
 
-def demand_idle(jobs: Sequence[Job], around: Surroundings) -> None:
+def demand_idle(jobs: Sequence[Job], around: EditFacts) -> None:
     """Refuse while jobs are live that would belong nowhere."""
     if not jobs:
         return
@@ -76,7 +76,7 @@ def demand_idle(jobs: Sequence[Job], around: Surroundings) -> None:
     raise SlurmError(" Error with request: Job(s) active, cancel job(s) before remove", *lines)
 
 
-def demand_every_qos(site: Site, word: Word | None) -> None:
+def demand_every_qos(site: Site, word: Assignment | None) -> None:
     """Everybody has every QOS: there is none to give, and none can be kept back."""
     if word is None or word.sign == PLUS:
         return

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from muster.doors.slurm.managing.words import Word
+from muster.doors.slurm.managing.words import Assignment
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.gres import BadGresError, NoSuchTypeError, gpu_wish, type_of
 from muster.doors.slurm.words.sizes import memory_mib, memory_text
@@ -26,7 +26,7 @@ class Amount(Value):
     count: int | None
 
 
-def amounts(word: Word, models: Sequence[GpuModel]) -> tuple[Amount, ...]:
+def amounts(word: Assignment, models: Sequence[GpuModel]) -> tuple[Amount, ...]:
     """What a list of TRES bounds."""
     return tuple(_amount(each, models) for each in word.values)
 

@@ -11,8 +11,13 @@ from muster.doors.slurm.managing.conditions import (
     of_users,
     wish_of,
 )
-from muster.doors.slurm.managing.others import OTHERS, View
-from muster.doors.slurm.managing.rows import Row, account_rows, association_rows, user_rows
+from muster.doors.slurm.managing.others import OTHERS, ListRequest
+from muster.doors.slurm.managing.rows import (
+    AssociationRow,
+    account_rows,
+    association_rows,
+    user_rows,
+)
 from muster.doors.slurm.managing.tables import Named, Style, printed
 from muster.doors.slurm.managing.words import meant, split
 from muster.doors.slurm.words.errors import SlurmError
@@ -35,11 +40,11 @@ def listed(words: Sequence[str], style: Style, call: Call, door: Door, *, apart:
     wish = wish_of((*asked.where, *asked.what))
     if apart:
         wish = replace(wish, flags=wish.flags | {"WithAssoc"})
-    view = View(scene=Scene(call, door), door=door, wish=wish, style=style)
+    view = ListRequest(scene=Scene(call, door), door=door, wish=wish, style=style)
     return LISTS[entity](view)
 
 
-def _accounts(view: View) -> str:
+def _accounts(view: ListRequest) -> str:
     wish, scene = view.wish, view.scene
     apart = "WithAssoc" in wish.flags
     found = (association_rows if apart else account_rows)(scene)
@@ -50,7 +55,7 @@ def _accounts(view: View) -> str:
     return _table(view, of_accounts(found, wish, scene.site), usual)
 
 
-def _associations(view: View) -> str:
+def _associations(view: ListRequest) -> str:
     wish, scene = view.wish, view.scene
     is_tree = "Tree" in wish.flags
     found = of_associations(association_rows(scene, tree=is_tree), wish, scene.site)
@@ -58,7 +63,7 @@ def _associations(view: View) -> str:
     return _table(view, found, rows.ASSOCIATION_WITHOUT_LIMITS if bare else rows.ASSOCIATION)
 
 
-def _users(view: View) -> str:
+def _users(view: ListRequest) -> str:
     wish, scene = view.wish, view.scene
     named = (*wish.names, *wish.of("Names", "Users"))
     apart = "WithAssoc" in wish.flags
@@ -69,7 +74,7 @@ def _users(view: View) -> str:
     return _table(view, of_users(found, wish, scene.site), usual)
 
 
-def _classes(view: View) -> str:
+def _classes(view: ListRequest) -> str:
     wish = view.wish
     names = (*wish.names, *wish.of("Names", "QOS", "QosLevel"))
     found = [
@@ -80,14 +85,14 @@ def _classes(view: View) -> str:
     return printed(wish.format or class_rows.USUAL, class_rows.FIELDS, found, view.style)
 
 
-def _table(view: View, found: Sequence[Row], usual: str) -> str:
+def _table(view: ListRequest, found: Sequence[AssociationRow], usual: str) -> str:
     fields = rows.FIELDS
     if "Tree" in view.wish.flags:
         fields = tuple(_leftwards(each) for each in fields)
     return printed(view.wish.format or usual, fields, found, view.style)
 
 
-def _leftwards(named: Named[Row]) -> Named[Row]:
+def _leftwards(named: Named[AssociationRow]) -> Named[AssociationRow]:
     """In a tree the account is wide, and begins on the left."""
     names, field = named
     if "account" not in names:
@@ -95,7 +100,7 @@ def _leftwards(named: Named[Row]) -> Named[Row]:
     return names, type(field)(header=field.header, get=field.get, width=-20)
 
 
-LISTS: dict[str, Callable[[View], str]] = {
+LISTS: dict[str, Callable[[ListRequest], str]] = {
     "Accounts": _accounts,
     "Associations": _associations,
     "QOS": _classes,

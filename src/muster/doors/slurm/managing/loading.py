@@ -9,20 +9,20 @@ from muster.doors.slurm.accounting.associations import (
     known_users,
     named_accounts,
 )
-from muster.doors.slurm.conf.association_file import Entry, entries_of
+from muster.doors.slurm.conf.association_file import FlatFileEntry, entries_of
 from muster.doors.slurm.managing.accounts import SETTERS, place_of, settings_of
 from muster.doors.slurm.managing.edit import (
     NOTHING_NEW,
     Edit,
+    EditFacts,
     Editing,
-    Surroundings,
     demand_idle,
     demand_sound,
     user_named,
 )
 from muster.doors.slurm.managing.members import forgotten, joined, with_grants, without_accounts
 from muster.doors.slurm.managing.users import coordinator_of, level_named, levelled
-from muster.doors.slurm.managing.words import EQUALS, Word, meant
+from muster.doors.slurm.managing.words import EQUALS, Assignment, meant
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import Queue
 from muster.model.site import Site
@@ -36,7 +36,7 @@ SILENT = ("Description", "Organization", "Fairshare", "QOS", "DefaultWCKey")
 OF_USERS = ("DefaultAccount", "AdminLevel", "Coordinator")
 
 
-def loading(text: str, around: Surroundings, *, clean: bool) -> Editing:
+def loading(text: str, around: EditFacts, *, clean: bool) -> Editing:
     """Add and change what the file has; with `clean`, what it has not is removed."""
     lines = tuple(entries_of(text))
     if not lines or lines[0].kind != CLUSTER:
@@ -56,7 +56,7 @@ def loading(text: str, around: Surroundings, *, clean: bool) -> Editing:
     return edit
 
 
-def _loaded(site: Site, lines: Iterable[Entry], around: Surroundings) -> Site:
+def _loaded(site: Site, lines: Iterable[FlatFileEntry], around: EditFacts) -> Site:
     for line in lines:
         if line.kind == ACCOUNT and line.name != ROOT:
             site = _with_account(site, line, around)
@@ -66,17 +66,17 @@ def _loaded(site: Site, lines: Iterable[Entry], around: Surroundings) -> Site:
     return site
 
 
-def _with_account(site: Site, line: Entry, around: Surroundings) -> Site:
+def _with_account(site: Site, line: FlatFileEntry, around: EditFacts) -> Site:
     path = _path(site, line, around)
     queue = settings_of(_words(line), site.queues.get(path, Queue(path=path)), around)
     return replace(site, queues={**site.queues, path: queue})
 
 
-def _path(site: Site, line: Entry, around: Surroundings) -> QueuePath:
+def _path(site: Site, line: FlatFileEntry, around: EditFacts) -> QueuePath:
     return place_of(site, line.parent, line.name, around)
 
 
-def _with_user(site: Site, line: Entry) -> Site:
+def _with_user(site: Site, line: FlatFileEntry) -> Site:
     user = UserName(user_named(line.name))
     account = account_named(site, line.parent)
     if account is not None and account not in named_accounts(site, user):
@@ -88,7 +88,7 @@ def _with_user(site: Site, line: Entry) -> Site:
     return site
 
 
-def _with_setting(site: Site, user: UserName, word: Word) -> Site:
+def _with_setting(site: Site, user: UserName, word: Assignment) -> Site:
     option = meant(word.name, OF_USERS)
     if option == "AdminLevel":
         return levelled(site, user, level_named(word.value))
@@ -104,7 +104,7 @@ def _with_setting(site: Site, user: UserName, word: Word) -> Site:
     return replace(site, users={**site.users, user: replace(known, default_queue=path)})
 
 
-def _kept(site: Site, lines: Iterable[Entry]) -> tuple[set[QueuePath], set[str]]:
+def _kept(site: Site, lines: Iterable[FlatFileEntry]) -> tuple[set[QueuePath], set[str]]:
     paths: set[QueuePath] = set()
     for line in lines:
         if line.kind != ACCOUNT:
@@ -114,7 +114,7 @@ def _kept(site: Site, lines: Iterable[Entry]) -> tuple[set[QueuePath], set[str]]
     return paths, {line.name for line in lines if line.kind == USER}
 
 
-def _cleaned(site: Site, kept: tuple[set[QueuePath], set[str]], around: Surroundings) -> Site:
+def _cleaned(site: Site, kept: tuple[set[QueuePath], set[str]], around: EditFacts) -> Site:
     paths, users = kept
     gone = frozenset(site.queues) - paths
     if site.default_queue in gone:
@@ -128,7 +128,7 @@ def _cleaned(site: Site, kept: tuple[set[QueuePath], set[str]], around: Surround
     return site
 
 
-def _lost(lines: Iterable[Entry]) -> Iterable[str]:
+def _lost(lines: Iterable[FlatFileEntry]) -> Iterable[str]:
     """What a line says and Muster cannot keep."""
     for line in lines:
         kept = OF_USERS if line.kind == USER else tuple(SETTERS)
@@ -141,5 +141,7 @@ def _lost(lines: Iterable[Entry]) -> Iterable[str]:
             yield f"sacctmgr: warning: {what} is not kept by Muster"
 
 
-def _words(line: Entry) -> tuple[Word, ...]:
-    return tuple(Word(name=name, sign=EQUALS, value=text) for name, text in line.options.items())
+def _words(line: FlatFileEntry) -> tuple[Assignment, ...]:
+    return tuple(
+        Assignment(name=name, sign=EQUALS, value=text) for name, text in line.options.items()
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muster.doors.slurm.accounting.associations import known_users
 from muster.doors.slurm.call import VERSION, Door
 from muster.doors.slurm.lists.scene import Scene, is_user, uid_of
-from muster.doors.slurm.managing.conditions import Wish
+from muster.doors.slurm.managing.conditions import RowFilter
 from muster.doors.slurm.managing.tables import Named, Style, field, printed
 from muster.doors.slurm.managing.transactions import Transaction, is_meant, transactions
 from muster.doors.slurm.submit.fleet import machines_of
@@ -21,12 +21,12 @@ from muster.model.value import Instant
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ListRequest:
     """What is asked, and where it is found."""
 
     scene: Scene
     door: Door
-    wish: Wish
+    wish: RowFilter
     style: Style
 
     def at(self, instant: Instant) -> str:
@@ -37,7 +37,7 @@ Texts = tuple[str, ...]
 """A row whose values are texts already, in the order of its fields."""
 
 
-def _tres(view: View) -> str:
+def _tres(view: ListRequest) -> str:
     models = machines_of(view.scene.nodes).models
     types = sorted({type_of(model, models) for model in models})
     found = [("cpu", "", "1"), ("mem", "", "2"), ("energy", "", "3"), ("node", "", "4")]
@@ -47,7 +47,7 @@ def _tres(view: View) -> str:
     return _texts(view, "Type:8 Name:15 ID:6", found)
 
 
-def _clusters(view: View) -> str:
+def _clusters(view: ListRequest) -> str:
     columns = (
         "Cluster:10 ControlHost:15 ControlPort:12 RPC:5 Share:9 GrpJobs:7 GrpTRES:13 GrpSubmit:9 "
         "MaxJobs:7 MaxTRES:13 MaxSubmit:9 MaxWall:11 QOS:20 DefaultQOS:9:Def_QOS"
@@ -62,7 +62,7 @@ def _clusters(view: View) -> str:
     return _texts(view, columns, found)
 
 
-def _configuration(view: View) -> str:
+def _configuration(view: ListRequest) -> str:
     """What of it means anything here."""
     policy = view.scene.site.policy
     pairs = {
@@ -77,7 +77,7 @@ def _configuration(view: View) -> str:
     return f"Configuration data as of {view.at(view.scene.now)}\n" + "".join(lines)
 
 
-def _statistics(view: View) -> str:
+def _statistics(view: ListRequest) -> str:
     """How often commands were used: there is no second daemon with calls of its own."""
     stars = "*" * 67
     now, since = view.scene.now, view.door.looking.counts().since
@@ -103,7 +103,7 @@ def _statistics(view: View) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _events(view: View) -> str:
+def _events(view: ListRequest) -> str:
     """Nodes that take no work now; since when is not remembered with them."""
     columns = "Cluster:10 NodeName:-15 TimeStart:19 TimeEnd:19 State:6 Reason:30 User:10"
     words = {NodeState.DOWN: "DOWN", NodeState.DRAINING: "DRAIN"}
@@ -115,7 +115,7 @@ def _events(view: View) -> str:
     return _texts(view, columns, found)
 
 
-def _transactions(view: View) -> str:
+def _transactions(view: ListRequest) -> str:
     """Who changed the rules, oldest first."""
 
     def page(before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
@@ -132,20 +132,20 @@ def _transactions(view: View) -> str:
     return _texts(view, "Time:19 Action:20 Actor:10 Where:20 Info:20", found)
 
 
-def _is_in_time(entry: Transaction, view: View) -> bool:
+def _is_in_time(entry: Transaction, view: ListRequest) -> bool:
     begins = [_instant(each, view) for each in view.wish.of("Start")]
     ends = [_instant(each, view) for each in view.wish.of("End")]
     return all(entry.at >= each for each in begins) and all(entry.at <= each for each in ends)
 
 
-def _instant(text: str, view: View) -> Instant:
+def _instant(text: str, view: ListRequest) -> Instant:
     try:
         return times.instant(text, view.scene.now, view.scene.zone)
     except times.BadTimeError as bad:
         raise SlurmError(f"Invalid time specification (pos={bad.place}): {text}") from bad
 
 
-def _problems(view: View) -> str:
+def _problems(view: ListRequest) -> str:
     """Those who could not use this machine if they wanted to."""
     found = [
         ("", "", user, "User does not have a uid")
@@ -155,7 +155,7 @@ def _problems(view: View) -> str:
     return _texts(view, "Cluster:10 Account:10 User:10 Problem:40", found)
 
 
-def _reservations(view: View) -> str:
+def _reservations(view: ListRequest) -> str:
     columns = "Cluster:10 Name:15 TRES:30 TimeStart:19 TimeEnd:19 UnusedWall:10"
     found = [
         (
@@ -179,16 +179,16 @@ def _reserved(reservation: Reservation) -> str:
             return f"gres/gpu={milli / 1_000:g}"
 
 
-def _runaways(view: View) -> str:
+def _runaways(view: ListRequest) -> str:
     return f"Runaway Jobs: No runaway jobs found on cluster {view.scene.cluster}\n"
 
 
-def _none_of(columns: str) -> Callable[[View], str]:
+def _none_of(columns: str) -> Callable[[ListRequest], str]:
     """Slurm has these, and we never have any."""
     return lambda view: _texts(view, columns, [])
 
 
-def _texts(view: View, columns: str, found: list[Texts]) -> str:
+def _texts(view: ListRequest, columns: str, found: list[Texts]) -> str:
     """`Name:width[:header]` for each column; a `_` in a header is a space."""
     fields: list[Named[Texts]] = []
     for at, column in enumerate(columns.split()):
@@ -199,7 +199,7 @@ def _texts(view: View, columns: str, found: list[Texts]) -> str:
     return printed(view.wish.format or usual, fields, found, view.style)
 
 
-OTHERS: dict[str, Callable[[View], str]] = {
+OTHERS: dict[str, Callable[[ListRequest], str]] = {
     "Clusters": _clusters,
     "Configuration": _configuration,
     "Events": _events,

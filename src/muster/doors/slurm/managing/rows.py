@@ -22,7 +22,7 @@ from muster.model.value import QueuePath, UserName
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class AssociationRow:
     """An account, somebody in an account, or, without an account, somebody as such."""
 
     scene: Scene
@@ -48,108 +48,108 @@ class Row:
         return UserName(self.user)
 
 
-def account_rows(scene: Scene, *, tree: bool = False) -> list[Row]:
+def account_rows(scene: Scene, *, tree: bool = False) -> list[AssociationRow]:
     """The whole and every account, each before those below it."""
     paths = sorted(set(scene.site.queues) - {ROOT}, key=lambda path: path.split("/"))
-    return [Row(scene=scene, account=each, tree=tree) for each in (ROOT, *paths)]
+    return [AssociationRow(scene=scene, account=each, tree=tree) for each in (ROOT, *paths)]
 
 
-def association_rows(scene: Scene, *, tree: bool = False) -> list[Row]:
+def association_rows(scene: Scene, *, tree: bool = False) -> list[AssociationRow]:
     """Every account with those who belong to it."""
     members: dict[str, set[str]] = {ROOT: {ROOT}}
     for each in associations(scene.site):
         members.setdefault(each.account, set()).add(each.user)
-    found: list[Row] = []
+    found: list[AssociationRow] = []
     for row in account_rows(scene, tree=tree):
         found.append(row)
         found += [
-            Row(scene=scene, account=row.account, user=user, tree=tree)
+            AssociationRow(scene=scene, account=row.account, user=user, tree=tree)
             for user in sorted(members.get(row.account, ()))
         ]
     return found
 
 
-def user_rows(scene: Scene, names: Iterable[str], *, apart: bool) -> list[Row]:
+def user_rows(scene: Scene, names: Iterable[str], *, apart: bool) -> list[AssociationRow]:
     """Those who are known by name, and whoever is named; once for each account if `apart`."""
     listed = sorted({*known_users(scene.site), ROOT, *names})
     if not apart:
-        return [Row(scene=scene, user=user) for user in listed]
+        return [AssociationRow(scene=scene, user=user) for user in listed]
     return [
-        Row(scene=scene, user=user, account=account)
+        AssociationRow(scene=scene, user=user, account=account)
         for user in listed
         for account in accounts_of(scene.site, UserName(user)) or (ROOT,)
     ]
 
 
-def _account(row: Row) -> str:
+def _account(row: AssociationRow) -> str:
     if not row.tree:
         return row.account
     above = sum(each != ROOT for each in lineage(row.path))
     return " " * (above + bool(row.user)) + row.account
 
 
-def _of_account(get: Callable[[Queue], object]) -> Callable[[Row], str]:
+def _of_account(get: Callable[[Queue], object]) -> Callable[[AssociationRow], str]:
     """People in an account have none of it."""
 
-    def value(row: Row) -> str:
+    def value(row: AssociationRow) -> str:
         found = None if row.user or row.queue is None else get(row.queue)
         return "" if found is None else str(found)
 
     return value
 
 
-def _share(row: Row) -> str:
+def _share(row: AssociationRow) -> str:
     return "1" if row.user or row.queue is None else str(row.queue.weight)
 
 
-def _grp_tres(row: Row) -> str:
+def _grp_tres(row: AssociationRow) -> str:
     if row.user or row.queue is None:
         return ""
     return limits_text(row.queue.quotas, row.scene.nodes)
 
 
-def _classes(row: Row) -> str:
+def _classes(row: AssociationRow) -> str:
     """Everybody has every QOS."""
     return ",".join(sorted(row.site.classes))
 
 
-def _default_class(row: Row) -> str:
+def _default_class(row: AssociationRow) -> str:
     """Of the account, or of the nearest one above it that has one."""
     above = (row.site.queues.get(path) for path in lineage(row.path))
     return next((each.default_class for each in above if each and each.default_class), "")
 
 
-def _parent(row: Row) -> str:
+def _parent(row: AssociationRow) -> str:
     if row.user or row.account in {ROOT, ""}:
         return ""
     return row.path.rpartition("/")[0] or ROOT
 
 
-def _description(row: Row) -> str:
+def _description(row: AssociationRow) -> str:
     return "default root account" if row.account == ROOT else row.account
 
 
-def _organization(row: Row) -> str:
+def _organization(row: AssociationRow) -> str:
     """As Slurm has it where nobody says otherwise."""
     parent = _parent(row)
     return row.account if parent in {"", ROOT} else parent
 
 
-def _coordinators(row: Row) -> str:
+def _coordinators(row: AssociationRow) -> str:
     if row.user:
         return ",".join(coordinated(row.site, row.person))
     return ",".join(coordinators(row.site, row.path))
 
 
-def _default_account(row: Row) -> str:
+def _default_account(row: AssociationRow) -> str:
     return ROOT if row.user == ROOT else default_account(row.site, row.person)
 
 
-def _nothing(_: Row) -> str:
+def _nothing(_: AssociationRow) -> str:
     return ""
 
 
-FIELDS: tuple[Named[Row], ...] = (
+FIELDS: tuple[Named[AssociationRow], ...] = (
     field("Account Acct", 10, _account),
     field("AdminLevel", 9, lambda row: admin_level(row.site, row.person), "Admin"),
     field("Cluster", 10, lambda row: row.scene.cluster),

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator
 
-from muster.doors.slurm.managing.words import Word, meant, split
+from muster.doors.slurm.managing.words import Assignment, meant, split
 from muster.model.history import AuditEntry
 from muster.model.value import Instant, Value
 
@@ -93,7 +93,7 @@ def _transaction(entry: AuditEntry, action: str, where: str, detail: str) -> Tra
     return Transaction(at=entry.at, user=entry.user, action=action, where=where, detail=detail)
 
 
-def _is_name(word: Word) -> bool:
+def _is_name(word: Assignment) -> bool:
     return not word.sign or meant(word.name, ("Names",)) is not None
 
 

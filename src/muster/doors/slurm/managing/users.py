@@ -15,8 +15,8 @@ from muster.doors.slurm.managing.edit import (
     NOTHING_MODIFIED,
     NOTHING_NEW,
     Edit,
+    EditFacts,
     Editing,
-    Surroundings,
     demand_every_qos,
     demand_idle,
     demand_sound,
@@ -25,7 +25,7 @@ from muster.doors.slurm.managing.edit import (
     warned,
 )
 from muster.doors.slurm.managing.members import forgotten, joined, left, with_grants
-from muster.doors.slurm.managing.words import Word, Words, bad_value, meant
+from muster.doors.slurm.managing.words import Assignment, Words, bad_value, meant
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.site import Grant, Role, Site
 from muster.model.value import QueuePath, UserName, Value, replace
@@ -55,7 +55,7 @@ OPTIONS = (
 )
 
 
-class Wish(Value):
+class UserChange(Value):
     """Whom, in which accounts, and what they are to be like."""
 
     names: tuple[UserName, ...] = ()
@@ -64,14 +64,14 @@ class Wish(Value):
     level: str | None = None
     not_kept: tuple[str, ...] = ()
     is_share_told: bool = False
-    qos: Word | None = None
+    qos: Assignment | None = None
 
     @property
     def sets_something(self) -> bool:
         return bool(self.default or self.level or self.not_kept or self.is_share_told or self.qos)
 
 
-def adding(words: Words, around: Surroundings) -> Editing:
+def adding(words: Words, around: EditFacts) -> Editing:
     """`add user alice,bob account=science adminlevel=operator`."""
     wish = _wish(words.what)
     if not wish.names:
@@ -97,7 +97,7 @@ def adding(words: Words, around: Surroundings) -> Editing:
     return edit
 
 
-def modifying(words: Words, _: Surroundings) -> Editing:
+def modifying(words: Words, _: EditFacts) -> Editing:
     """`modify user alice set defaultaccount=nlp`."""
     chosen, wish = _wish(words.where), _wish(words.what)
     if not wish.sets_something:
@@ -115,7 +115,7 @@ def modifying(words: Words, _: Surroundings) -> Editing:
     return edit
 
 
-def deleting(words: Words, around: Surroundings) -> Editing:
+def deleting(words: Words, around: EditFacts) -> Editing:
     """`delete user alice`, or out of one account: `delete user alice account=nlp`."""
     chosen = _wish(words.where)
     if not (chosen.names or chosen.accounts):
@@ -149,7 +149,7 @@ def _still_here(site: Site, users: Iterable[UserName]) -> tuple[str, ...]:
     )
 
 
-def coordinating(words: Words, _: Surroundings) -> Editing:
+def coordinating(words: Words, _: EditFacts) -> Editing:
     """`add coordinator account=science names=alice`: a queue_admin of the account."""
     wish = _wish(words.what)
 
@@ -171,7 +171,7 @@ def coordinating(words: Words, _: Surroundings) -> Editing:
     return edit
 
 
-def dismissing(words: Words, _: Surroundings) -> Editing:
+def dismissing(words: Words, _: EditFacts) -> Editing:
     """`delete coordinator account=science names=alice`."""
     wish = _wish(words.where)
 
@@ -246,14 +246,14 @@ def _demand_known(site: Site, users: Iterable[UserName]) -> None:
             raise SlurmError(f" You specified a non-existent user '{user}'.")
 
 
-def _wish(words: Sequence[Word]) -> Wish:
-    wish = Wish()
+def _wish(words: Sequence[Assignment]) -> UserChange:
+    wish = UserChange()
     for word in words:
         wish = _with_word(wish, word)
     return wish
 
 
-def _with_word(wish: Wish, word: Word) -> Wish:
+def _with_word(wish: UserChange, word: Assignment) -> UserChange:
     if not word.sign:
         return _named(wish, word.name.split(","))
     option = meant(word.name, OPTIONS)
@@ -272,7 +272,7 @@ def _with_word(wish: Wish, word: Word) -> Wish:
     return _with_setting(wish, option, word)
 
 
-def _with_setting(wish: Wish, option: str, word: Word) -> Wish:
+def _with_setting(wish: UserChange, option: str, word: Assignment) -> UserChange:
     if option == "DefaultAccount":
         return replace(wish, default=word.value)
     if option == "AdminLevel":
@@ -286,7 +286,7 @@ def _with_setting(wish: Wish, option: str, word: Word) -> Wish:
     return replace(wish, is_share_told=True)
 
 
-def _named(wish: Wish, names: Iterable[str]) -> Wish:
+def _named(wish: UserChange, names: Iterable[str]) -> UserChange:
     new = [UserName(user_named(name)) for name in names if name]
     return replace(wish, names=tuple(dict.fromkeys((*wish.names, *new))))
 
@@ -313,7 +313,7 @@ def _account(site: Site, name: str) -> QueuePath:
     return path
 
 
-def _set(site: Site, users: Iterable[UserName], wish: Wish) -> Site:
+def _set(site: Site, users: Iterable[UserName], wish: UserChange) -> Site:
     demand_every_qos(site, wish.qos)
     for user in users:
         if wish.level is not None:
@@ -339,7 +339,7 @@ def _with_default(site: Site, user: UserName, name: str) -> Site:
 
 
 def _taken_out(
-    site: Site, users: Sequence[UserName], names: Sequence[str], around: Surroundings
+    site: Site, users: Sequence[UserName], names: Sequence[str], around: EditFacts
 ) -> Edit:
     paths = {path for name in names if (path := account_named(site, name)) is not None}
     pairs = [(u, path) for u in users for path in sorted(paths) if path in named_accounts(site, u)]
@@ -355,15 +355,15 @@ def _taken_out(
     return Edit(site=after, told=tuple(told))
 
 
-def _association(user: UserName, path: QueuePath, around: Surroundings) -> str:
+def _association(user: UserName, path: QueuePath, around: EditFacts) -> str:
     return f"  C = {around.cluster:<10} A = {path:<20} U = {user:<9}"
 
 
 def _told_added(
-    wish: Wish,
+    wish: UserChange,
     unknown: Sequence[UserName],
     new: Sequence[tuple[UserName, QueuePath]],
-    around: Surroundings,
+    around: EditFacts,
 ) -> list[str]:
     told: list[str] = []
     if unknown:

@@ -8,7 +8,7 @@ from muster.model.value import Value
 EQUALS, PLUS, MINUS = "=", "+=", "-="
 
 
-class Word(Value):
+class Assignment(Value):
     """`name=value`, `name+=value`, `name-=value`; without a sign the name stands alone."""
 
     name: str
@@ -28,13 +28,13 @@ class Word(Value):
 class Words(Value):
     """Which ones, and what they are to be like."""
 
-    where: tuple[Word, ...] = ()
-    what: tuple[Word, ...] = ()
+    where: tuple[Assignment, ...] = ()
+    what: tuple[Assignment, ...] = ()
 
 
 def split(words: Iterable[str], *, first: str = "where") -> Words:
     """Words up to `set` say which, those after it say what, as `where` and `set` turn it over."""
-    found: dict[str, list[Word]] = {"where": [], "set": []}
+    found: dict[str, list[Assignment]] = {"where": [], "set": []}
     side = first
     for word in words:
         if word.lower() in found:
@@ -44,14 +44,14 @@ def split(words: Iterable[str], *, first: str = "where") -> Words:
     return Words(where=tuple(found["where"]), what=tuple(found["set"]))
 
 
-def word_of(text: str) -> Word:
+def word_of(text: str) -> Assignment:
     name, equals, value = text.partition("=")
     if not equals:
-        return Word(name=text)
+        return Assignment(name=text)
     value = value.strip().strip("'\"")
     if name[-1:] in {"+", "-"}:
-        return Word(name=name[:-1], sign=f"{name[-1]}=", value=value)
-    return Word(name=name, sign=EQUALS, value=value)
+        return Assignment(name=name[:-1], sign=f"{name[-1]}=", value=value)
+    return Assignment(name=name, sign=EQUALS, value=value)
 
 
 def meant(name: str, known: Sequence[str]) -> str | None:
@@ -64,7 +64,7 @@ def meant(name: str, known: Sequence[str]) -> str | None:
     return next(iter(exact or near), None)
 
 
-def changed(old: Sequence[str], word: Word) -> tuple[str, ...]:
+def changed(old: Sequence[str], word: Assignment) -> tuple[str, ...]:
     """A list after `=`, `+=` or `-=`."""
     if word.sign == PLUS:
         return tuple(dict.fromkeys((*old, *word.values)))
@@ -73,7 +73,7 @@ def changed(old: Sequence[str], word: Word) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.values))
 
 
-def number(word: Word, shown: str) -> int | None:
+def number(word: Assignment, shown: str) -> int | None:
     """A whole number; -1 takes a bound away."""
     text = word.value
     if not text.lstrip("-").isdigit() or len(text) > 12:
@@ -81,7 +81,7 @@ def number(word: Word, shown: str) -> int | None:
     return None if text.startswith("-") else int(text)
 
 
-def whole(word: Word, shown: str) -> int:
+def whole(word: Assignment, shown: str) -> int:
     """A whole number, also below zero."""
     if not word.value.removeprefix("-").isdigit() or len(word.value) > 12:
         raise bad_value(shown, word.value)

@@ -20,8 +20,8 @@ def programs(text: str, rest: tuple[str, ...], tasks: int) -> tuple[tuple[str, .
         if not written or written.startswith("#"):
             continue
         which, _, command = written.replace("\t", " ").partition(" ")
-        ranks = _ranks(which, tasks, _Place(file=rest[0], line=number))
-        argv = _argv(command, _Place(file=rest[0], line=number))
+        ranks = _ranks(which, tasks, _FilePosition(file=rest[0], line=number))
+        argv = _argv(command, _FilePosition(file=rest[0], line=number))
         for offset, rank in enumerate(ranks):
             found[rank] = (*(_filled(word, rank, offset) for word in argv), *rest[1:])
     missing = next((rank for rank in range(tasks) if rank not in found), None)
@@ -31,7 +31,7 @@ def programs(text: str, rest: tuple[str, ...], tasks: int) -> tuple[tuple[str, .
     return tuple(found[rank] for rank in range(tasks))
 
 
-class _Place:
+class _FilePosition:
     """Where in which file something is wrong."""
 
     def __init__(self, *, file: str, line: int) -> None:
@@ -46,7 +46,7 @@ def _joined(text: str) -> list[str]:
     return text.replace("\\\n", " ").split("\n")
 
 
-def _ranks(which: str, tasks: int, place: _Place) -> list[int]:
+def _ranks(which: str, tasks: int, place: _FilePosition) -> list[int]:
     if which == "*":
         return list(range(tasks))
     found: list[int] = []
@@ -61,7 +61,7 @@ def _ranks(which: str, tasks: int, place: _Place) -> list[int]:
     return found
 
 
-def _argv(command: str, place: _Place) -> list[str]:
+def _argv(command: str, place: _FilePosition) -> list[str]:
     try:
         argv = words(command)
     except BadDirectiveError:

@@ -3,7 +3,7 @@
 import os.path
 from collections.abc import Mapping, Sequence
 
-from muster.doors.slurm.call import Conduct, Output, Program, RunStep
+from muster.doors.slurm.call import Conduct, Program, RunStep, StepOutput
 from muster.doors.slurm.steps.programs import programs
 from muster.doors.slurm.submit.environment import chosen_names
 from muster.doors.slurm.submit.fleet import Machines
@@ -23,7 +23,7 @@ PMI = "pmi2"
 """As MPICH and its kin find each other; this name is what Slurm's users give for it."""
 
 
-class Place(Value):
+class StepJob(Value):
     """The job that a step is part of, and where its supervisor listens.
 
     nodes: those of one component, if the job has several. owns: the job is there for this step
@@ -39,7 +39,7 @@ class Place(Value):
 
 
 def step_of(
-    requests: Sequence[Request], places: Sequence[Place], machines: Machines
+    requests: Sequence[Request], places: Sequence[StepJob], machines: Machines
 ) -> tuple[RunStep, str]:
     """The step, and what its user should know; a request and a place for each component."""
     request, place = requests[0], places[0]
@@ -61,7 +61,7 @@ def step_of(
     return step, "".join(warnings for _, warnings in found)
 
 
-def _program(request: Request, place: Place, machines: Machines) -> tuple[Program, str]:
+def _program(request: Request, place: StepJob, machines: Machines) -> tuple[Program, str]:
     amounts = amounts_of(request, machines)
     tasks, warnings = _tasks(request, place, amounts.tasks)
     rest = request.given.rest
@@ -82,9 +82,9 @@ def _program(request: Request, place: Place, machines: Machines) -> tuple[Progra
     return program, warnings
 
 
-def side_by_side(requests: Sequence[Request], whole: Place) -> tuple[Place, ...]:
+def side_by_side(requests: Sequence[Request], whole: StepJob) -> tuple[StepJob, ...]:
     """Parts of a step in a job of one component: each begins where the one before ended."""
-    found: list[Place] = []
+    found: list[StepJob] = []
     taken = 0
     for request in requests:
         nodes = min(
@@ -114,7 +114,7 @@ def check_mpi(request: Request) -> None:
     )
 
 
-def _tasks(request: Request, place: Place, tasks: int | None) -> tuple[int, str]:
+def _tasks(request: Request, place: StepJob, tasks: int | None) -> tuple[int, str]:
     """As asked for, or one for each node; more nodes than tasks are not used."""
     per_node = request.number("ntasks-per-node")
     nodes = _nodes(request, place) or len(place.nodes)
@@ -137,7 +137,7 @@ def too_many_nodes(tasks: int, nodes: int) -> str:
     return f"srun: Warning: {text}\n"
 
 
-def _nodes(request: Request, place: Place) -> int | None:
+def _nodes(request: Request, place: StepJob) -> int | None:
     """Of `2-4` as many as the job has."""
     least = node_count(request)
     _, _, most = (request.text("nodes") or "").partition("-")
@@ -147,7 +147,7 @@ def _nodes(request: Request, place: Place) -> int | None:
 
 
 def _wish(
-    request: Request, place: Place, amounts: Amounts, tasks: int
+    request: Request, place: StepJob, amounts: Amounts, tasks: int
 ) -> dict[str, int | bool | str | tuple[str, ...] | None]:
     nodes = _nodes(request, place)
     relative = request.number("relative", least=0) or 0
@@ -238,8 +238,8 @@ def _told(request: Request) -> dict[str, str]:
     return {name: text for name, text in named.items() if text is not None}
 
 
-def _output(request: Request) -> Output:
-    return Output(
+def _output(request: Request) -> StepOutput:
+    return StepOutput(
         stdin=_mode(request, "input"),
         stdout=_mode(request, "output"),
         stderr=_mode(request, "error"),

@@ -6,7 +6,7 @@ from itertools import pairwise
 from muster.doors.slurm.call import Call
 from muster.doors.slurm.submit.job_details import appends
 from muster.doors.slurm.submit.request import Request
-from muster.doors.slurm.submit.shape import Amounts, Shape
+from muster.doors.slurm.submit.shape import Amounts, TaskLayout
 
 OF_A_JOB = frozenset(
     """
@@ -74,7 +74,7 @@ def chosen_names(request: Request) -> tuple[tuple[str, ...] | None, dict[str, st
 
 
 def described(
-    request: Request, amounts: Amounts, shape: Shape, indices: tuple[int, ...]
+    request: Request, amounts: Amounts, shape: TaskLayout, indices: tuple[int, ...]
 ) -> dict[str, str]:
     """What sbatch tells the job of the request itself; only what was asked for is named."""
     call = request.call

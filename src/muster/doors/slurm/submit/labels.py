@@ -5,8 +5,8 @@ import os.path
 from muster.doors.slurm.submit import directives
 from muster.doors.slurm.submit.fleet import Machines
 from muster.doors.slurm.submit.request import Request
-from muster.doors.slurm.submit.shape import Amounts, Shape, amounts_of, node_bounds
-from muster.doors.slurm.words.gres import Wish
+from muster.doors.slurm.submit.shape import Amounts, TaskLayout, amounts_of, node_bounds
+from muster.doors.slurm.words.gres import GpuRequest
 
 LABEL = "slurm/"
 """Before the names of labels that keep what our own words have no place for."""
@@ -26,10 +26,10 @@ LONGEST_NAME = 1_000
 
 
 def labels_of(
-    requests: tuple[Request, ...], shapes: list[Shape], machines: Machines
+    requests: tuple[Request, ...], shapes: list[TaskLayout], machines: Machines
 ) -> dict[str, str]:
     """What lists show later: of the job, and of each component of a heterogeneous one."""
-    whole = Shape(
+    whole = TaskLayout(
         groups=(),
         nodes=sum(each.nodes for each in shapes),
         tasks=sum(each.tasks for each in shapes),
@@ -61,7 +61,7 @@ def _usual_name(request: Request) -> str:
     return os.path.basename(request.given.rest[0]) if request.given.rest else "sbatch"
 
 
-def _labels(request: Request, amounts: Amounts, shape: Shape) -> dict[str, str]:
+def _labels(request: Request, amounts: Amounts, shape: TaskLayout) -> dict[str, str]:
     """What lists show later, only where it was asked for."""
     wish = amounts.per_node
     named = {
@@ -93,7 +93,7 @@ def _text(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _gres_text(wish: Wish) -> str:
+def _gres_text(wish: GpuRequest) -> str:
     return wish.text or f"gres:gpu:{wish.count}"
 
 

@@ -11,7 +11,13 @@ from math import ceil
 from muster.doors.slurm.submit.fleet import Machines
 from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.words.errors import SlurmError, failed
-from muster.doors.slurm.words.gres import BadGresError, NoSuchTypeError, Wish, gpu_wish, gres_wish
+from muster.doors.slurm.words.gres import (
+    BadGresError,
+    GpuRequest,
+    NoSuchTypeError,
+    gpu_wish,
+    gres_wish,
+)
 from muster.doors.slurm.words.hostlist import BadHostlistError, expanded
 from muster.model.cluster import Node
 from muster.model.gpu import GpuAsk
@@ -34,9 +40,9 @@ class Amounts(Value):
     memory: int | None
     memory_per_cpu: int | None
     memory_per_gpu: int | None
-    per_node: Wish | None
-    per_task: Wish | None
-    in_all: Wish | None
+    per_node: GpuRequest | None
+    per_task: GpuRequest | None
+    in_all: GpuRequest | None
     exclusive: bool = False
 
     @property
@@ -46,12 +52,12 @@ class Amounts(Value):
         return bool(whole and each and each.count and whole.count % each.count)
 
     @property
-    def gpus(self) -> Wish | None:
+    def gpus(self) -> GpuRequest | None:
         """The wish that says which GPUs, whatever its number counts."""
         return self.per_node or self.per_task or self.in_all
 
 
-class Shape(Value):
+class TaskLayout(Value):
     """The groups, and how many tasks Slurm would count in how many nodes."""
 
     groups: tuple[TaskGroup, ...]
@@ -95,7 +101,7 @@ def _with_tasks_per_gpu(amounts: Amounts, per_gpu: int) -> Amounts:
     wish = amounts.gpus
     if wish is None:
         count = ceil((amounts.tasks or 1) / per_gpu)
-        return replace(amounts, in_all=Wish(count=count, text=f"gres:gpu:{count}"))
+        return replace(amounts, in_all=GpuRequest(count=count, text=f"gres:gpu:{count}"))
     gpus = wish.count * ((amounts.nodes or 1) if amounts.per_node is not None else 1)
     return replace(amounts, tasks=amounts.tasks or gpus * per_gpu)
 
@@ -142,15 +148,17 @@ def demand_room(request: Request, group: TaskGroup, machines: Machines) -> None:
             )
 
 
-def shape_of(request: Request, machines: Machines, name: str = "main") -> Shape:
+def shape_of(request: Request, machines: Machines, name: str = "main") -> TaskLayout:
     """What the options come to, on machines like these."""
     amounts = amounts_of(request, machines)
     where = _where(request, machines)
     tasks, nodes = _counts(amounts, machines, len(where.nodes))
     if nodes is None:
         group = TaskGroup(name=name, count=tasks, each=_task_ask(amounts), where=where)
-        return Shape(groups=(group,), nodes=1, tasks=tasks)
-    return Shape(groups=_by_node(amounts, where, (tasks, nodes), name), nodes=nodes, tasks=tasks)
+        return TaskLayout(groups=(group,), nodes=1, tasks=tasks)
+    return TaskLayout(
+        groups=_by_node(amounts, where, (tasks, nodes), name), nodes=nodes, tasks=tasks
+    )
 
 
 def _counts(amounts: Amounts, machines: Machines, named: int) -> tuple[int, int | None]:
@@ -330,11 +338,11 @@ def _count_of_nodes(request: Request, text: str) -> int:
     return int(number) * (1_024 if text.lower().endswith("k") else 1)
 
 
-def _wish(request: Request, option: str, machines: Machines) -> Wish | None:
+def _wish(request: Request, option: str, machines: Machines) -> GpuRequest | None:
     return _read_gpus(request, request.text(option), machines, gpu_wish)
 
 
-def _gres(request: Request, machines: Machines) -> Wish | None:
+def _gres(request: Request, machines: Machines) -> GpuRequest | None:
     return _read_gpus(request, request.text("gres"), machines, gres_wish)
 
 
@@ -342,8 +350,8 @@ def _read_gpus(
     request: Request,
     text: str | None,
     machines: Machines,
-    read: Callable[[str, tuple[GpuModel, ...]], Wish | None],
-) -> Wish | None:
+    read: Callable[[str, tuple[GpuModel, ...]], GpuRequest | None],
+) -> GpuRequest | None:
     if text is None:
         return None
     try:
@@ -354,7 +362,7 @@ def _read_gpus(
         raise request.submission_failed(UNAVAILABLE) from bad
 
 
-def widened(shape: Shape, pools: Collection[PoolName], machines: Machines) -> Shape:
+def widened(shape: TaskLayout, pools: Collection[PoolName], machines: Machines) -> TaskLayout:
     """With all that every node has on which it could run: they may be of several sizes."""
     groups = tuple(
         replace(group, each=_whole(group.each, _suitable(group, pools, machines)))

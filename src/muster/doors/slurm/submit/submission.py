@@ -21,7 +21,7 @@ from muster.doors.slurm.submit.job_options import (
 from muster.doors.slurm.submit.labels import job_name, labels_of
 from muster.doors.slurm.submit.request import Request, merged
 from muster.doors.slurm.submit.shape import (
-    Shape,
+    TaskLayout,
     amounts_of,
     demand_possible,
     demand_room,
@@ -180,7 +180,7 @@ def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
     return Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
 
 
-def _shapes(requests: tuple[Request, ...], world: World) -> list[Shape]:
+def _shapes(requests: tuple[Request, ...], world: World) -> list[TaskLayout]:
     """What each component comes to; the groups of later ones are named after their number."""
     for each in requests:
         # The job goes where the first wants it; what the others name must exist.
@@ -191,7 +191,7 @@ def _shapes(requests: tuple[Request, ...], world: World) -> list[Shape]:
     ]
 
 
-def _shape(request: Request, world: World, name: str) -> Shape:
+def _shape(request: Request, world: World, name: str) -> TaskLayout:
     shape = shape_of(request, world.machines, name)
     if not request.has("exclusive") or request.text("exclusive"):
         return shape
@@ -199,7 +199,7 @@ def _shape(request: Request, world: World, name: str) -> Shape:
 
 
 def _described(
-    requests: tuple[Request, ...], shapes: list[Shape], world: World, indices: tuple[int, ...]
+    requests: tuple[Request, ...], shapes: list[TaskLayout], world: World, indices: tuple[int, ...]
 ) -> dict[str, str]:
     """What the job is told of the request: of the first component, and by number of each."""
     each = [

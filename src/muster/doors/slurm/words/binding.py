@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from muster.doors.slurm.call import Bind
+from muster.doors.slurm.call import CpuBind
 from muster.doors.slurm.submit.fleet import Machines
 from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.words.errors import SlurmError
@@ -41,12 +41,12 @@ _BETWEEN_WORDS = re.compile(r",(?!0x|\d)", re.IGNORECASE)
 _OFF_LOCAL = re.compile(r"rank|map_mem|mask_mem", re.IGNORECASE)
 
 
-def cpu_bind_of(request: Request, *, lacks: bool) -> Bind | None:
+def cpu_bind_of(request: Request, *, lacks: bool) -> CpuBind | None:
     """What was asked for; SlurmError for what cannot be read. lacks: nobody knows the CPUs here."""
     text = request.text("cpu-bind")
     if text is None:
         return None
-    found = Bind()
+    found = CpuBind()
     for word in _BETWEEN_WORDS.split(text):
         found = _with_word(found, word, (LACKING,) if lacks else ())
     return found
@@ -78,15 +78,15 @@ def _memory_words(request: Request) -> str:
     return f"srun: warning: --mem-bind={text} is ignored by Muster: memory is local to CPUs\n"
 
 
-def _with_word(found: Bind, word: str, before: tuple[str, ...]) -> Bind:
+def _with_word(found: CpuBind, word: str, before: tuple[str, ...]) -> CpuBind:
     name, _, values = word.partition(":" if ":" in word else "=")
     name = name.lower().replace("mapcpu", "map_cpu").replace("maskcpu", "mask_cpu")
     if name in _LISTS:
-        return Bind(kind=name, values=_values(name, values, before), verbose=found.verbose)
+        return CpuBind(kind=name, values=_values(name, values, before), verbose=found.verbose)
     if name in _LOUDNESS:
-        return Bind(kind=found.kind, values=found.values, verbose=_LOUDNESS[name])
+        return CpuBind(kind=found.kind, values=found.values, verbose=_LOUDNESS[name])
     if name in _KINDS:
-        return Bind(kind=_KINDS[name], verbose=found.verbose)
+        return CpuBind(kind=_KINDS[name], verbose=found.verbose)
     if name in {"rank", "one_thread", "board", "boards"}:
         # Obsolete, or what happens anyway.
         return found

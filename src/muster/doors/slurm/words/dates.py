@@ -32,7 +32,7 @@ class BadTimeError(ValueError):
         self.place = place
 
 
-class Moment(Value):
+class DateAndTime(Value):
     """What was read: a time from now on, or a day, a time of day, or both.
 
     day: year, month and day; a year of 0 was not said.
@@ -43,17 +43,17 @@ class Moment(Value):
     clock: tuple[int, int, int] | None = None
 
 
-def read(text: str, today: datetime) -> Moment:
+def read(text: str, today: datetime) -> DateAndTime:
     """The parts in any order, with blanks, dashes or a T between; BadTimeError says where not."""
-    reading = _Reading(text, today)
+    reading = _DateParser(text, today)
     while reading.goes_on():
         reading.take()
-    if reading.moment() == Moment():
+    if reading.moment() == DateAndTime():
         raise BadTimeError(text)
     return reading.moment()
 
 
-class _Reading:
+class _DateParser:
     def __init__(self, text: str, today: datetime) -> None:
         self._text = text.rstrip()
         self._today = today
@@ -62,8 +62,8 @@ class _Reading:
         self._day: tuple[int, int, int] | None = None
         self._clock: tuple[int, int, int] | None = None
 
-    def moment(self) -> Moment:
-        return Moment(from_now=self._from_now, day=self._day, clock=self._clock)
+    def moment(self) -> DateAndTime:
+        return DateAndTime(from_now=self._from_now, day=self._day, clock=self._clock)
 
     def goes_on(self) -> bool:
         while self._at < len(self._text) and self._text[self._at] in _BETWEEN:

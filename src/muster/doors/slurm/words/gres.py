@@ -22,7 +22,7 @@ class NoSuchTypeError(ValueError):
     """No GPU of this type is anywhere."""
 
 
-class Wish(Value):
+class GpuRequest(Value):
     """A number of GPUs, or parts of them, of one type; None wants none."""
 
     count: int
@@ -45,9 +45,9 @@ def type_of(model: GpuModel, models: Iterable[GpuModel]) -> str:
     return short if len(alike) <= 1 else model.lower()
 
 
-def gres_wish(text: str, models: Sequence[GpuModel]) -> Wish | None:
+def gres_wish(text: str, models: Sequence[GpuModel]) -> GpuRequest | None:
     """What `--gres` asks for on each node; `none` asks for nothing."""
-    found: Wish | None = None
+    found: GpuRequest | None = None
     for word in text.split(","):
         if word.strip().lower() in {"", "none"}:
             continue
@@ -59,7 +59,7 @@ def gres_wish(text: str, models: Sequence[GpuModel]) -> Wish | None:
     return None if found is None else replace(found, text=f"gres:{text.removeprefix('gres:')}")
 
 
-def gpu_wish(text: str, models: Sequence[GpuModel]) -> Wish:
+def gpu_wish(text: str, models: Sequence[GpuModel]) -> GpuRequest:
     """What `--gpus` and its kin take: `4`, `a100:4`, `gpu:4`."""
     parts = text.strip().split(":")
     parts = parts[1:] if parts[0].lower() == "gpu" and len(parts) > 1 else parts
@@ -69,7 +69,7 @@ def gpu_wish(text: str, models: Sequence[GpuModel]) -> Wish:
     return replace(_gpus(parts, models), text=f"gres:gpu:{':'.join(parts)}")
 
 
-def _of_kind(kind: str, parts: list[str], models: Sequence[GpuModel]) -> Wish:
+def _of_kind(kind: str, parts: list[str], models: Sequence[GpuModel]) -> GpuRequest:
     if kind == "gpu":
         return _gpus(parts, models)
     if kind == "mps":
@@ -77,23 +77,23 @@ def _of_kind(kind: str, parts: list[str], models: Sequence[GpuModel]) -> Wish:
         if not 0 < share <= WHOLE_GPU_MILLI:
             raise BadGresError(parts)
         whole = share == WHOLE_GPU_MILLI
-        return Wish(count=1, part=None if whole else MpsShare(milli=share))
+        return GpuRequest(count=1, part=None if whole else MpsShare(milli=share))
     if kind == "shard":
         shards = _count(parts[-1:])
         if shards >= SHARDS_PER_GPU:
-            return Wish(count=-(-shards // SHARDS_PER_GPU))
-        return Wish(count=1, part=TimeShare(replicas=SHARDS_PER_GPU // max(1, shards)))
+            return GpuRequest(count=-(-shards // SHARDS_PER_GPU))
+        return GpuRequest(count=1, part=TimeShare(replicas=SHARDS_PER_GPU // max(1, shards)))
     raise BadGresError(kind)
 
 
-def _gpus(parts: list[str], models: Sequence[GpuModel]) -> Wish:
+def _gpus(parts: list[str], models: Sequence[GpuModel]) -> GpuRequest:
     if not parts or (len(parts) == 1 and parts[0].isdigit()):
-        return Wish(count=_count(parts))
+        return GpuRequest(count=_count(parts))
     kind, count = parts[0].lower(), _count(parts[1:2])
     if found := _PROFILE.fullmatch(kind):
         meant = _models(found[1], models) if found[1] else ()
-        return Wish(count=count, part=Mig(profile=found[2]), models=meant)
-    return Wish(count=count, models=_models(kind, models))
+        return GpuRequest(count=count, part=Mig(profile=found[2]), models=meant)
+    return GpuRequest(count=count, models=_models(kind, models))
 
 
 def _models(kind: str, models: Sequence[GpuModel]) -> tuple[GpuModel, ...]:

@@ -72,7 +72,7 @@ def table(text: str) -> tuple[Option, ...]:
 
 def parsed(options: Sequence[Option], argv: Sequence[str], manner: Manner) -> Parsed:
     """Read a command line; SlurmError says what is wrong with it as getopt does."""
-    return _Reading(options, argv, manner).all()
+    return _OptionParser(options, argv, manner).all()
 
 
 def _option(word: str) -> Option:
@@ -81,7 +81,7 @@ def _option(word: str) -> Option:
     return Option(name=name.rstrip("=?"), short=short if colon else "", takes=takes)
 
 
-class _Reading:
+class _OptionParser:
     def __init__(self, options: Sequence[Option], argv: Sequence[str], manner: Manner) -> None:
         self._long: Mapping[str, Option] = {option.name: option for option in options}
         self._short = {option.short: option for option in options if option.short}

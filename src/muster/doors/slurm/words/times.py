@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
 from muster.doors.slurm.words import dates
-from muster.doors.slurm.words.dates import BadTimeError, Moment
+from muster.doors.slurm.words.dates import BadTimeError, DateAndTime
 from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration, Instant
 
 ENDLESS = frozenset({"unlimited", "infinite", "-1"})
@@ -108,7 +108,7 @@ def _read(text: str, now: Instant, zone: tzinfo | None, *, past: bool) -> Instan
     return Instant(int(at.timestamp()) * 1_000)
 
 
-def _by_calendar(moment: Moment, today: datetime, *, past: bool) -> datetime | None:
+def _by_calendar(moment: DateAndTime, today: datetime, *, past: bool) -> datetime | None:
     """When that is; None if no month has such a day."""
     day = today
     if moment.day is not None:
