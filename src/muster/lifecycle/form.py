@@ -27,7 +27,7 @@ def groups_are_named_once(asked: Submission) -> Refusal | None:
         if names.count(name) > 1:
             return Refusal(
                 reason=BadGroups(twice=name),
-                advice=f"Two groups are called {name}. Give each group a name of its own.",
+                advice=f"Two groups are called {name}. Give each group a different name.",
             )
     return None
 

@@ -98,7 +98,7 @@ def named_pools_are_open(asked: Submission) -> Refusal | None:
     advice = f"Use {choice(open_ones[:3])}, or ask" if open_ones else "Ask"
     return Refusal(
         reason=PoolIsClosed(pool=pool.name),
-        advice=f"Pool {pool.name} is for {_guests(pool)}. {advice} an administrator to be let in.",
+        advice=f"Pool {pool.name} is for {_guests(pool)}. {advice} an administrator for access.",
     )
 
 

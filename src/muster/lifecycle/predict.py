@@ -240,7 +240,7 @@ def _shape_of(groups: tuple[TaskGroup, ...]) -> str:
 
 
 def _words(spec: JobSpec, name: str) -> Iterator[str]:
-    yield "jobs of everybody"
+    yield "jobs of all users"
     yield "jobs of this size"
     yield f"jobs in {spec.queue}"
     yield f"jobs of this size in {spec.queue}"

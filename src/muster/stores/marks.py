@@ -23,8 +23,9 @@ def mark_of(query: HistoryQuery) -> Mark | None:
         return None
     found = _MARK.fullmatch(query.after)
     if found is None or found[1] != query.order:
-        text = f"{query.after!r} is not the end of a page in this order; leave it out to begin anew"
-        raise UnknownError(text)
+        raise UnknownError(
+            f"{query.after!r} is not the end of a page in this order; omit it for the first page"
+        )
     return Mark(ended_at=Instant(int(found[2])), job=JobId(int(found[3])))
 
 

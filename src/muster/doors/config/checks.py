@@ -94,7 +94,7 @@ def _reservations_differ(site: Site) -> Iterator[Mistake]:
     names = [each.name for each in site.reservations]
     for number, name in enumerate(names):
         if name in names[:number]:
-            text = f"another reservation is called {name}; give each a name of its own"
+            text = f"another reservation is called {name}; give each a different name"
             yield Mistake(keys=("reservations", number, "name"), text=text)
 
 

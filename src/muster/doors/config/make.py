@@ -52,7 +52,7 @@ def _amount(fields: dict[str, Any]) -> AmountReserved | str:
     if "nodes" in fields or not {"pool", "gpu_milli"} <= fields.keys():
         return f"a reservation has {wanted}"
     if fields.get("for_queue") is None and not fields.get("for_users"):
-        return "an amount is reserved for somebody; add `queue` or `users`, or name `nodes` instead"
+        return "a reserved amount needs an owner; add `queue` or `users`, or name `nodes` instead"
     if not fields["gpu_milli"]:
         return "`gpus` is nothing; reserve some, or remove the reservation"
     return AmountReserved(**fields)

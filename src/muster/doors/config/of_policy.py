@@ -13,7 +13,7 @@ from muster.model.policy import (
 )
 
 ORDER = Section(
-    title="Whose turn it is: `policy.order`",
+    title="Job priority: `policy.order`",
     noun="order",
     makes=(OrderWeights,),
     blank=OrderWeights(),
@@ -27,31 +27,31 @@ ORDER = Section(
         Key(
             name="fair_share",
             shape=WHOLE,
-            meaning="the weight of having used less than one's share",
+            meaning="the weight of fair share: users who used less than their share go first",
             example="4000",
         ),
         Key(
             name="age",
             shape=WHOLE,
-            meaning="the weight of having waited; it grows by this much every `age_full`",
+            meaning="the weight of waiting time; a job gains this much every `age_full`",
             example="1000",
         ),
         Key(
             name="size",
             shape=INTEGER,
-            meaning="the weight of each GPU asked for; below zero lets small jobs go first",
+            meaning="the weight of each requested GPU; a negative weight puts small jobs first",
             example="-10",
         ),
         Key(
             name="short",
             shape=WHOLE,
-            meaning="the weight of being expected to take little GPU-time, learned from the past",
+            meaning="the weight of a short expected GPU time, learned from past jobs",
             example="8000",
         ),
         Key(
             name="service",
             shape=WHOLE,
-            meaning="the weight of having had little GPU-time, by levels learned from the past",
+            meaning="the weight of little GPU time so far, in levels learned from past jobs",
             example="9000",
         ),
         Key(
@@ -63,7 +63,7 @@ ORDER = Section(
         Key(
             name="age_full",
             shape=SPAN_ABOVE_ZERO,
-            meaning="how long a job waits for one full weight of age",
+            meaning="how long a job waits to gain one full weight of age",
             example="3d",
         ),
     ),
@@ -78,20 +78,20 @@ SHARE = Section(
         Key(
             name="half_life",
             shape=SPAN_ABOVE_ZERO,
-            meaning="past use counts half as much after this time",
+            meaning="past usage counts half as much after this time",
             example="3d",
         ),
         Key(
             name="lookahead",
             shape=SPAN,
-            meaning="what is held now counts as use for this time to come",
+            meaning="what a job holds now counts as usage for this long ahead",
             example="2h",
         ),
     ),
 )
 
 PREEMPT = Section(
-    title="Making room: `policy.preempt`",
+    title="Preemption: `policy.preempt`",
     noun="preempt",
     makes=(PreemptPolicy,),
     blank=PreemptPolicy(),
@@ -99,56 +99,56 @@ PREEMPT = Section(
         Key(
             name="by_class",
             shape=TRUTH,
-            meaning="may a class stop jobs of the classes that it names?",
+            meaning="may a class preempt jobs of the classes that it names?",
             example="false",
         ),
         Key(
             name="reclaim",
             shape=TRUTH,
-            meaning="may a queue take back what it lent of its guarantee?",
+            meaning="may a queue preempt jobs that borrow its guarantee?",
             example="false",
         ),
         Key(
             name="by_service",
             shape=TRUTH,
-            meaning="may a job stop others of its class that had more GPU-time?",
+            meaning="may a job preempt jobs of its class that have had more GPU time?",
             example="true",
         ),
         Key(
             name="tries",
             shape=WHOLE,
-            meaning="for how many waiting jobs one plan looks for others to stop",
+            meaning="for how many waiting jobs one plan looks for jobs to preempt",
             example="12",
         ),
         Key(
             name="candidates",
             shape=WHOLE,
-            meaning="among how many of the cheapest running jobs it looks",
+            meaning="how many of the cheapest running jobs it considers each time",
             example="1000",
         ),
         Key(
             name="min_run",
             shape=SPAN,
-            meaning="nobody is stopped before it ran this long",
+            meaning="no job is preempted before it has run this long",
             example="5m",
         ),
         Key(
             name="waited_percent",
             shape=WHOLE,
-            meaning="by service nobody is stopped before it ran for so much of the time it waited",
+            meaning="no job is preempted by service before it has run this percentage of its wait",
             example="25",
         ),
         Key(
             name="restart_cost",
             shape=SPAN,
-            meaning="what starting over costs a job that does not say",
+            meaning="the restart cost of a job that does not give its own",
             example="2m",
         ),
     ),
 )
 
 POLICY = Section(
-    title="The rules of choosing: `policy`",
+    title="Scheduling policy: `policy`",
     noun="policy",
     makes=(Policy,),
     blank=Policy(),
@@ -162,54 +162,60 @@ POLICY = Section(
         Key(
             name="prefer",
             shape=choice(Preference),
-            meaning="which cluster first, when a job does not say: by order, or the cheapest",
+            meaning="which cluster to try first when a job names none: in order, or the cheapest",
             example="price",
         ),
         Key(
             name="default_time",
             shape=SPAN_ABOVE_ZERO,
             optional=True,
-            meaning="the limit of jobs without one, in pools without a default",
+            meaning="the time limit of jobs without one, in pools without a default",
             example="12h",
         ),
         Key(
             name="backfill_depth",
             shape=WHOLE,
-            meaning="how many blocked jobs get a date and a promise of room",
+            meaning="how many blocked jobs get a start date and a reservation of room",
             example="32",
         ),
         Key(
             name="backfill_horizon",
             shape=WHOLE,
-            meaning="how many running jobs are looked at to find that date",
+            meaning="how many running jobs are considered to find that date",
             example="8000",
         ),
         Key(
             name="backfill_expected",
             shape=TRUTH,
-            meaning="where a job has no limit, is it taken to end when jobs like it do?",
+            meaning="is a job without a time limit expected to end when similar jobs do?",
             example="true",
         ),
         Key(
             name="repartition",
             shape=TRUTH,
-            meaning="may GPUs be cut anew with MIG, where the cluster can?",
+            meaning="may the planner change the MIG layout of GPUs, where the cluster supports it?",
             example="false",
         ),
         Key(
             name="grow",
             shape=TRUTH,
-            meaning="may running elastic jobs get more tasks, where the cluster can?",
+            meaning="may running elastic jobs get more tasks, where the cluster supports it?",
             example="false",
         ),
         Key(
             name="aim",
             shape=choice(Aim),
-            meaning="where service counts: should completion be early on average, or slowdown low?",
+            meaning="what service levels optimise: the average completion time, or the slowdown",
             example="slowdown",
         ),
-        Key(name="order", shape=Inside(section=ORDER), meaning="whose turn it is"),
-        Key(name="share", shape=Inside(section=SHARE), meaning="how past use counts"),
-        Key(name="preempt", shape=Inside(section=PREEMPT), meaning="when running jobs are stopped"),
+        Key(
+            name="order",
+            shape=Inside(section=ORDER),
+            meaning="how the priority of a job is computed",
+        ),
+        Key(name="share", shape=Inside(section=SHARE), meaning="how past usage counts"),
+        Key(
+            name="preempt", shape=Inside(section=PREEMPT), meaning="when running jobs are preempted"
+        ),
     ),
 )

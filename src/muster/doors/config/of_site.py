@@ -19,7 +19,7 @@ from muster.model.site import Role, Site, User
 from muster.model.value import UserName
 
 USERS = Section(
-    title="Somebody: `users.*`",
+    title="A user: `users.*`",
     noun="user",
     makes=(User,),
     blank=User(name=UserName("")),
@@ -29,8 +29,8 @@ USERS = Section(
             name="roles",
             field="grants",
             shape=Many(each=ROLES),
-            meaning="`viewer`, `user`, `queue_admin` or `admin`; for one queue and those below "
-            "it with a colon",
+            meaning="`viewer`, `user`, `queue_admin` or `admin`; add a colon and a queue to limit "
+            "the role to that queue and its child queues",
             example='["queue_admin:acme/nlp"]',
         ),
         Key(
@@ -44,7 +44,7 @@ USERS = Section(
 )
 
 HISTORY = Section(
-    title="What is remembered: `history`",
+    title="History: `history`",
     noun="history",
     makes=(),
     blank=Site(),
@@ -54,14 +54,14 @@ HISTORY = Section(
             field="keep_history",
             shape=SPAN_ABOVE_ZERO,
             optional=True,
-            meaning="ended jobs and their events are forgotten after this time; `none` keeps them",
+            meaning="ended jobs and their events are deleted after this time; `none` keeps them",
             example="90d",
         ),
     ),
 )
 
 CONTAINERS = Section(
-    title="Images: `containers`",
+    title="Containers: `containers`",
     noun="containers",
     makes=(),
     blank=Site(),
@@ -69,7 +69,7 @@ CONTAINERS = Section(
         Key(
             name="images_on_host",
             shape=TRUTH,
-            meaning="where no container tool is found, run the command without its image",
+            meaning="if no container tool is installed, run the command without its image",
             example="true",
         ),
     ),
@@ -81,41 +81,45 @@ SITE = Section(
     makes=(Site,),
     blank=Site(),
     keys=(
-        Key(name="queues", shape=Branches(), meaning="who shares what, as a tree"),
-        Key(name="classes", shape=NamedMapping(section=CLASS), meaning="how urgent jobs can be"),
+        Key(name="queues", shape=Branches(), meaning="the queue tree: who shares what"),
+        Key(
+            name="classes",
+            shape=NamedMapping(section=CLASS),
+            meaning="priorities and limits of kinds of jobs",
+        ),
         Key(name="pools", shape=NamedMapping(section=POOL), meaning="nodes of one kind and price"),
         Key(
             name="users",
             shape=NamedMapping(section=USERS, name=USER),
-            meaning="people with more, or less, than `everyone` may",
+            meaning="users whose rights differ from those of `everyone`",
         ),
         Key(
             name="everyone",
             shape=choice(Role),
-            meaning="what users of this machine may do who are not listed under `users`",
+            meaning="the role of users of this machine who are not listed under `users`",
             example="viewer",
         ),
         Key(
             name="default_queue",
             shape=QUEUE_PATH,
-            meaning="the queue of jobs that name none, of users that have none",
+            meaning="the queue of jobs that name none, for users without a default queue",
             example="acme/nlp",
         ),
         Key(
             name="default_pool",
             shape=NAME,
             optional=True,
-            meaning="the pool of jobs that come through Slurm's commands and name no partition",
+            meaning="the pool of jobs submitted with Slurm's commands without a partition",
             example="dgx",
         ),
-        Key(name="policy", shape=Inside(section=POLICY), meaning="the rules of choosing"),
+        Key(name="policy", shape=Inside(section=POLICY), meaning="how the planner chooses jobs"),
         Key(
             name="reservations",
             shape=ValueList(section=RESERVATION),
-            meaning="capacity that is kept for a time",
+            meaning="capacity that is reserved for some time",
         ),
-        Key(name="history", shape=Aside(section=HISTORY), meaning="what is remembered"),
-        Key(name="containers", shape=Aside(section=CONTAINERS), meaning="how images are run"),
+        Key(name="history", shape=Aside(section=HISTORY), meaning="how long history is kept"),
+        Key(name="containers", shape=Aside(section=CONTAINERS), meaning="how container images run"),
     ),
 )
 

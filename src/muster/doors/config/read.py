@@ -68,7 +68,7 @@ class Reader:
                 yield key, below
                 continue
             hint = suggestion(word.text, (each.name for each in section.keys))
-            self._findings.wrong(word.spot, (*keys, word.text), f"there is no such key{hint}")
+            self._findings.wrong(word.spot, (*keys, word.text), f"unknown key{hint}")
 
     def _entries(
         self, tree: Tree, keys: Path, such_as: list[str]

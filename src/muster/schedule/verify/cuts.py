@@ -30,14 +30,14 @@ def _who(case: Case, cuts: list[Repartition]) -> Iterator[str]:
     if len(cuts) > 1:
         yield f"It is cut {len(cuts)} times."
     if not case.plan.policy.repartition:
-        yield "Policy lets no device be cut anew."
+        yield "The policy does not allow a new MIG layout."
     for each in cuts:
         if not _starts_there(case, each):
             yield f"It is cut for job {each.for_job}, which does not start on it."
     node = case.snapshot.nodes.get(cut.node)
     cluster = None if node is None else case.snapshot.clusters.get(node.cluster)
     if cluster is not None and not cluster.abilities.repartition:
-        yield f"Cluster {cluster.name} cannot cut devices anew."
+        yield f"Cluster {cluster.name} cannot change the MIG layout of devices."
 
 
 def _what(case: Case, cut: Repartition) -> Iterator[str]:

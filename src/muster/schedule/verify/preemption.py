@@ -20,10 +20,10 @@ def preemptions_belong_to_clears(case: Case) -> Iterator[Violation]:
     pairs = {(preempt.job, preempt.for_job) for preempt in case.preempts}
     named = {(victim, clear.job) for clear in case.clears for victim in clear.victims}
     for victim, job_id in sorted(named - pairs):
-        text = f"It is a victim of job {job_id} and is not told to stop for it."
+        text = f"It is a victim of job {job_id} and the plan does not preempt it."
         yield Violation(rule="preempt", subject=f"job {victim}", text=text)
     for victim, job_id in sorted(pairs - named):
-        text = f"It is told to stop for job {job_id}, which does not clear it away."
+        text = f"The plan preempts it for job {job_id}, which does not clear it away."
         yield Violation(rule="preempt", subject=f"job {victim}", text=text)
     for victim, times in sorted(Counter(preempt.job for preempt in case.preempts).items()):
         if times > 1:

@@ -15,7 +15,7 @@ FOLDER_VARIABLE = "MUSTER_TRACES"
 PUBLISHERS: Mapping[str, str] = {
     "openb": "Alibaba, github.com/alibaba/clusterdata, cluster-trace-gpu-v2023",
     "fgd_expected": "HKUST, github.com/hkust-adsl/kubernetes-scheduler-simulator, expected_results",
-    "fgd_sequences": "nobody but us: the order of arrival in the published runs, by seed",
+    "fgd_sequences": "our own: the order of arrival in the published runs, by seed",
     "philly": "Microsoft, github.com/msr-fiddle/philly-traces (82k: github.com/petuum/adaptdl)",
     "helios": "SenseTime, github.com/S-Lab-System-Group/HeliosData",
     "itp_microsoft2021": "Microsoft, github.com/microsoft/elasticflow-traces",
