@@ -9,7 +9,7 @@ from bench._muri_site import LAB, MIN_RUN, nodes, site, spec_of
 from bench._muri_trace import NODES, TraceJob
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.stage import Change
+from muster.controller.world.transaction import Change
 from muster.model.event import JobEnded, JobStarted
 from muster.model.job import Exited, JobSpec
 from muster.model.policy import Aim

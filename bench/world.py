@@ -26,7 +26,6 @@ from bench._tenants import (
     used_lately,
 )
 from bench.report import Row, aligned
-from muster.model.edition import Edition, Press
 from muster.model.gpu import WHOLE_GPU_MILLI
 from muster.model.job import (
     Ask,
@@ -67,6 +66,7 @@ from muster.model.value import (
     JobId,
     replace,
 )
+from muster.model.versioned import VersionedMapping, VersionHistory
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -264,9 +264,9 @@ class _Draft:
             self.before,
             version=self.before.version + 1,
             now=self.now,
-            nodes=_edition(self.before.nodes, self.nodes),
-            jobs=_edition(self.before.jobs, self.jobs),
-            allocations=_edition(self.before.allocations, self.allocations),
+            nodes=_version(self.before.nodes, self.nodes),
+            jobs=_version(self.before.jobs, self.jobs),
+            allocations=_version(self.before.allocations, self.allocations),
             finished=self.finished,
             used_lately=tuple(self.used.values()),
         )
@@ -311,26 +311,26 @@ class _Draft:
         )
 
 
-_LIVE: WeakKeyDictionary[Press[Any, Any], dict[Any, Any]] = WeakKeyDictionary()
-"""What each press brings out editions of."""
+_LIVE: WeakKeyDictionary[VersionHistory[Any, Any], dict[Any, Any]] = WeakKeyDictionary()
+"""The mapping that each history makes versions of."""
 
 
-def _edition(before: Mapping[K, V], after: Mapping[K, V]) -> Edition[K, V]:
+def _version(before: Mapping[K, V], after: Mapping[K, V]) -> VersionedMapping[K, V]:
     """The mapping as the controller hands it to the planner: it knows in what it differs."""
-    if isinstance(before, Edition):
-        press = before.press
+    if isinstance(before, VersionedMapping):
+        history = before.history
     else:
         live = dict(before)
-        press = Press(live)
-        _LIVE[press] = live
-        press.edition()
-    live = _LIVE[press]
+        history = VersionHistory(live)
+        _LIVE[history] = live
+        history.version()
+    live = _LIVE[history]
     for key in before.keys() | after.keys():
         if before.get(key) is not after.get(key):
-            press.note(key)
+            history.note(key)
     live.clear()
     live.update(after)
-    return press.edition()
+    return history.version()
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from muster.client.calls import Client
 
 DAEMON = "muster.app.daemon"
-PLANNER = "muster.controller.thinker_process"
+PLANNER = "muster.controller.planner.server"
 SPAWNER = "muster.backends.local.attempt.spawner"
 
 SMALL_DISK_MIB = 96

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.asked import Caller, Outcome
-from muster.controller.commit import events_of
-from muster.controller.moves import Move, Wish, moved
-from muster.controller.stage import Stage
-from muster.controller.thinking import HereThinker, Thinker, Thought
+from muster.controller.loop.commit import events_of
+from muster.controller.messages import Caller, Outcome
+from muster.controller.planner.client import InlinePlanner, PlannerClient, Thought
+from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
+from muster.controller.world.transaction import Transaction
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.event import Event, SiteChanged
 from muster.model.gpu import Device, GpuAsk, Slice
@@ -128,7 +128,7 @@ class Desk:
         gpus: int = 4,
         *,
         site: Site = SITE,
-        thinker: Thinker | None = None,
+        planner: PlannerClient | None = None,
     ) -> None:
         self._fates: dict[JobId, Behaviour] = {}
         self.backend = SimulatedBackend(
@@ -136,7 +136,7 @@ class Desk:
             Cluster(name=LAB),
             self._lasts,
         )
-        self.simulation = Simulation(site, {LAB: self.backend}, thinker=thinker)
+        self.simulation = Simulation(site, {LAB: self.backend}, planner=planner)
         self.record = self.simulation.record
 
     def submits(self, user: str = "ada", *, lasts: int = 60, **told: object) -> JobId:
@@ -150,32 +150,34 @@ class Desk:
         self._fates[job] = behaviour
 
     def asks(
-        self, user: str, move: Move, *jobs: JobId, signal: int = 0, for_owner: bool = False
+        self, user: str, action: JobAction, *jobs: JobId, signal: int = 0, for_owner: bool = False
     ) -> Outcome:
         """Somebody wants something done to jobs."""
         who = Caller(user=UserName(user), door="test", root=user == "root")
-        wish = Wish(caller=who, move=move, signal=signal, for_owner=for_owner)
-        return self.simulation.journal.write(lambda stage: moved(wish, jobs, stage)).result()
+        request = JobActionRequest(caller=who, action=action, signal=signal, for_owner=for_owner)
+        return self.simulation.journal.write(
+            lambda transaction: act_on_jobs(request, jobs, transaction)
+        ).result()
 
-    def thinks(self) -> tuple[Thought, Snapshot]:
+    def plans(self) -> tuple[Thought, Snapshot]:
         """A plan that is not carried out yet, and the world that it was made for."""
         snapshot = self.record.snapshot(self.simulation.now)
-        return HereThinker().think(snapshot, self.record.site.policy), snapshot
+        return InlinePlanner().plan(snapshot, self.record.site.policy), snapshot
 
     def carries_out(self, plan: tuple[Thought, Snapshot]) -> list[Event]:
         """What becomes of a plan that was made some time ago."""
         told: list[Event] = []
 
-        def command(stage: Stage) -> None:
-            told.extend(events_of(*plan, stage))
-            stage.tell_all(told)
+        def command(transaction: Transaction) -> None:
+            told.extend(events_of(*plan, transaction))
+            transaction.apply_all(told)
 
         self.simulation.write(command)
         return told
 
-    def tells(self, event: Event) -> None:
-        """Let something have happened."""
-        self.simulation.write(lambda stage: stage.tell(event))
+    def applies(self, event: Event) -> None:
+        """Something happens."""
+        self.simulation.write(lambda transaction: transaction.apply(event))
 
     def lets_pass(self, seconds: int) -> None:
         self.simulation.run(until=Instant(self.simulation.now + seconds * SECOND))
@@ -200,7 +202,7 @@ class Desk:
     def changes_site(self, **fields: object) -> None:
         site = replace(self.record.site, **fields)
         event = SiteChanged(at=self.simulation.now, site=site, by=UserName("root"))
-        self.simulation.write(lambda stage: stage.tell(event))
+        self.simulation.write(lambda transaction: transaction.apply(event))
 
     def _lasts(self, job: Job, _: Allocation) -> Behaviour:
         return self._fates[job.id]

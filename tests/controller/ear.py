@@ -2,9 +2,9 @@
 
 from controller.desk import Desk, spec
 from muster.backends.simulated.attempt import Behaviour
-from muster.controller.journal import KeepingStore
-from muster.controller.mail_news import ArrayOver, Errand, News
-from muster.controller.stage import Change, Stage
+from muster.controller.mail.notices import ArrayOver, NoticeSource, Outgoing
+from muster.controller.world.journal import KeepingStore
+from muster.controller.world.transaction import Change, Transaction
 from muster.model.mail import Mail, Occasion
 from muster.model.value import SECOND, Duration, JobId, replace
 from muster.simulator.run import Arrival
@@ -18,18 +18,18 @@ class Ear:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._news: News | None = None
-        self._heard: list[Errand] = []
-        desk.simulation.journal.told.add(self._note)
+        self._news: NoticeSource | None = None
+        self._heard: list[Outgoing] = []
+        desk.simulation.journal.subscribers.add(self._note)
 
     def begins(self) -> None:
         """A process begins to lead."""
         journal = self._desk.simulation.journal
         store: KeepingStore = journal.store
-        news = News(self._desk.record, store)
+        news = NoticeSource(self._desk.record, store)
 
-        def command(stage: Stage) -> None:
-            news.begin(stage)
+        def command(transaction: Transaction) -> None:
+            news.begin(transaction)
             self._news = news
 
         journal.write(command).result()
@@ -47,7 +47,7 @@ class Ear:
             self._heard += self._news.of(batch, changes)
 
 
-def _text(errand: Errand) -> str:
+def _text(errand: Outgoing) -> str:
     if isinstance(errand, ArrayOver):
         return f"array {errand.array} over"
     return f"{errand.job.id} {errand.on.value}"

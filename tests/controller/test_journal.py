@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from controller.desk import LAB, SITE, caller, node, spec
-from muster.controller.entry import Entry, Kinds
-from muster.controller.journal import Journal, Writer
-from muster.controller.record import Record
-from muster.controller.stage import Stage
+from muster.controller.use_cases.submission import NodeKinds, Submission
+from muster.controller.world.journal import Journal, Writer
+from muster.controller.world.record import Record
+from muster.controller.world.transaction import Transaction
 from muster.model.cluster import Cluster
 from muster.model.errors import RefusedError, StoreFullError
 from muster.model.event import ClusterSeen, NodeSeen, SiteChanged
@@ -36,14 +36,14 @@ def journal_on(store: MemoryStore) -> Journal:
     return journal
 
 
-def begin(stage: Stage) -> None:
-    stage.tell(SiteChanged(at=stage.now, site=SITE, by=UserName("root")))
-    stage.tell(ClusterSeen(at=stage.now, cluster=Cluster(name=LAB)))
-    stage.tell(NodeSeen(at=stage.now, node=node("n1", 4)))
+def begin(transaction: Transaction) -> None:
+    transaction.apply(SiteChanged(at=transaction.now, site=SITE, by=UserName("root")))
+    transaction.apply(ClusterSeen(at=transaction.now, cluster=Cluster(name=LAB)))
+    transaction.apply(NodeSeen(at=transaction.now, node=node("n1", 4)))
 
 
-def entry(**told: Any) -> Entry:
-    return Entry(caller=caller("ada"), spec=spec(**told), kinds=Kinds())
+def entry(**told: Any) -> Submission:
+    return Submission(caller=caller("ada"), spec=spec(**told), kinds=NodeKinds())
 
 
 def test_commands_that_queue_up_share_one_transaction() -> None:
@@ -119,7 +119,7 @@ def test_who_follows_knows_the_same_jobs() -> None:
 def test_a_mistake_in_one_command_does_not_end_the_journal() -> None:
     journal = journal_on(MemoryStore())
 
-    def mistaken(_: Stage) -> None:
+    def mistaken(_: Transaction) -> None:
         raise ZeroDivisionError
 
     failed = journal.write(mistaken)
@@ -132,7 +132,7 @@ def test_a_mistake_in_one_command_does_not_end_the_journal() -> None:
 def test_listeners_are_told_after_the_change_is_so() -> None:
     journal = journal_on(MemoryStore())
     seen: list[int] = []
-    journal.told.add(lambda batch, _: seen.append(len(journal.record.jobs) * batch.version))
+    journal.subscribers.add(lambda batch, _: seen.append(len(journal.record.jobs) * batch.version))
 
     journal.write(entry().enter).result()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.desk import Desk
-from muster.controller.windows import as_of
+from muster.controller.world.reservations import current_window
 from muster.model.cluster import Every, NodesReserved
 from muster.model.job import JobState, TimedOut
 from muster.model.value import DAY, HOUR, MINUTE, Duration, Instant, NodeId, UserName, replace
@@ -142,7 +142,7 @@ def test_windows_follow_the_calendar_of_their_zone(every: Every, hours: list[int
     each = replace(BERLIN, every=every)
     found: list[int] = []
     for _ in range(3):
-        each = as_of(each, each.ends_at)
+        each = current_window(each, each.ends_at)
         found.append((each.begins_at - THURSDAY) // HOUR)
         assert each.ends_at - each.begins_at == HOUR
 
@@ -156,12 +156,12 @@ def test_the_window_is_the_one_that_is_open_or_the_next(every: Every, later: Dur
     now = Instant(THURSDAY + later)
     step = each
     while step.ends_at <= now:
-        step = as_of(step, step.ends_at)
+        step = current_window(step, step.ends_at)
 
-    found = as_of(each, now)
+    found = current_window(each, now)
 
     assert (found.begins_at, found.ends_at) == (step.begins_at, step.ends_at)
-    assert as_of(found, now) == found
+    assert current_window(found, now) == found
 
 
 def desk_with(reservation: NodesReserved) -> Desk:

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.desk import SITE, spec
-from muster.controller.asked import Caller
+from muster.controller.messages import Caller
 from muster.controller.rights import (
     demand,
     demand_change,

@@ -9,8 +9,8 @@ from typing import TypeVar
 import pytest
 
 from muster.app.parts import Muster, clock
-from muster.controller.asked import Caller, JobQuery, LogQuery
-from muster.controller.keys import TokenWish
+from muster.controller.messages import Caller, JobQuery, LogQuery
+from muster.controller.use_cases.tokens import TokenRequest
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import NodeState
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
@@ -83,7 +83,7 @@ def submitted(muster: Muster, spec: JobSpec) -> JobId:
 
 
 def state(muster: Muster, job: JobId) -> JobState:
-    return muster.service.looking.job(ROOT, job).view.job.state
+    return muster.service.queries.job(ROOT, job).view.job.state
 
 
 def running(muster: Muster, job: JobId) -> None:
@@ -91,29 +91,29 @@ def running(muster: Muster, job: JobId) -> None:
 
 
 def test_a_job_is_seen_from_its_beginning_to_its_end(muster: Muster) -> None:
-    looking = muster.service.looking
+    queries = muster.service.queries
     job = submitted(muster, asked("exit 3", gpus=1))
 
     until(lambda: state(muster, job), lambda seen: seen is JobState.FAILED)
 
-    detail = looking.job(ROOT, job)
+    detail = queries.job(ROOT, job)
     assert detail.view.ended_at is not None
     assert detail.launch == asked("exit 3").launch
     assert [attempt.number for attempt in detail.attempts] == [1]
-    assert looking.ended(ROOT, HistoryQuery(jobs=(job,))).jobs[0].job.id == job
+    assert queries.ended(ROOT, HistoryQuery(jobs=(job,))).jobs[0].job.id == job
 
 
 def test_others_see_a_job_but_not_what_it_runs_or_writes(muster: Muster) -> None:
-    looking = muster.service.looking
+    queries = muster.service.queries
     job = submitted(muster, asked())
     running(muster, job)
 
-    assert looking.job(GUEST, job).view.job.id == job
-    assert looking.job(GUEST, job).launch is None
+    assert queries.job(GUEST, job).view.job.id == job
+    assert queries.job(GUEST, job).launch is None
     with pytest.raises(ForbiddenError, match="only they and their administrators"):
-        looking.output(GUEST, LogQuery(job=job))
+        queries.output(GUEST, LogQuery(job=job))
     with pytest.raises(ForbiddenError):
-        looking.attach(GUEST, job)
+        queries.attach(GUEST, job)
 
 
 def test_what_a_job_writes_can_be_read_in_parts(muster: Muster, tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_what_a_job_writes_can_be_read_in_parts(muster: Muster, tmp_path: Path) 
     job = submitted(muster, asked(launch=launch))
     until(lambda: out.exists() and out.read_bytes(), lambda seen: seen == b"0123456789\n")
 
-    part = muster.service.looking.output(ROOT, LogQuery(job=job, offset=2, limit=3))
-    last = muster.service.looking.output(ROOT, LogQuery(job=job, offset=-3))
+    part = muster.service.queries.output(ROOT, LogQuery(job=job, offset=2, limit=3))
+    last = muster.service.queries.output(ROOT, LogQuery(job=job, offset=-3))
 
     assert (part.content, part.next, part.where) == (b"234", 5, str(out))
     assert last.content == b"89\n"
@@ -133,13 +133,13 @@ def test_what_never_ran_has_written_nothing(muster: Muster) -> None:
     job = muster.service.submit(ROOT, asked(), held=True).result().jobs[0]
 
     with pytest.raises(UnknownError, match="has not run yet"):
-        muster.service.looking.output(ROOT, LogQuery(job=job))
+        muster.service.queries.output(ROOT, LogQuery(job=job))
     with pytest.raises(UnknownError, match="does not run"):
-        muster.service.looking.attach(ROOT, job)
+        muster.service.queries.attach(ROOT, job)
 
 
 def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
-    looking = muster.service.looking
+    queries = muster.service.queries
     jobs = [
         muster.service.submit(
             ROOT, asked(name=f"n{number % 2}", queue=PATHS[number % 3]), held=True
@@ -150,7 +150,7 @@ def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
     ]
 
     def chosen(**fields: object) -> list[JobId]:
-        page = looking.jobs(ROOT, replace(JobQuery(), **fields))
+        page = queries.jobs(ROOT, replace(JobQuery(), **fields))
         return [view.job.id for view in page.jobs]
 
     assert chosen() == jobs
@@ -159,21 +159,21 @@ def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
     assert chosen(states=(JobState.RUNNING,)) == []
     assert chosen(users=(UserName("grace"),)) == []
     assert chosen(jobs=(jobs[3], jobs[0], JobId(999))) == [jobs[0], jobs[3]]
-    first = looking.jobs(ROOT, JobQuery(limit=4))
+    first = queries.jobs(ROOT, JobQuery(limit=4))
     assert (len(first.jobs), first.next) == (4, jobs[3])
     assert chosen(after=first.next) == jobs[4:]
 
 
 def test_a_waiting_job_says_why_and_what_would_help(muster: Muster) -> None:
-    looking = muster.service.looking
+    queries = muster.service.queries
     first = submitted(muster, asked(gpus=1))
     running(muster, first)
     second = submitted(muster, asked(gpus=2))
 
-    explanation = looking.explain(ROOT, second)
+    explanation = queries.explain(ROOT, second)
 
     assert explanation.job == second
-    view = looking.job(ROOT, second).view
+    view = queries.job(ROOT, second).view
     assert view.wait is not None
     assert isinstance(view.wait.why, NoRoom)
 
@@ -182,22 +182,22 @@ def test_a_rehearsal_changes_nothing(muster: Muster) -> None:
     running(muster, submitted(muster, asked(gpus=2)))
     version = muster.journal.record.version
 
-    waits = muster.service.looking.rehearse(ROOT, spec=asked(gpus=1))
-    starts = muster.service.looking.rehearse(ROOT, spec=asked(gpus=0))
+    waits = muster.service.queries.rehearse(ROOT, spec=asked(gpus=1))
+    starts = muster.service.queries.rehearse(ROOT, spec=asked(gpus=0))
 
     assert waits.wait is not None
     assert starts.job in starts.starts
     assert muster.journal.record.version == version
     with pytest.raises(RefusedError):
-        muster.service.looking.rehearse(ROOT, spec=asked(gpus=3))
+        muster.service.queries.rehearse(ROOT, spec=asked(gpus=3))
 
 
 def test_a_rehearsal_names_the_nodes_now_or_when_others_must_have_left(muster: Muster) -> None:
     limited = replace(asked(gpus=2), time_limit=Duration(60_000))
     running(muster, submitted(muster, limited))
 
-    now = muster.service.looking.rehearse(ROOT, spec=asked(gpus=0))
-    later = muster.service.looking.rehearse(ROOT, spec=asked(gpus=2))
+    now = muster.service.queries.rehearse(ROOT, spec=asked(gpus=0))
+    later = muster.service.queries.rehearse(ROOT, spec=asked(gpus=2))
 
     assert [placed.node for placed in now.placements] == ["pretend1"]
     assert later.wait is not None
@@ -209,7 +209,7 @@ def test_a_drained_node_takes_nothing_new_until_it_is_undrained(muster: Muster) 
     drained = muster.service.drain(ROOT, node, "new fans").result()
     job = submitted(muster, asked(gpus=1))
 
-    until(lambda: muster.controller.standing.waits, lambda waits: job in waits)
+    until(lambda: muster.controller.last_plan.waits, lambda waits: job in waits)
     assert (drained.state, drained.reason) == (NodeState.DRAINING, "new fans")
     assert (drained.drained_by, drained.drained_at is not None) == (ROOT.user, True)
     assert state(muster, job) is JobState.PENDING
@@ -234,10 +234,10 @@ def test_rules_are_tried_before_they_are_applied(muster: Muster) -> None:
 
     tried = service.apply(ROOT, more, dry_run=True).result()
     assert QueuePath("new") in tried.after.queues
-    assert QueuePath("new") not in service.looking.site().queues
+    assert QueuePath("new") not in service.queries.site().queues
     service.apply(ROOT, more).result()
 
-    assert QueuePath("new") in service.looking.site().queues
+    assert QueuePath("new") in service.queries.site().queues
 
 
 def test_a_queue_admin_divides_what_is_below_their_queue_and_nothing_else(
@@ -256,7 +256,7 @@ def test_a_queue_admin_divides_what_is_below_their_queue_and_nothing_else(
     with pytest.raises(ForbiddenError):
         service.apply(BOSS, lambda site: replace(site, everyone=Role.ADMIN)).result()
 
-    assert service.looking.site().queues[QueuePath("a/b")].weight == 3
+    assert service.queries.site().queues[QueuePath("a/b")].weight == 3
 
 
 def test_rules_without_a_queue_are_refused(muster: Muster) -> None:
@@ -278,22 +278,22 @@ def test_rules_that_leave_jobs_without_a_queue_say_so(muster: Muster) -> None:
 
 def test_a_token_is_somebody_until_it_is_revoked(muster: Muster) -> None:
     service = muster.service
-    wish = TokenWish(
+    wish = TokenRequest(
         user=BOSS.user, role=Role.USER, queue=QueuePath("a"), lifetime=Duration(60_000)
     )
     new = service.make_token(BOSS, wish).result()
 
-    found = service.looking.caller_of(new.secret, "rest")
+    found = service.queries.caller_of(new.secret, "rest")
     assert (found.user, found.door, found.token) == (BOSS.user, "rest", new.token)
-    assert service.looking.tokens(BOSS) == (new.token,)
-    assert service.looking.tokens(GUEST) == ()
-    assert service.looking.tokens(ROOT) == (new.token,)
+    assert service.queries.tokens(BOSS) == (new.token,)
+    assert service.queries.tokens(GUEST) == ()
+    assert service.queries.tokens(ROOT) == (new.token,)
     with pytest.raises(ForbiddenError):
         service.revoke(GUEST, new.token.id).result()
     service.revoke(BOSS, new.token.id).result()
 
     with pytest.raises(ForbiddenError, match="revoked"):
-        service.looking.caller_of(new.secret, "rest")
+        service.queries.caller_of(new.secret, "rest")
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_token_is_somebody_until_it_is_revoked(muster: Muster) -> None:
 def test_nobody_gives_away_more_than_they_have(
     muster: Muster, who: Caller, user: str, role: Role
 ) -> None:
-    wish = TokenWish(user=UserName(user), role=role, queue=None, lifetime=Duration(60_000))
+    wish = TokenRequest(user=UserName(user), role=role, queue=None, lifetime=Duration(60_000))
 
     with pytest.raises(ForbiddenError):
         muster.service.make_token(who, wish).result()
@@ -312,17 +312,17 @@ def test_nobody_gives_away_more_than_they_have(
 def test_the_audit_log_is_for_administrators(muster: Muster) -> None:
     muster.service.drain(ROOT, NodeId("pretend1"), "new fans").result()
 
-    entry = muster.service.looking.audit(ROOT, before=None, limit=1)[0]
+    entry = muster.service.queries.audit(ROOT, before=None, limit=1)[0]
 
     assert (entry.user, entry.action, entry.subject) == (ROOT.user, "set draining", "node pretend1")
     with pytest.raises(ForbiddenError):
-        muster.service.looking.audit(BOSS, before=None, limit=1)
+        muster.service.queries.audit(BOSS, before=None, limit=1)
 
 
 def test_who_follows_hears_everything_once_and_in_order(muster: Muster) -> None:
-    looking = muster.service.looking
+    queries = muster.service.queries
     heard: list[Stored] = []
-    leave = looking.follow(heard.extend)
+    leave = queries.follow(heard.extend)
     job = submitted(muster, asked("true"))
     until(lambda: state(muster, job), lambda seen: seen is JobState.COMPLETED)
 
@@ -331,14 +331,14 @@ def test_who_follows_hears_everything_once_and_in_order(muster: Muster) -> None:
 
     first = heard[0].number
     assert [each.number for each in heard] == list(range(first, first + len(heard)))
-    kept = looking.events(ROOT, EventQuery(after=first - 1, limit=len(heard)))
+    kept = queries.events(ROOT, EventQuery(after=first - 1, limit=len(heard)))
     assert tuple(heard) == kept
 
 
 def test_health_says_who_leads_and_how_long_plans_take(muster: Muster) -> None:
     submitted(muster, asked("true"))
 
-    health = until(muster.service.looking.health, lambda seen: seen.planned_at is not None)
+    health = until(muster.service.queries.health, lambda seen: seen.planned_at is not None)
 
     assert (health.leading, health.problems) == (True, ())
     assert health.store.startswith("Memory")

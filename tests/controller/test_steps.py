@@ -1,9 +1,9 @@
 """Steps are kept with their attempt, told twice or late, and end with it at the latest."""
 
 from controller.desk import SITE, Desk
-from muster.controller.journal import Journal
-from muster.controller.moves import Move
-from muster.controller.record import Record
+from muster.controller.use_cases.job_actions import JobAction
+from muster.controller.world.journal import Journal
+from muster.controller.world.record import Record
 from muster.model.event import StepBegan, StepEnded
 from muster.model.resources import Resources
 from muster.model.steps import Step
@@ -26,13 +26,13 @@ def step(desk: Desk, job: JobId, number: int = 0, *, attempt: int = 1) -> Step:
 
 
 def begins(desk: Desk, each: Step) -> Step:
-    desk.tells(StepBegan(at=each.began_at, step=each))
+    desk.applies(StepBegan(at=each.began_at, step=each))
     return each
 
 
 def ends(desk: Desk, each: Step, code: int = 0) -> Step:
     over = replace(each, ended_at=desk.simulation.now, code=code)
-    desk.tells(StepEnded(at=desk.simulation.now, step=over))
+    desk.applies(StepEnded(at=desk.simulation.now, step=over))
     return over
 
 
@@ -107,8 +107,10 @@ def test_a_step_that_begins_in_the_batch_that_ends_its_attempt_is_over() -> None
     job = running_job(desk)
     begun = step(desk, job)
 
-    desk.simulation.write(lambda stage: stage.tell(StepBegan(at=stage.now, step=begun)))
-    desk.asks("root", Move.CANCEL, job)
+    desk.simulation.write(
+        lambda transaction: transaction.apply(StepBegan(at=transaction.now, step=begun))
+    )
+    desk.asks("root", JobAction.CANCEL, job)
     desk.lets_all_end()
 
     assert [each.signal for each in kept(desk, job)] == [9]
@@ -118,7 +120,7 @@ def test_the_next_attempt_begins_without_steps() -> None:
     desk = Desk()
     job = running_job(desk)
     begins(desk, step(desk, job))
-    desk.asks("root", Move.REQUEUE, job)
+    desk.asks("root", JobAction.REQUEUE, job)
     desk.lets_pass(30)
     assert desk.holds()[job].attempt == 2
 
@@ -137,7 +139,7 @@ def test_who_loads_and_who_follows_know_the_same_steps() -> None:
     follower = Record(store.load(), {}, SITE)
     job = running_job(desk)
     ends(desk, begins(desk, step(desk, job)))
-    desk.asks("root", Move.REQUEUE, job)
+    desk.asks("root", JobAction.REQUEUE, job)
     desk.lets_pass(30)
     second = begins(desk, step(desk, job, 4, attempt=2))
 

@@ -4,8 +4,8 @@ import pytest
 
 from controller.desk import SITE, Desk, caller, spec
 from muster.backends.simulated.attempt import Behaviour
-from muster.controller.entry import Entry, Kinds
-from muster.controller.moves import Move
+from muster.controller.use_cases.job_actions import JobAction
+from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.job import Cancelled, Exited, NodeFailed, Preempted, Requeued, TimedOut
 from muster.model.queue import Queue
@@ -43,7 +43,7 @@ def test_a_cancelled_job_stops_and_does_not_come_back() -> None:
     job = desk.submits(lasts=600)
     desk.lets_pass(10)
 
-    outcome = desk.asks("ada", Move.CANCEL, job)
+    outcome = desk.asks("ada", JobAction.CANCEL, job)
     desk.lets_all_end()
 
     assert outcome.done == (job,)
@@ -56,7 +56,7 @@ def test_a_waiting_job_is_cancelled_at_once() -> None:
     waits = desk.submits(lasts=600)
     desk.lets_pass(1)
 
-    desk.asks("ada", Move.CANCEL, waits)
+    desk.asks("ada", JobAction.CANCEL, waits)
 
     assert desk.state(waits) == "cancelled"
 
@@ -66,7 +66,7 @@ def test_a_requeued_job_runs_again_as_another_attempt() -> None:
     job = desk.submits(lasts=600)
     desk.lets_pass(10)
 
-    desk.asks("ada", Move.REQUEUE, job)
+    desk.asks("ada", JobAction.REQUEUE, job)
     desk.lets_all_end()
 
     attempts = desk.simulation.parts.history.attempts((job,))
@@ -81,11 +81,11 @@ def test_a_suspended_job_leaves_its_room_and_goes_on_when_it_is_resumed() -> Non
     first = desk.submits(lasts=60)
     desk.lets_pass(10)
 
-    desk.asks("ada", Move.SUSPEND, first)
+    desk.asks("ada", JobAction.SUSPEND, first)
     second = desk.submits(lasts=20)
     desk.lets_pass(10)
     assert (desk.state(first), desk.state(second)) == ("suspended", "running")
-    desk.asks("ada", Move.RESUME, first)
+    desk.asks("ada", JobAction.RESUME, first)
     desk.lets_all_end()
 
     assert (desk.state(first), desk.state(second)) == ("completed", "completed")
@@ -151,11 +151,11 @@ def test_work_that_must_be_done_again_is_counted() -> None:
 def test_a_held_job_waits_until_it_is_released() -> None:
     desk = Desk()
     job = desk.submits(lasts=60)
-    desk.asks("ada", Move.HOLD, job)
+    desk.asks("ada", JobAction.HOLD, job)
     desk.lets_pass(10)
     assert desk.state(job) == "held"
 
-    desk.asks("ada", Move.RELEASE, job)
+    desk.asks("ada", JobAction.RELEASE, job)
     desk.lets_pass(1)
 
     assert desk.state(job) == "running"
@@ -165,9 +165,9 @@ def test_what_an_administrator_holds_its_owner_cannot_release() -> None:
     desk = Desk(gpus=1)
     desk.submits(lasts=600)
     job = desk.submits(lasts=60)
-    desk.asks("root", Move.HOLD, job)
+    desk.asks("root", JobAction.HOLD, job)
 
-    outcome = desk.asks("ada", Move.RELEASE, job)
+    outcome = desk.asks("ada", JobAction.RELEASE, job)
 
     assert outcome.failed == {job: f"job {job} is held by an administrator, who can release it"}
 
@@ -176,10 +176,10 @@ def test_what_is_held_for_its_owner_the_owner_can_release() -> None:
     desk = Desk(gpus=1)
     desk.submits(lasts=600)
     job = desk.submits(lasts=60)
-    desk.asks("root", Move.HOLD, job, for_owner=True)
+    desk.asks("root", JobAction.HOLD, job, for_owner=True)
     assert desk.state(job) == "held"
 
-    outcome = desk.asks("ada", Move.RELEASE, job)
+    outcome = desk.asks("ada", JobAction.RELEASE, job)
 
     assert outcome.done == (job,)
 
@@ -188,7 +188,7 @@ def test_a_stranger_cannot_cancel() -> None:
     desk = Desk()
     job = desk.submits("ada", lasts=600)
 
-    outcome = desk.asks("grace", Move.CANCEL, job)
+    outcome = desk.asks("grace", JobAction.CANCEL, job)
 
     assert outcome.done == ()
     assert "belongs to ada" in outcome.failed[job]
@@ -198,7 +198,7 @@ def test_the_admin_of_a_queue_can_cancel_below_it_and_not_beside_it() -> None:
     desk = Desk()
     below, beside = desk.submits(queue="a/b", lasts=600), desk.submits(lasts=600)
 
-    outcome = desk.asks("boss", Move.CANCEL, below, beside)
+    outcome = desk.asks("boss", JobAction.CANCEL, below, beside)
 
     assert outcome.done == (below,)
     assert list(outcome.failed) == [beside]
@@ -207,7 +207,7 @@ def test_the_admin_of_a_queue_can_cancel_below_it_and_not_beside_it() -> None:
 def test_a_viewer_cannot_submit() -> None:
     desk = Desk()
 
-    entry = Entry(caller=caller("guest"), spec=spec("guest"), kinds=Kinds())
+    entry = Submission(caller=caller("guest"), spec=spec("guest"), kinds=NodeKinds())
 
     with pytest.raises(ForbiddenError, match="takes the role user"):
         desk.simulation.journal.write(entry.enter).result()

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from controller.desk import SITE, Desk, spec
-from muster.controller.asked import Caller
-from muster.controller.entry import Kinds
-from muster.controller.moves import Move
-from muster.controller.update import updated
+from muster.controller.messages import Caller
+from muster.controller.use_cases.job_actions import JobAction
+from muster.controller.use_cases.submission import NodeKinds
+from muster.controller.use_cases.update import updated
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.job import Job, JobSpec
 from muster.model.queue import Queue
@@ -20,7 +20,9 @@ Changed = Callable[[JobSpec], JobSpec]
 def changes(desk: Desk, job: JobId, change: Changed, by: str = "ada") -> Job:
     who = Caller(user=UserName(by), door="test", root=by == "root")
     command = desk.simulation.journal.write
-    return command(lambda stage: updated(who, job, change, (Kinds(), stage))).result()
+    return command(
+        lambda transaction: updated(who, job, change, (NodeKinds(), transaction))
+    ).result()
 
 
 def to_queue(path: str) -> Changed:
@@ -106,7 +108,7 @@ def test_a_job_cannot_move_into_a_full_queue() -> None:
 def test_a_held_job_can_be_changed_and_stays_held() -> None:
     desk = Desk(gpus=4)
     job = desk.submits()
-    desk.asks("ada", Move.HOLD, job)
+    desk.asks("ada", JobAction.HOLD, job)
 
     changes(desk, job, larger(2))
 

@@ -11,14 +11,14 @@ from muster.app.parts import Lead
 from muster.backends.base import Backend
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.commit import events_of
-from muster.controller.cycle import Parts
-from muster.controller.entry import Entry, Kinds
-from muster.controller.journal import Journal, Writer
-from muster.controller.record import Record
-from muster.controller.run import Controller
-from muster.controller.stage import Stage
-from muster.controller.thinking import HereThinker
+from muster.controller.loop.commit import events_of
+from muster.controller.loop.controller import Controller
+from muster.controller.loop.cycle import Parts
+from muster.controller.planner.client import InlinePlanner
+from muster.controller.use_cases.submission import NodeKinds, Submission
+from muster.controller.world.journal import Journal, Writer
+from muster.controller.world.record import Record
+from muster.controller.world.transaction import Transaction
 from muster.model.cluster import Cluster
 from muster.model.errors import BackendDownError
 from muster.model.event import ClusterSeen, NodeSeen, SiteChanged
@@ -120,7 +120,7 @@ def leading(journal: Journal, backend: Watched, seat: Seat) -> Generator[Control
         history=journal.store,
         record=journal.record,
         write=writer.write,
-        thinker=HereThinker(),
+        planner=InlinePlanner(),
         backends={LAB: backend},
     )
     controller = Controller(parts, journal, lambda: Instant(5_000), seat)
@@ -136,10 +136,10 @@ def journal_on(store: MemoryStore) -> Journal:
     return Journal(store, Record(store.load(), {}, SITE), lambda: Instant(1_000))
 
 
-def begin(stage: Stage) -> None:
-    stage.tell(SiteChanged(at=stage.now, site=SITE, by=UserName("root")))
-    stage.tell(ClusterSeen(at=stage.now, cluster=Cluster(name=LAB)))
-    stage.tell(NodeSeen(at=stage.now, node=node("n1", gpus=4)))
+def begin(transaction: Transaction) -> None:
+    transaction.apply(SiteChanged(at=transaction.now, site=SITE, by=UserName("root")))
+    transaction.apply(ClusterSeen(at=transaction.now, cluster=Cluster(name=LAB)))
+    transaction.apply(NodeSeen(at=transaction.now, node=node("n1", gpus=4)))
 
 
 def test_who_takes_over_knows_all_that_was_written_before_it_ends_what_it_does_not_know() -> None:
@@ -148,11 +148,13 @@ def test_who_takes_over_knows_all_that_was_written_before_it_ends_what_it_does_n
     old.write(begin).result()
     late = journal_on(store)
     # The standby has not heard of what the leader did last.
-    entry = Entry(caller=caller("ada"), spec=spec("ada"), kinds=Kinds())
+    entry = Submission(caller=caller("ada"), spec=spec("ada"), kinds=NodeKinds())
     job = old.write(entry.enter).result().jobs[0]
     snapshot = old.record.snapshot(Instant(1_000))
-    thought = HereThinker().think(snapshot, SITE.policy)
-    old.write(lambda stage: stage.tell_all(events_of(thought, snapshot, stage))).result()
+    thought = InlinePlanner().plan(snapshot, SITE.policy)
+    old.write(
+        lambda transaction: transaction.apply_all(events_of(thought, snapshot, transaction))
+    ).result()
     assert late.record.allocations == {}
     backend = Watched()
 

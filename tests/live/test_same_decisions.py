@@ -13,8 +13,8 @@ from live.house import GPUS, NODES, folder, until
 from muster.app.parts import Muster
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.asked import Caller
-from muster.controller.moves import Move, Wish, moved
+from muster.controller.messages import Caller
+from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import Cluster, Node
 from muster.model.event import Event, JobPlaced, JobPreempted
@@ -125,7 +125,7 @@ def simulated(
     first = [each for each in coming if not each.after_ms]
     for each in first:
         simulation.submit(Arrival(at=now, spec=each.spec, held=True))
-    simulation.write(lambda stage: moved(RELEASE, ids(first), stage))
+    simulation.write(lambda transaction: act_on_jobs(RELEASE, ids(first), transaction))
     simulation.run(
         Arrival(at=Instant(now + each.after_ms), spec=each.spec) for each in coming if each.after_ms
     )
@@ -133,7 +133,7 @@ def simulated(
     return tuple(each.event for each in stored)
 
 
-RELEASE = Wish(caller=ROOT, move=Move.RELEASE)
+RELEASE = JobActionRequest(caller=ROOT, action=JobAction.RELEASE)
 
 
 def ids(coming: list[Coming]) -> tuple[JobId, ...]:
@@ -153,7 +153,7 @@ def lived(
     for spec in specs[: len(first)]:
         service.submit(ROOT, spec, held=True).result()
     # The planner's process is there, and has time for what comes.
-    service.looking.rehearse(ROOT)
+    service.queries.rehearse(ROOT)
     began = time.monotonic()
     service.release(ROOT, ids(first)).result()
     for each, spec in list(zip(coming, specs, strict=True))[len(first) :]:

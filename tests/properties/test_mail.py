@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from controller.desk import Desk
 from controller.ear import EVERYTHING, Ear, listening, submits_array
 from muster.backends.simulated.attempt import Behaviour
-from muster.controller.moves import Move
+from muster.controller.use_cases.job_actions import JobAction
 from muster.model.job import EndReason, Exited, Job, JobState, RetryPolicy, Signaled
 from muster.model.mail import Mail, Occasion
 from muster.model.value import SECOND, Duration, JobId, replace
@@ -35,7 +35,7 @@ def history(desk: Desk, ear: Ear, deeds: list[tuple[str, int]], mail: Mail) -> N
             case "leads":
                 ear.begins()
             case _:
-                move = Move.CANCEL if deed == "cancels" else Move.REQUEUE
+                move = JobAction.CANCEL if deed == "cancels" else JobAction.REQUEUE
                 desk.asks("root", move, *(live[number % len(live) :][:2] if live else ()))
     desk.lets_all_end()
 

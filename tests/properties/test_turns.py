@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.model.edition import Press
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.placement import Claim
 from muster.model.policy import OrderWeights, Policy
 from muster.model.queue import Queue, lineage
 from muster.model.value import ClusterName, Instant, JobId, QueuePath, UserName, replace
+from muster.model.versioned import VersionHistory
 from muster.schedule.explain.turns import Crowds, Turns
 from muster.schedule.policy.merit import aged
 from muster.schedule.state.follow import Memory
@@ -123,17 +123,17 @@ def remembering(world: World, policy: Policy) -> Memory:
 @given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["", "ann", "bob"])), max_size=30))
 def test_crowds_that_follow_are_those_that_are_counted(moves: list[tuple[int, str]]) -> None:
     jobs: dict[JobId, Job] = {}
-    press, following = Press(jobs), Crowds()
+    history, following = VersionHistory(jobs), Crowds()
 
     for number, user in moves:
         job_id = JobId(number)
         jobs.pop(job_id, None)
         if user:
             jobs[job_id] = _job_of(job_id, UserName(user))
-        press.note(job_id)
+        history.note(job_id)
         if number % 2:
-            following.follow(press.edition())
-    following.follow(press.edition())
+            following.follow(history.version())
+    following.follow(history.version())
     counted = Crowds()
     counted.follow(dict(jobs))
 

@@ -11,17 +11,17 @@ from muster.backends.local.hardware.inventory import CLUSTER
 from muster.backends.local.hardware.machine import find_machine
 from muster.backends.local.hardware.pretend import Pretend, parse_pretend
 from muster.backends.local.hardware.racks import pretend_racks
-from muster.controller.cycle import Parts
-from muster.controller.journal import Journal, Writer
-from muster.controller.looking import Looking
-from muster.controller.mail_news import News
-from muster.controller.mailing import Mailing, Post
-from muster.controller.posting import MailProgram
-from muster.controller.record import Record, awaited_by
-from muster.controller.run import Controller
-from muster.controller.service import Service
-from muster.controller.stage import Stage
-from muster.controller.thinker_process import ProcessThinker
+from muster.controller.loop.controller import Controller
+from muster.controller.loop.cycle import Parts
+from muster.controller.mail.notices import NoticeSource
+from muster.controller.mail.program import MailProgram
+from muster.controller.mail.sender import MailSender, Post
+from muster.controller.planner.process import ProcessPlanner
+from muster.controller.queries.queries import Queries
+from muster.controller.use_cases.service import Service
+from muster.controller.world.journal import Journal, Writer
+from muster.controller.world.record import Record, dependencies_of
+from muster.controller.world.transaction import Transaction
 from muster.doors.config.default import DEFAULT_SITE
 from muster.doors.slurm.mail import letter
 from muster.model.cluster import Pool
@@ -54,14 +54,14 @@ class Muster:
             self.store, _record(self.store, site or _default_site(settings)), clock
         )
         self.writer = Writer(self.journal)
-        self.thinker = ProcessThinker()
+        self.planner = ProcessPlanner()
         self.backends: dict[ClusterName, Backend] = {}
         parts = Parts(
             store=self.store,
             history=self.store,
             record=self.journal.record,
             write=self.writer.write,
-            thinker=self.thinker,
+            planner=self.planner,
             backends=self.backends,
             mail_program="" if settings.doors_only else mail_program(settings),
         )
@@ -69,8 +69,8 @@ class Muster:
         self._lead = Follower() if settings.doors_only else here
         self.controller = Controller(parts, self.journal, clock, self._lead)
         self._mailing = self._made_mailing(parts.mail_program)
-        looking = Looking(self.journal, self.controller, self.backends, clock)
-        self.service = Service(self.writer.write, looking)
+        queries = Queries(self.journal, self.controller, self.backends, clock)
+        self.service = Service(self.writer.write, queries)
         self.store.listen(self.writer.catch_up)
 
     def start(self) -> None:
@@ -86,17 +86,17 @@ class Muster:
         self.writer.close()
         if self._mailing is not None:
             self._mailing.close()
-        self.thinker.close()
+        self.planner.close()
         self.store.close()
 
-    def _made_mailing(self, program: str | None) -> Mailing | None:
+    def _made_mailing(self, program: str | None) -> MailSender | None:
         """What sends mail while we lead, if there is a program for it."""
         if not program:
             return None
         post = Post(written=letter, send=MailProgram(program).send)
-        news = News(self.journal.record, self.store)
-        mailing = Mailing(news, self.store, clock, post)
-        self.journal.told.add(mailing.note)
+        news = NoticeSource(self.journal.record, self.store)
+        mailing = MailSender(news, self.store, clock, post)
+        self.journal.subscribers.add(mailing.note)
         self.controller.companions.append(mailing)
         return mailing
 
@@ -161,11 +161,11 @@ class Follower:
 def _record(store: WholeStore, site: Site) -> Record:
     state = store.load()
     live = {job.id for job in state.jobs}
-    named = {each for job in state.jobs for each in awaited_by(job)} - live
+    named = {each for job in state.jobs for each in dependencies_of(job)} - live
     record = Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
     past = store.ended(HistoryQuery(limit=LEARNED_AGAIN)).jobs
-    record.foresight.relearn(reversed(past))
-    record.standings.relearn(past)
+    record.predictions.relearn(reversed(past))
+    record.levels.relearn(past)
     return record
 
 
@@ -197,7 +197,7 @@ def _default_site(settings: Settings) -> Site:
     return replace(DEFAULT_SITE, pools=named or DEFAULT_SITE.pools)
 
 
-def _first_rules(stage: Stage) -> None:
+def _first_rules(transaction: Transaction) -> None:
     """The rules of a new installation are a fact like any other, so that the log begins whole."""
-    if stage.record.version == 0:
-        stage.tell(SiteChanged(at=stage.now, site=stage.site, by=ITSELF))
+    if transaction.record.version == 0:
+        transaction.apply(SiteChanged(at=transaction.now, site=transaction.site, by=ITSELF))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster.controller.asked import Caller
+from muster.controller.messages import Caller
 from muster.model.errors import ForbiddenError
 from muster.model.job import Job, JobSpec
 from muster.model.queue import is_within

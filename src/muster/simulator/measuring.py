@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from muster.controller.stage import Change
+from muster.controller.world.transaction import Change
 from muster.model.cluster import Node, NodeState
 from muster.model.event import Event, JobPreempted, JobStarted
 from muster.model.history import Attempt, Ended

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from muster.backends.simulated.attempt import BehaviourOf
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.stage import Change
+from muster.controller.world.transaction import Change
 from muster.lifecycle.predict import Accuracy
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.errors import MusterError, RefusedError
@@ -137,7 +137,7 @@ def _catch_up(measures: Measures, simulation: Simulation) -> None:
 
 
 def _accuracy(simulation: Simulation) -> Accuracy | None:
-    found = simulation.record.foresight.accuracy
+    found = simulation.record.predictions.accuracy
     return found if found.count else None
 
 

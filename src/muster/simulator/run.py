@@ -1,7 +1,7 @@
 """The same loop with a memory store, simulated backends and a clock that jumps to what comes next.
 
-Nothing here decides anything: requests come in by `controller.entry`, plans are made and committed
-by `controller.cycle`, and `controller.attention` says when, exactly as in a live installation.
+Nothing here decides anything: `controller.use_cases.submission` takes requests in, plans are made
+and committed by `controller.loop.cycle`, and `controller.loop.triggers` says when, as live.
 """
 
 import gc
@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.asked import Caller, Receipt
-from muster.controller.attention import HEARTBEAT_MS, Attention
-from muster.controller.cycle import Hands, Parts, decide
-from muster.controller.entry import Entry, Kinds
-from muster.controller.journal import Command, Journal, Listener
-from muster.controller.record import Record
-from muster.controller.stage import Change
-from muster.controller.thinking import HereThinker, Thinker, Thought
+from muster.controller.loop.cycle import BackendDriver, Parts, decide
+from muster.controller.loop.triggers import HEARTBEAT_MS, PlanTriggers
+from muster.controller.messages import Caller, Receipt
+from muster.controller.planner.client import InlinePlanner, PlannerClient, Thought
+from muster.controller.use_cases.submission import NodeKinds, Submission
+from muster.controller.world.journal import Command, Journal, Listener
+from muster.controller.world.record import Record
+from muster.controller.world.transaction import Change
 from muster.model.errors import RefusedError
 from muster.model.event import SiteChanged
 from muster.model.job import JobSpec
@@ -58,7 +58,7 @@ class Simulation:
         backends: Mapping[ClusterName, SimulatedBackend],
         *,
         now: Instant = EPOCH,
-        thinker: Thinker | None = None,
+        planner: PlannerClient | None = None,
     ) -> None:
         self.now = now
         store = MemoryStore()
@@ -69,23 +69,25 @@ class Simulation:
             history=store,
             record=self.record,
             write=self.journal.write,
-            thinker=thinker or HereThinker(),
+            planner=planner or InlinePlanner(),
             backends=backends,
         )
         self.thought: Thought | None = None
         self._backends = backends
-        self._hands = Hands(self.parts)
-        self._attention = Attention(self.record)
-        self._kinds = Kinds()
+        self._driver = BackendDriver(self.parts)
+        self._triggers = PlanTriggers(self.record)
+        self._kinds = NodeKinds()
         self._is_reason = False
         self._planned_at = now
-        self.journal.told.add(self._note)
-        self.write(lambda stage: stage.tell(SiteChanged(at=now, site=site, by=SIMULATOR.user)))
-        self._hands.tend(now)
+        self.journal.subscribers.add(self._note)
+        self.write(
+            lambda transaction: transaction.apply(SiteChanged(at=now, site=site, by=SIMULATOR.user))
+        )
+        self._driver.tend(now)
 
     def watch(self, listener: Listener) -> None:
         """Tell this one of everything that is committed."""
-        self.journal.told.add(listener)
+        self.journal.subscribers.add(listener)
 
     def write(self, command: Command[object]) -> object:
         """Change something now."""
@@ -93,7 +95,7 @@ class Simulation:
 
     def submit(self, arrival: Arrival) -> Receipt:
         """A request comes in now; RefusedError if it is refused."""
-        entry = Entry(
+        entry = Submission(
             caller=SIMULATOR,
             spec=arrival.spec,
             kinds=self._kinds,
@@ -129,19 +131,19 @@ class Simulation:
 
     def turn(self) -> None:
         """Hear, plan if there is a reason, act; once."""
-        self._hands.tend(self.now)
+        self._driver.tend(self.now)
         if self._has_reason():
             self._is_reason = False
             self._planned_at = self.now
             self.thought = decide(self.parts, self.now)
-            self._hands.act()
+            self._driver.act()
 
     def _clock(self) -> Instant:
         return self.now
 
     def _note(self, batch: Batch, changes: tuple[Change, ...]) -> None:
-        self._hands.note(batch, changes)
-        self._is_reason |= self._attention.note(batch, changes, self.now)
+        self._driver.note(batch, changes)
+        self._is_reason |= self._triggers.note(batch, changes, self.now)
 
     def _let_in(self, coming: "_Coming", refused: Refused | None) -> None:
         while coming.next_at is not None and coming.next_at <= self.now:
@@ -154,7 +156,7 @@ class Simulation:
                 refused(arrival, error)
 
     def _has_reason(self) -> bool:
-        rang = self._attention.ring(self.now)
+        rang = self._triggers.ring(self.now)
         late = self.now - self._planned_at > HEARTBEAT_MS
         is_reason = self._is_reason or rang or late
         return is_reason and bool(self.record.waiting)
@@ -162,7 +164,7 @@ class Simulation:
     def _next_at(self, coming: "_Coming") -> Instant | None:
         """When something happens next. A heartbeat alone is no reason to go on for ever."""
         found = [backend.next_at() for backend in self._backends.values()]
-        found += [coming.next_at, self._attention.next_at()]
+        found += [coming.next_at, self._triggers.next_at()]
         return min((each for each in found if each is not None), default=None)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.thinking import HereThinker, Thought, sorted_out
+from muster.controller.planner.client import InlinePlanner, Thought, sorted_out
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
@@ -45,7 +45,7 @@ SITE = Site(
 )
 
 
-class Doubter(HereThinker):
+class Doubter(InlinePlanner):
     """Thinks, and then asks somebody without memory."""
 
     def __init__(self) -> None:
@@ -53,8 +53,8 @@ class Doubter(HereThinker):
         self.register = Register()
         self.plans = 0
 
-    def think(self, snapshot: Snapshot, policy: Policy) -> Thought:
-        thought = super().think(snapshot, policy)
+    def plan(self, snapshot: Snapshot, policy: Policy) -> Thought:
+        thought = super().plan(snapshot, policy)
         told = replace(
             snapshot,
             nodes=dict(snapshot.nodes),
@@ -83,7 +83,7 @@ def test_following_what_changed_gives_the_same_plans_as_starting_over(seed: int)
         lambda job, _: Behaviour(work=Duration(lasting[job.id - 1])),
     )
     doubter = Doubter()
-    simulation = Simulation(SITE, {CLUSTER: backend}, thinker=doubter)
+    simulation = Simulation(SITE, {CLUSTER: backend}, planner=doubter)
 
     simulation.run(_arrival(number, dice) for number in range(60))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
-from muster.controller.service import Service
+from muster.controller.use_cases.service import Service
 from muster.doors.rest import (
     of_cluster,
     of_events,
@@ -57,7 +57,7 @@ class RestApp:
 
 def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
     """Everything under `/v1`."""
-    hub = Hub(service.looking.follow)
+    hub = Hub(service.queries.follow)
     door = Door(service=service, clock=clock, hub=hub)
     people = UserNames()
     operations = (*TABLE, *described(TABLE))

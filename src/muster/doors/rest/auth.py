@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from muster.controller.asked import Caller
+from muster.controller.messages import Caller
 from muster.doors.rest.operation import Door
 from muster.doors.rest.problems import UnauthorizedError
 from muster.model.errors import ForbiddenError
@@ -62,7 +62,7 @@ def _by_token(given: bytes, through: str, door: Door) -> Caller:
     if scheme.lower() != "bearer" or not secret.strip():
         raise UnauthorizedError("Send the token as `Authorization: Bearer ...`.")
     try:
-        return door.service.looking.caller_of(secret.strip(), through)
+        return door.service.queries.caller_of(secret.strip(), through)
     except ForbiddenError as refused:
         raise UnauthorizedError(str(refused)) from refused
 

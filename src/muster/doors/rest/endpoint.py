@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from muster.controller.asked import Caller
+from muster.controller.messages import Caller
 from muster.doors.rest.auth import UserNames, caller_of
 from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply

@@ -6,7 +6,7 @@ from collections import defaultdict
 from msgspec import Raw
 
 from muster.api.jobs import JobPage
-from muster.controller.asked import JobQuery, JobView
+from muster.controller.messages import JobQuery, JobView
 from muster.doors.rest.bad import integer
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.parse import chosen
@@ -38,7 +38,7 @@ async def page_of(asked: Asked) -> JobPage | WrittenPage:
         return await _ended(asked, query, None)
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
-    page = asked.looking.jobs(asked.caller, query)
+    page = asked.queries.jobs(asked.caller, query)
     jobs = await _written(page.jobs, asked, asked.door.written)
     if page.next is not None:
         return WrittenPage(jobs=jobs, next=str(page.next))
@@ -56,7 +56,7 @@ async def lines_of(asked: Asked) -> WrittenLines:
     query, after = _live_query(asked), asked.text("after")
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
-    page = asked.looking.jobs(asked.caller, query)
+    page = asked.queries.jobs(asked.caller, query)
     lines = await _written(page.jobs, asked, asked.door.lines)
     return WrittenLines(lines=lines, next=None if page.next is None else str(page.next))
 
@@ -93,7 +93,7 @@ async def _written(views: tuple[JobView, ...], asked: Asked, written: Written) -
         if begin:
             await asyncio.sleep(0)
         made.extend([written.of(view, now) for view in views[begin : begin + AT_ONCE]])
-    written.tidy(lambda: asked.looking.snapshot().jobs)
+    written.tidy(lambda: asked.queries.snapshot().jobs)
     return tuple(made)
 
 
@@ -115,9 +115,9 @@ async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:
 
 
 def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:
-    page, snapshot = asked.looking.ended(asked.caller, query), asked.looking.snapshot()
+    page, snapshot = asked.queries.ended(asked.caller, query), asked.queries.snapshot()
     past: dict[JobId, list[Attempt]] = defaultdict(list)
-    for attempt in asked.looking.attempts(asked.caller, tuple(each.job.id for each in page.jobs)):
+    for attempt in asked.queries.attempts(asked.caller, tuple(each.job.id for each in page.jobs)):
         past[attempt.job].append(attempt)
     views = (
         JobView(job=each.job, started_at=each.started_at, ended_at=each.ended_at)

@@ -20,7 +20,7 @@ async def _nodes(asked: Asked) -> NodePage:
 
 
 def _node_page(asked: Asked, limit: int) -> NodePage:
-    snapshot = asked.looking.snapshot()
+    snapshot = asked.queries.snapshot()
     names = sorted(snapshot.nodes)
     begin = bisect_right(names, NodeId(asked.text("after") or ""))
     shown = names[begin : begin + limit]
@@ -35,7 +35,7 @@ async def _node(asked: Asked) -> NodeDocument:
 
 
 def _one_node(asked: Asked) -> NodeDocument:
-    snapshot = asked.looking.snapshot()
+    snapshot = asked.queries.snapshot()
     found = snapshot.nodes.get(NodeId(asked.path["id"]))
     if found is None:
         raise UnknownError(f"There is no node {asked.path['id']}; see the list of nodes.")
@@ -66,11 +66,11 @@ async def _queue(asked: Asked) -> QueueDocument:
 
 
 def _all_queues(asked: Asked) -> tuple[QueueDocument, ...]:
-    return queue_documents(asked.looking.snapshot(), asked.looking.site().policy.share)
+    return queue_documents(asked.queries.snapshot(), asked.queries.site().policy.share)
 
 
 async def _classes(asked: Asked) -> ClassPage:
-    classes = asked.looking.site().classes.values()
+    classes = asked.queries.site().classes.values()
     ordered = sorted(classes, key=lambda each: (-each.priority, each.name))
     return ClassPage(classes=tuple(map(class_document, ordered)))
 

@@ -14,8 +14,8 @@ from muster.api.jobs import (
     UpdateDocument,
 )
 from muster.api.pages import ActionDocument, SignalDocument
-from muster.controller.asked import Outcome, Receipt
-from muster.controller.looking import Looking
+from muster.controller.messages import Outcome, Receipt
+from muster.controller.queries.queries import Queries
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
 from muster.doors.rest.listing import lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
@@ -45,7 +45,7 @@ class NotDone(Value, tag="not_done", gc=False):
 
 def submitter(asked: Asked) -> Submitter:
     """Who submits: to the queue of their own, of their token, or of everybody."""
-    site = asked.looking.site()
+    site = asked.queries.site()
     user = site.users.get(asked.caller.user)
     token = asked.caller.token
     own = (user and user.default_queue) or site.default_queue
@@ -88,9 +88,9 @@ async def _show(asked: Asked) -> JobDocument:
 
 
 def _shown(asked: Asked) -> JobDocument:
-    detail = asked.looking.job(asked.caller, asked.job)
+    detail = asked.queries.job(asked.caller, asked.job)
     # Of a job that goes on, the view knows whether its nodes are pretend.
-    nodes = asked.looking.snapshot().nodes if detail.view.ended_at is not None else NO_NODES
+    nodes = asked.queries.snapshot().nodes if detail.view.ended_at is not None else NO_NODES
     return detail_document(detail, asked.door.clock(), nodes)
 
 
@@ -101,19 +101,19 @@ async def _update(asked: Asked) -> JobDocument:
 
 
 async def _explain(asked: Asked) -> ExplanationDocument:
-    explanation = await asked.think(asked.looking.explain, asked.caller, asked.job)
-    detail = await asked.read(asked.looking.job, asked.caller, asked.job)
-    points = await asked.think(_points, asked.looking, asked.job)
+    explanation = await asked.think(asked.queries.explain, asked.caller, asked.job)
+    detail = await asked.read(asked.queries.job, asked.caller, asked.job)
+    points = await asked.think(_points, asked.queries, asked.job)
     return explanation_document(explanation, detail.view.job.state.value, points)
 
 
-def _points(looking: Looking, job_id: JobId) -> Points | None:
+def _points(queries: Queries, job_id: JobId) -> Points | None:
     """What the turn of a job is made of, while it waits for one."""
-    snapshot = looking.snapshot()
+    snapshot = queries.snapshot()
     job = snapshot.jobs.get(job_id)
     if job is None or job.state not in WAITING - {JobState.HELD}:
         return None
-    return Turns(snapshot, looking.site().policy).of(job)
+    return Turns(snapshot, queries.site().policy).of(job)
 
 
 async def _act_on_many(asked: Asked) -> ManyDocument:
@@ -137,8 +137,8 @@ def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
         outcome = await _acted(asked, action, (asked.job,), signal)
         for job, why in outcome.failed.items():
             # A job that is not there, or that is somebody else's, is told as such.
-            detail = await asked.read(asked.looking.job, asked.caller, job)
-            if not asked.looking.may_see(asked.caller, detail.view.job):
+            detail = await asked.read(asked.queries.job, asked.caller, job)
+            if not asked.queries.may_see(asked.caller, detail.view.job):
                 raise ForbiddenError(why)
             raise RefusedError(NotDone(job=job), why)
         return await _show(asked)

@@ -10,7 +10,7 @@ async def _status(asked: Asked) -> StatusDocument:
 
 
 def _looked(asked: Asked) -> StatusDocument:
-    return status_document(asked.looking.health(), asked.looking.snapshot())
+    return status_document(asked.queries.health(), asked.queries.snapshot())
 
 
 async def _healthy(_: Asked) -> Content:

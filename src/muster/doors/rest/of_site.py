@@ -12,8 +12,8 @@ from muster.api.site import (
     TokenAsked,
     TokenDocument,
 )
-from muster.controller.asked import Rehearsal
-from muster.controller.keys import TokenWish
+from muster.controller.messages import Rehearsal
+from muster.controller.use_cases.tokens import TokenRequest
 from muster.doors.config.diff import changes
 from muster.doors.config.parse import site_from
 from muster.doors.config.quota import with_quota
@@ -40,23 +40,23 @@ YAML = "application/yaml"
 
 
 async def _me(asked: Asked) -> MeDocument:
-    roles = tuple(map(role_text, asked.looking.me(asked.caller)))
+    roles = tuple(map(role_text, asked.queries.me(asked.caller)))
     return MeDocument(user=asked.caller.user, door=asked.caller.door, roles=roles)
 
 
 async def _users(asked: Asked) -> UserPage:
-    site = asked.looking.site()
+    site = asked.queries.site()
     users = tuple(user_document(user) for _, user in sorted(site.users.items()))
     return UserPage(users=users, everyone=site.everyone.value)
 
 
 async def _tokens(asked: Asked) -> TokenPage:
-    return TokenPage(tokens=tuple(map(token_document, asked.looking.tokens(asked.caller))))
+    return TokenPage(tokens=tuple(map(token_document, asked.queries.tokens(asked.caller))))
 
 
 async def _make_token(asked: Asked) -> TokenDocument:
     told: TokenAsked = asked.document
-    wish = TokenWish(
+    wish = TokenRequest(
         user=UserName(told.user) if told.user else asked.caller.user,
         role=chosen("role", Role, told.role),
         queue=QueuePath(told.queue) if told.queue else None,
@@ -71,7 +71,7 @@ async def _revoke_token(asked: Asked) -> TokenDocument:
 
 
 async def _site(asked: Asked) -> Content:
-    text = await asked.read(site_text, asked.looking.site())
+    text = await asked.read(site_text, asked.queries.site())
     return Content(body=text.encode(), media=YAML)
 
 
@@ -118,12 +118,12 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
 
 
 def _rehearsed_submission(asked: Asked, spec: JobSpec) -> RehearsalDocument:
-    rehearsal = asked.looking.rehearse(asked.caller, spec=spec)
+    rehearsal = asked.queries.rehearse(asked.caller, spec=spec)
     return rehearsal_document(rehearsal, _explained(rehearsal, spec, asked))
 
 
 def _rehearsed_change(asked: Asked, change: Callable[[Site], Site]) -> RehearsalDocument:
-    return rehearsal_document(asked.looking.rehearse(asked.caller, change=change), None)
+    return rehearsal_document(asked.queries.rehearse(asked.caller, change=change), None)
 
 
 def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
@@ -137,7 +137,7 @@ def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
 async def _audit(asked: Asked) -> AuditPage:
     limit = asked.number("limit", 100, least=1, most=1_000)
     before = asked.instant("before")
-    found = await asked.read(lambda: asked.looking.audit(asked.caller, before=before, limit=limit))
+    found = await asked.read(lambda: asked.queries.audit(asked.caller, before=before, limit=limit))
     more = stamp(found[-1].at) if len(found) == limit else None
     return AuditPage(entries=tuple(map(audit_document, found)), next=more)
 

@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from muster.controller.asked import Caller
+from muster.controller.messages import Caller
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
 from muster.doors.rest.show_jobs import job_line
 from muster.doors.rest.written import Written
@@ -15,8 +15,8 @@ from muster.model.errors import UnknownError
 from muster.model.value import Instant, JobId, Value
 
 if TYPE_CHECKING:
-    from muster.controller.looking import Looking
-    from muster.controller.service import Service
+    from muster.controller.queries.queries import Queries
+    from muster.controller.use_cases.service import Service
     from muster.doors.rest.hub import Hub
 
 T = TypeVar("T")
@@ -69,9 +69,9 @@ class Asked:
         return self.door.service
 
     @property
-    def looking(self) -> "Looking":
+    def queries(self) -> "Queries":
         """What looks at things."""
-        return self.door.service.looking
+        return self.door.service.queries
 
     @property
     def job(self) -> JobId:

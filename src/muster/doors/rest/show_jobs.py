@@ -15,7 +15,7 @@ from muster.api.jobs import (
     TaskDocument,
     TurnDocument,
 )
-from muster.controller.asked import JobDetail, JobView
+from muster.controller.messages import JobDetail, JobView
 from muster.doors.mail_words import words_of
 from muster.doors.rest.words import ended, kind, reason
 from muster.doors.units import rfc3339, slice_text

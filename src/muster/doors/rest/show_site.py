@@ -17,7 +17,7 @@ from muster.api.site import (
     TokenDocument,
     UserDocument,
 )
-from muster.controller.asked import Health, Rehearsal
+from muster.controller.messages import Health, Rehearsal
 from muster.doors.rest.show_jobs import stamp, stamp_or_none
 from muster.doors.rest.show_nodes import held
 from muster.doors.rest.words import happened, kind

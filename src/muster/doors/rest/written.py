@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.rest.show_jobs import job_document
 from muster.doors.rest.words import is_told_by_the_clock
 from muster.model.job import Job

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from muster.controller.asked import Caller
-from muster.controller.looking import Looking
-from muster.controller.service import Service
+from muster.controller.messages import Caller
+from muster.controller.queries.queries import Queries
+from muster.controller.use_cases.service import Service
 from muster.doors.slurm.submit.fleet import Memory
 from muster.doors.slurm.traffic import Traffic
 from muster.doors.slurm.words.errors import failed
@@ -231,9 +231,9 @@ class Door:
     traffic: Traffic = field(default_factory=Traffic)
 
     @property
-    def looking(self) -> Looking:
+    def queries(self) -> Queries:
         """What looks at things."""
-        return self.service.looking
+        return self.service.queries
 
 
 def lines(texts: list[str]) -> str:

@@ -4,7 +4,7 @@ Jobs of every door are told of like this: a mail program need not know where a j
 """
 
 from muster.backends.local.attempt.patterns import Names, default_stdout, filled
-from muster.controller.mailing import Letter
+from muster.controller.mail.sender import Letter
 from muster.doors.slurm.lists.jobs import LABEL, by_number
 from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import times

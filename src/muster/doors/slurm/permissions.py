@@ -14,12 +14,12 @@ DENIED = "Access/permission denied"
 
 
 def may_change(door: Door, job: Job) -> bool:
-    return rights.may_change(door.caller, door.looking.site(), job)
+    return rights.may_change(door.caller, door.queries.site(), job)
 
 
 def demand_admin(door: Door, *lines: str) -> None:
     """SlurmError with these words unless the caller is an administrator."""
-    if not rights.has_role(door.caller, door.looking.site(), Role.ADMIN):
+    if not rights.has_role(door.caller, door.queries.site(), Role.ADMIN):
         raise SlurmError(*lines)
 
 

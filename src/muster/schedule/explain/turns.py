@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from operator import attrgetter
 from typing import NamedTuple
 
-from muster.model.edition import changed
 from muster.model.job import Job, JobSpec
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath, UserName
+from muster.model.versioned import changed_keys
 from muster.schedule.policy.merit import FULL, Merits, aged
 from muster.schedule.room.needs import least_gpu_milli
 from muster.schedule.state.accounts import Portion
@@ -59,7 +59,7 @@ class Crowds:
     def follow(self, jobs: Mapping[JobId, Job]) -> None:
         """Agree with these jobs."""
         old, self._seen = self._seen, jobs
-        noted = changed(old, jobs)
+        noted = changed_keys(old, jobs)
         if noted is None:
             self.sizes = Counter(map(_LEAF, jobs.values()))
             self.claimants = {job.id for job in jobs.values() if job.claim is not None}

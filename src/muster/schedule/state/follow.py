@@ -7,13 +7,13 @@ after any history, everything here is as if it had been made from the newest sna
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
-from muster.model import edition
 from muster.model.cluster import Node, NodeState
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Claim, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName
+from muster.model.versioned import changed_keys
 from muster.schedule.policy.search import Standing
 from muster.schedule.policy.service import Service
 from muster.schedule.room.index import Room, Tenant, private_labels
@@ -284,7 +284,7 @@ def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:
     """Which values are not the very same object any more. Unchanged values are shared."""
     if old is new:
         return set()
-    noted = edition.changed(old, new)
+    noted = changed_keys(old, new)
     if noted is not None:
         return {key for key in noted if old.get(key) is not new.get(key)}
     before = old.get

@@ -6,11 +6,11 @@ it still, is read in the snapshot that is judged.
 
 from collections.abc import Iterable
 
-from muster.model.edition import changed
 from muster.model.job import Job, JobState
 from muster.model.placement import Allocation
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId
+from muster.model.versioned import changed_keys
 
 HOLDING = (JobState.RUNNING, JobState.STARTING, JobState.STOPPING)
 
@@ -25,8 +25,8 @@ class Register:
     def follow(self, snapshot: Snapshot) -> None:
         """Agree with this snapshot."""
         old, self._seen = self._seen, snapshot
-        jobs = changed(old.jobs, snapshot.jobs)
-        allocations = changed(old.allocations, snapshot.allocations)
+        jobs = changed_keys(old.jobs, snapshot.jobs)
+        allocations = changed_keys(old.allocations, snapshot.allocations)
         if jobs is None or allocations is None:
             self._start_over()
             self._look_at(snapshot.jobs.keys() | snapshot.allocations.keys(), snapshot)

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.controller.asked import JobDetail, JobView
+from muster.controller.messages import JobDetail, JobView
 from muster.doors.rest.show_jobs import (
     attempt_document,
     detail_document,

@@ -1,7 +1,7 @@
 import msgspec
 
 from muster.api.jobs import JobDocument, JobPage
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.rest.show_jobs import job_document
 from muster.doors.rest.written import FEWEST_KEPT, Written, WrittenPage
 from muster.model.job import Ask, Job, JobSpec, JobState, TaskGroup

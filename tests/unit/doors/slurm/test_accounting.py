@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.slurm.accounting.records import (
     AcctJob,
     AcctRow,

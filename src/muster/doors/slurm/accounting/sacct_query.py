@@ -90,7 +90,7 @@ class RecordFilter(Value):
 
 def asked(line: Parsed, call: Call, door: Door) -> RecordFilter:
     """Read it; SlurmError says what is wrong as sacct does."""
-    site = door.looking.site()
+    site = door.queries.site()
     names = _names(line)
     return RecordFilter(
         window=_window(line, call, door, named=bool(names)),

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Sequence
 
-from muster.controller.asked import SiteDiff
+from muster.controller.messages import SiteDiff
 from muster.doors.slurm.call import Call, Door, Prompt, ReadScript, Reply, WriteFile, version
 from muster.doors.slurm.control import console
 from muster.doors.slurm.help import help_reply
@@ -155,10 +155,10 @@ def _committed(editing: Editing, line: Parsed, call: Call, door: Door) -> Reply:
     """Make the change, at once if told so, else when the user agrees."""
     if line.has("readonly"):
         raise SlurmError("Can't run this command in readonly mode.")
-    edit = editing(door.looking.site())
+    edit = editing(door.queries.site())
     shown = "".join(f"{text}\n" for text in edit.told)
     told = "".join(f"{text}\n" for text in edit.warned)
-    if edit.code or edit.site == door.looking.site():
+    if edit.code or edit.site == door.queries.site():
         return Reply(out=shown, err=told, code=edit.code)
     if line.has("immediate"):
         return Reply(out=shown, err=told + _applied(editing, line, door))
@@ -247,7 +247,7 @@ def _archive(_words: Sequence[str], _line: Parsed, _call: Call, _door: Door) -> 
 
 
 def _clear(_words: Sequence[str], _line: Parsed, _call: Call, door: Door) -> Reply:
-    door.looking.count_anew(door.caller)
+    door.queries.count_anew(door.caller)
     door.traffic.reset()
     return Reply()
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from muster.controller.asked import Caller
+from muster.controller.messages import Caller
 from muster.doors.slurm.call import Call, Door, Reply, version
 from muster.doors.slurm.clusters import demand_here
 from muster.doors.slurm.control import console, keywords

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from threading import active_count
 
-from muster.controller.tally import Counts
+from muster.controller.loop.counters import Counts
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
 from muster.doors.slurm.clusters import demand_here
 from muster.doors.slurm.help import help_reply
@@ -48,13 +48,13 @@ def run(call: Call, door: Door) -> Reply:
     demand_here(NAME, line.words("cluster", "clusters"), scene)
     if line.has("reset"):
         try:
-            door.looking.count_anew(door.caller)
+            door.queries.count_anew(door.caller)
         except ForbiddenError as error:
             raise SlurmError(f"slurm_reset_statistics: {DENIED}", code=255) from error
         door.traffic.reset()
         return Reply(out="Reset scheduling statistics\n")
     key = next((ORDERS[name] for name in ORDERS if line.has(name)), _by_count)
-    counts = door.looking.counts()
+    counts = door.queries.counts()
     parts = (
         _head(counts, scene),
         _jobs(counts, scene),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
-from muster.controller.asked import JobView, Outcome
+from muster.controller.messages import JobView, Outcome
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.lists.filters import (
     Filter,

@@ -1,6 +1,6 @@
 """What scontrol brings out of the server: scripts, the configuration, tokens, and messages."""
 
-from muster.controller.keys import TokenWish
+from muster.controller.use_cases.tokens import TokenRequest
 from muster.doors.slurm.call import Call, Door, Reply, WriteFile
 from muster.doors.slurm.control import configuration
 from muster.doors.slurm.lists.filters import in_any_state, job_name, live_views
@@ -40,7 +40,7 @@ def notify(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Re
 
 def new_token(door: Door, user: UserName, lifetime: Duration) -> str:
     """The secret of a token of Muster's."""
-    wish = TokenWish(user=user, role=Role.USER, queue=None, lifetime=lifetime)
+    wish = TokenRequest(user=user, role=Role.USER, queue=None, lifetime=lifetime)
     try:
         return door.service.make_token(door.caller, wish).result().secret
     except MusterError as error:
@@ -56,7 +56,7 @@ def _script(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     if "written" in call.memo:
         return Reply(out=f"batch script for job {name.text} written to {file}\n")
     try:
-        detail = door.looking.job(door.caller, name.job)
+        detail = door.queries.job(door.caller, name.job)
     except MusterError as error:
         # Slurm ends well here.
         raise SlurmError(LOST, code=0) from error

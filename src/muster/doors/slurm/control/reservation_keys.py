@@ -260,7 +260,7 @@ def _duration(word: _KeyReader) -> None:
 
 
 def _nodes(word: _KeyReader) -> None:
-    known = word.door.looking.snapshot().nodes
+    known = word.door.queries.snapshot().nodes
     pair = word.pair
     names = tuple(sorted(known)) if pair.value.upper() == "ALL" else expanded(pair.value)
     if not set(names) <= known.keys():
@@ -284,7 +284,7 @@ def _node_count(word: _KeyReader) -> None:
 
 def _pool(word: _KeyReader) -> None:
     word.draft.pool = PoolName(word.pair.value)
-    if word.draft.pool not in word.door.looking.snapshot().pools:
+    if word.draft.pool not in word.door.queries.snapshot().pools:
         raise word.invalid("Invalid partition name specified")
 
 
@@ -314,7 +314,7 @@ def _with_gpus(known: Reservation, gpu_milli: int, word: _KeyReader) -> Reservat
 def _cores(word: _KeyReader) -> None:
     """Whole nodes only: as many as have so many cores."""
     cores = word.number("core count")
-    nodes = word.door.looking.snapshot().nodes.values()
+    nodes = word.door.queries.snapshot().nodes.values()
     most = max((node.cpu_milli // 1_000 for node in nodes), default=1)
     word.draft.node_count = ceil(cores / max(1, most))
     word.draft.warnings += "scontrol: warning: CoreCnt: whole nodes are reserved by Muster\n"
@@ -322,7 +322,7 @@ def _cores(word: _KeyReader) -> None:
 
 def _users(word: _KeyReader) -> None:
     names = [each for each in word.pair.value.split(",") if each]
-    known = word.door.looking.site().users
+    known = word.door.queries.site().users
     if any(each not in known and not is_user(each) for each in names):
         raise word.invalid("Invalid user id")
     word.draft.users = tuple(names)
@@ -336,7 +336,7 @@ def _accounts(word: _KeyReader) -> None:
     names = tuple(each for each in word.pair.value.split(",") if each)
     if len(names) > 1 or word.pair.sign:
         raise word.wrong("Muster reserves for one account: name the one above them")
-    queues = word.door.looking.site().queues
+    queues = word.door.queries.site().queues
     if any(each not in queues for each in names):
         raise word.invalid("Invalid account or account/partition combination specified")
     word.draft.accounts = names

@@ -1,6 +1,6 @@
 """Reservations as scontrol makes, changes and removes them: those of the site, and no others."""
 
-from muster.controller.windows import as_of
+from muster.controller.world.reservations import current_window
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.control import partitions, reservation_keys
 from muster.doors.slurm.control.reservation_keys import Draft
@@ -60,7 +60,7 @@ def updated(name: str, pairs: tuple[Pair, ...], call: Call, door: Door) -> Reply
         if known is None:
             raise SlurmError(f"{begin}: {INVALID}", f"slurm_update error: {INVALID}")
         # Who changes one that comes back means the window that lists show.
-        new = draft.changed(as_of(known, door.now))
+        new = draft.changed(current_window(known, door.now))
         others = tuple(new if each is known else each for each in site.reservations)
         return replace(site, reservations=others)
 
@@ -107,12 +107,12 @@ def _meets(each: NodesReserved, draft: Draft) -> bool:
     mine = replace(each, begins_at=draft.begins_at, ends_at=draft.ends_at, every=draft.every)
     until = draft.begins_at + 8 * DAY
     while mine.begins_at < until:
-        theirs = as_of(each, mine.begins_at)
+        theirs = current_window(each, mine.begins_at)
         if theirs.begins_at < mine.ends_at and theirs.ends_at > mine.begins_at:
             return True
         if mine.every is None:
             return False
-        mine = as_of(mine, mine.ends_at)
+        mine = current_window(mine, mine.ends_at)
     return False
 
 
@@ -126,7 +126,7 @@ def _demand_free(new: Reservation, draft: Draft, site: Site, door: Door) -> None
         raise SlurmError(f"Error creating the reservation: {text}")
     if "IGNORE_JOBS" in draft.flags:
         return
-    snapshot = door.looking.snapshot()
+    snapshot = door.queries.snapshot()
     for job, held in snapshot.allocations.items():
         limit = snapshot.jobs[job].spec.time_limit
         ends = None if limit is None else (held.started_at or held.placed_at) + limit
@@ -143,7 +143,7 @@ def _deleted(name: str, word: str, door: Door) -> Reply:
         left = tuple(each for each in site.reservations if each.name != name)
         if len(left) == len(site.reservations):
             raise SlurmError(f"{begin}: {INVALID}")
-        jobs = door.looking.snapshot().jobs.values()
+        jobs = door.queries.snapshot().jobs.values()
         if any(job.spec.reservation == name for job in jobs):
             raise SlurmError(f"{begin}: Requested reservation is in use")
         return replace(site, reservations=left)

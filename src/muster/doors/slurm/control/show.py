@@ -87,7 +87,7 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
             raise _no_job(wish, door)
         return "No jobs in the system\n"
     rows = rows_of(door, scene, views)
-    files = door.memory.files(door.looking, door.caller, [row.job for row in rows])
+    files = door.memory.files(door.queries, door.caller, [row.job for row in rows])
     for row in rows:
         row.launch_of = lambda job: files.get(job.id)
     if not any(name.indices for name in wish.names):
@@ -139,7 +139,7 @@ def _steps(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
         raise SlurmError("Invalid job id specified")
     rows = rows_of(door, Scene(call, door), live_views(door, wish))
     lines = [batch_lines(row) for row in rows]
-    steps = door.looking.running_steps(door.caller)
+    steps = door.queries.running_steps(door.caller)
     for row in all_parts(rows):
         own = [each for each in steps if each.job == row.job.id]
         lines += [step_lines(row, each) for each in steps_in(own, row.component)]
@@ -208,7 +208,7 @@ def _config(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str
 
 def _aliases(ids: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> str:
     """The names of nodes: each is its own alias."""
-    names = sorted(door.looking.snapshot().nodes, key=by_number)
+    names = sorted(door.queries.snapshot().nodes, key=by_number)
     return "" if ids else " ".join(names) + "\n"
 
 

@@ -1,6 +1,6 @@
 """`scontrol update`: jobs, nodes, partitions and reservations."""
 
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.control import partitions, reservations
 from muster.doors.slurm.control.job_verbs import NOT_WHOLE, UNKNOWN, absent
@@ -220,7 +220,7 @@ def _set_reason(nodes: str, why: str, door: Door) -> None:
 def _meant(names: str, door: Door) -> list[Node]:
     """All of them, or none and what is wrong with the names or the caller."""
     demand_admin(door, f"slurm_update error: {STRANGER}")
-    known = door.looking.snapshot().nodes
+    known = door.queries.snapshot().nodes
     wanted = sorted(known) if names.upper() == "ALL" else [NodeId(each) for each in expanded(names)]
     found = [known[name] for name in wanted if name in known]
     if not found or len(found) < len(wanted):

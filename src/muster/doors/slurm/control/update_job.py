@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from math import ceil
 
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.mail_words import mail_of
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.lists.filters import parts_of
@@ -230,7 +230,7 @@ def _dependency(field: UpdateKey) -> Change:
 
 def _partition(field: UpdateKey) -> Change:
     pools = tuple(PoolName(each) for each in field.value.split(",") if each)
-    if not pools or not set(pools) <= field.door.looking.snapshot().pools.keys():
+    if not pools or not set(pools) <= field.door.queries.snapshot().pools.keys():
         raise field.wrong("Invalid partition name specified")
     held = field.view.allocation
     if held is not None and {placed.pool for placed in held.placements} == set(pools):
@@ -243,7 +243,7 @@ def _account(field: UpdateKey) -> Change:
 
 
 def _qos(field: UpdateKey) -> Change:
-    if field.value not in field.door.looking.site().classes:
+    if field.value not in field.door.queries.site().classes:
         raise field.wrong("Invalid qos specification")
     return lambda spec: replace(spec, job_class=ClassName(field.value))
 
@@ -253,7 +253,7 @@ def _name(field: UpdateKey) -> Change:
 
 
 def _reservation(field: UpdateKey) -> Change:
-    known = {each.name for each in field.door.looking.site().reservations}
+    known = {each.name for each in field.door.queries.site().reservations}
     if field.value and field.value not in known:
         raise field.wrong("Requested reservation is invalid")
     return lambda spec: replace(spec, reservation=field.value or None)
@@ -261,7 +261,7 @@ def _reservation(field: UpdateKey) -> Change:
 
 def _nodes_named(field: UpdateKey, *, wanted: bool) -> Change:
     names = tuple(map(NodeId, expanded(field.value)))
-    if not set(names) <= field.door.looking.snapshot().nodes.keys():
+    if not set(names) <= field.door.queries.snapshot().nodes.keys():
         raise field.wrong("Invalid node name specified")
 
     def changed(where: Where) -> Where:
@@ -275,7 +275,7 @@ def _features(field: UpdateKey) -> Change:
         raise field.wrong("Job is no longer pending execution")
     given = Parsed(given=(("constraint", field.value),) if field.value else ())
     request = Request(command="scontrol", given=given, call=field.call, now=field.door.now)
-    machines = field.door.memory.machines(field.door.looking.snapshot().nodes)
+    machines = field.door.memory.machines(field.door.queries.snapshot().nodes)
     try:
         rules = features_of(request, machines)
     except SlurmError as bad:
@@ -288,7 +288,7 @@ def _features(field: UpdateKey) -> Change:
 
 
 def _gres(field: UpdateKey) -> Change:
-    machines = field.door.memory.machines(field.door.looking.snapshot().nodes)
+    machines = field.door.memory.machines(field.door.queries.snapshot().nodes)
     text = field.value.removeprefix("gres:")
     try:
         wish = gres_wish(text, machines.models)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from muster.controller.asked import JobQuery, JobView
+from muster.controller.messages import JobQuery, JobView
 from muster.doors.slurm.call import Door
 from muster.doors.slurm.lists.jobs import JobRow
 from muster.doors.slurm.lists.scene import Scene, user_of
@@ -131,7 +131,7 @@ def live_views(door: Door, wish: Filter) -> list[JobView]:
         ]
     found: dict[JobId, JobView] = {}
     for query in queries:
-        for view in door.looking.jobs(door.caller, query).jobs:
+        for view in door.queries.jobs(door.caller, query).jobs:
             if wish.accepts(view.job, state_of(view.job)):
                 found[view.job.id] = view
     return [found[each] for each in sorted(found)] if named else list(found.values())
@@ -141,7 +141,7 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
     """Jobs that are over since then."""
     named = tuple(sorted({name.job for name in wish.names}))
     users = tuple(UserName(each) for each in sorted(wish.users))
-    paths = door.looking.site().queues.keys()
+    paths = door.queries.site().queues.keys()
     is_plain = wish.accounts <= paths
     queues = tuple(QueuePath(each) for each in sorted(wish.accounts)) if is_plain else ()
     base = HistoryQuery(users=users, queues=queues, ended_from=since, limit=EVERYTHING)
@@ -153,7 +153,7 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
         ]
     found: dict[JobId, JobView] = {}
     for query in queries:
-        for ended in door.looking.ended(door.caller, query).jobs:
+        for ended in door.queries.ended(door.caller, query).jobs:
             view = JobView(job=ended.job, started_at=ended.started_at, ended_at=ended.ended_at)
             if wish.accepts(view.job, state_of(view.job)):
                 found[view.job.id] = view
@@ -169,7 +169,7 @@ def parts_of(door: Door, job: int, index: int | None) -> dict[JobId, int | None]
     """The jobs that `12` or `12_3` names, over or not, with their indices; as it is, if none."""
     query = JobQuery(arrays=(JobId(job),), limit=1)
     named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
-    if index is None and not door.looking.jobs(door.caller, query).jobs:
+    if index is None and not door.queries.jobs(door.caller, query).jobs:
         return {JobId(job): None}
     wish = in_any_state(named)
     views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
@@ -181,7 +181,7 @@ def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:
     """Rows that know their last attempt, if they are over, and what they run, if asked."""
     over = tuple(view.job.id for view in views if view.ended_at is not None)
     last: dict[JobId, Attempt] = {}
-    for attempt in door.looking.attempts(door.caller, over) if over else ():
+    for attempt in door.queries.attempts(door.caller, over) if over else ():
         last[attempt.job] = attempt
     launch_of = Launches(door, [view.job for view in views]).of
     rows = [JobRow(view, scene, last.get(view.job.id)) for view in views]
@@ -200,7 +200,7 @@ class Launches:
 
     def of(self, job: Job) -> Launch | None:
         if self._known is None:
-            self._known = self._door.looking.launches(self._door.caller, self._jobs)
+            self._known = self._door.queries.launches(self._door.caller, self._jobs)
         return self._known.get(job.id)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from math import ceil
 
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.submit.labels import LABEL
 from muster.doors.slurm.words import states, times

@@ -23,11 +23,11 @@ class Scene:
     """One moment, as one user sees it: shared by all rows of an answer."""
 
     def __init__(self, call: Call, door: Door) -> None:
-        fleet = door.looking.fleet()
+        fleet = door.queries.fleet()
         self.now: Instant = door.now
         self.zone: tzinfo | None = call.zone
         self.time_form = call.env.get("SLURM_TIME_FORMAT", "")
-        self.site: Site = door.looking.site()
+        self.site: Site = door.queries.site()
         self.nodes: Mapping[NodeId, Node] = fleet.nodes
         self.allocations: Mapping[JobId, Allocation] = fleet.allocations
         self.reservations = fleet.reservations
@@ -50,12 +50,12 @@ class Scene:
     @cached_property
     def snapshot(self) -> Snapshot:
         """Everything there is; for those who need to know all jobs."""
-        return self._door.looking.snapshot()
+        return self._door.queries.snapshot()
 
     def cpus_of(self, job: JobId) -> tuple[int, ...]:
         """The numbers of a running job's CPUs, where they are known and the user may know them."""
         try:
-            return self._door.looking.cpus(self._door.caller, job)
+            return self._door.queries.cpus(self._door.caller, job)
         except MusterError:
             return ()
 
@@ -91,9 +91,9 @@ class Scene:
 
 def has_usual_limit(door: Door) -> bool:
     """Do jobs without a time limit get one?"""
-    if door.looking.site().policy.default_time is not None:
+    if door.queries.site().policy.default_time is not None:
         return True
-    return any(pool.default_time is not None for pool in door.looking.snapshot().pools.values())
+    return any(pool.default_time is not None for pool in door.queries.snapshot().pools.values())
 
 
 def _is_for_somebody(reservation: NodesReserved) -> bool:

@@ -1,6 +1,6 @@
 """Jobs of srun and salloc: submitted, waited for, given up. What they are told is Slurm's."""
 
-from muster.controller.asked import JobView
+from muster.controller.messages import JobView
 from muster.doors.slurm.call import Again, Door, Reply
 from muster.doors.slurm.commands.sbatch import world_of
 from muster.doors.slurm.submit.refusals import mail_warning, refusal
@@ -51,7 +51,7 @@ def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply
 def waited(request: Request, door: Door) -> Granted | Reply:
     """The job, if it runs; else what to say and when to ask again."""
     waiting = _waiting(request)
-    view = door.looking.job(door.caller, waiting.job).view
+    view = door.queries.job(door.caller, waiting.job).view
     if view.job.state in FINAL:
         raise _lost(request, view)
     if view.job.state is JobState.RUNNING:

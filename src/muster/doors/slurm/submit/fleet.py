@@ -4,8 +4,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from threading import Lock
 from weakref import WeakKeyDictionary
 
-from muster.controller.asked import Caller
-from muster.controller.looking import Looking
+from muster.controller.messages import Caller
+from muster.controller.queries.queries import Queries
 from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.launch import Launch
@@ -42,7 +42,7 @@ class Memory:
     def __init__(self) -> None:
         self._machines: Machines | None = None
         # By the server that they are of: several in one process do not disturb each other.
-        self._files: WeakKeyDictionary[Looking, dict[JobId, Launch]] = WeakKeyDictionary()
+        self._files: WeakKeyDictionary[Queries, dict[JobId, Launch]] = WeakKeyDictionary()
         self._lines: dict[Hashable, Lines] = {}
         self._crowds = Crowds()
         self._lock = Lock()
@@ -70,20 +70,20 @@ class Memory:
             return self._lines[key]
 
     def files(
-        self, looking: Looking, caller: Caller, jobs: Sequence[Job]
+        self, queries: Queries, caller: Caller, jobs: Sequence[Job]
     ) -> Mapping[JobId, Launch]:
         """Of the jobs that the caller may see: what they run, without script and environment."""
-        kept = self._files.setdefault(looking, {})
+        kept = self._files.setdefault(queries, {})
         if len(kept) > MOST_KEPT:
             kept.clear()
         missing = [job for job in jobs if job.id not in kept]
-        for job, launch in (looking.launches(caller, missing) if missing else {}).items():
+        for job, launch in (queries.launches(caller, missing) if missing else {}).items():
             kept[job] = replace(launch, script=None, env={})
         found = ((job, kept.get(job.id)) for job in jobs)
         return {
             job.id: launch
             for job, launch in found
-            if launch is not None and looking.may_see(caller, job)
+            if launch is not None and queries.may_see(caller, job)
         }
 
 

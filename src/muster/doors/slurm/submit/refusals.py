@@ -1,6 +1,6 @@
 """Why a request was refused, in Slurm's words, and what is said of one that was not. Pure."""
 
-from muster.controller.asked import Receipt
+from muster.controller.messages import Receipt
 from muster.doors.slurm.permissions import DENIED
 from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.words.errors import SlurmError, failed

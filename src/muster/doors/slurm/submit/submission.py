@@ -3,7 +3,7 @@
 import os.path
 from collections.abc import Mapping
 
-from muster.controller.entry import NO_QUEUE
+from muster.controller.use_cases.submission import NO_QUEUE
 from muster.doors.slurm.accounting.associations import queue_named
 from muster.doors.slurm.call import Call, Script, unsupported, warning
 from muster.doors.slurm.submit import directives, job_details

@@ -1,0 +1,147 @@
+"""What doors send to the controller, and what it answers."""
+
+from collections.abc import Mapping
+
+from muster.lifecycle.refusal import Caution
+from muster.model.cluster import Cluster, Node, Pool, Reservation
+from muster.model.history import Attempt
+from muster.model.job import Job, JobState
+from muster.model.launch import Launch
+from muster.model.placement import Allocation, Placement
+from muster.model.plan import Wait
+from muster.model.site import Site, Token
+from muster.model.value import (
+    ClusterName,
+    Instant,
+    JobId,
+    NodeId,
+    PoolName,
+    QueuePath,
+    UserName,
+    Value,
+)
+
+
+class Caller(Value):
+    """Who asks, and through which door. A token can take rights away, never add any.
+
+    root: the machine's own administrator, who may do everything.
+    """
+
+    user: UserName
+    door: str
+    token: Token | None = None
+    root: bool = False
+
+
+class Receipt(Value):
+    """The jobs that were made, in order, and what their user should know."""
+
+    jobs: tuple[JobId, ...]
+    cautions: tuple[Caution, ...] = ()
+
+
+class Outcome(Value):
+    """The result for each job that was named: done, or the reason why not."""
+
+    done: tuple[JobId, ...] = ()
+    failed: Mapping[JobId, str] = {}
+
+
+class JobView(Value):
+    """A job as people see it: what it is, holds, waits for, and what is known of its end."""
+
+    job: Job
+    allocation: Allocation | None = None
+    wait: Wait | None = None
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    pretend: bool = False
+
+
+class Fleet(Value):
+    """What there is and who holds it at one moment, without those who wait."""
+
+    clusters: Mapping[ClusterName, Cluster]
+    pools: Mapping[PoolName, Pool]
+    nodes: Mapping[NodeId, Node]
+    allocations: Mapping[JobId, Allocation]
+    reservations: tuple[Reservation, ...] = ()
+
+
+class JobDetail(Value):
+    """One job with its past attempts; launch only for those who may see it."""
+
+    view: JobView
+    attempts: tuple[Attempt, ...] = ()
+    launch: Launch | None = None
+
+
+class JobQuery(Value):
+    """Which live jobs. Everything that is given must hold; a queue stands for its subtree."""
+
+    jobs: tuple[JobId, ...] = ()
+    arrays: tuple[JobId, ...] = ()
+    users: tuple[UserName, ...] = ()
+    queues: tuple[QueuePath, ...] = ()
+    nodes: tuple[NodeId, ...] = ()
+    states: tuple[JobState, ...] = ()
+    name: str | None = None
+    after: JobId | None = None
+    limit: int = 1_000
+
+
+class JobsPage(Value):
+    """Some jobs, in the order of their ids, and the id after which the next page begins."""
+
+    jobs: tuple[JobView, ...]
+    next: JobId | None = None
+
+
+class LogQuery(Value):
+    """A part of what a job wrote, of its last attempt unless one is named.
+
+    offset: from the end, if below zero.
+    """
+
+    job: JobId
+    attempt: int | None = None
+    stderr: bool = False
+    task: int = 0
+    offset: int = 0
+    limit: int = 65_536
+
+
+class SiteDiff(Value):
+    """A change of rules: before, after, and what to think of."""
+
+    before: Site
+    after: Site
+    cautions: tuple[str, ...] = ()
+
+
+class Rehearsal(Value):
+    """What would be different now: the planner was asked, nothing was done.
+
+    job: the id that a rehearsed submission got in the rehearsal.
+    placements: where it would start, now or when it is expected to, as far as that is known.
+    """
+
+    starts: tuple[JobId, ...] = ()
+    waits: tuple[JobId, ...] = ()
+    preempted: tuple[JobId, ...] = ()
+    job: JobId | None = None
+    wait: Wait | None = None
+    placements: tuple[Placement, ...] = ()
+    text: str = ""
+
+
+class Health(Value):
+    """How the installation is."""
+
+    leading: bool
+    store: str
+    last_event: int
+    plan_ms: int
+    planned_at: Instant | None
+    problems: tuple[str, ...] = ()

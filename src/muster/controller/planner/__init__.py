@@ -1,0 +1,1 @@
+"""The planner behind a client: in this thread, or in a process of its own."""

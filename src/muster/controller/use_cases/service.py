@@ -1,0 +1,231 @@
+"""The use cases that change something: who may, whether it makes sense, and the facts it leads to.
+
+Each returns a future that is done when the change is durable. It raises RefusedError,
+ForbiddenError or UnknownError when nothing was changed, StoreError when nothing could be written.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from muster.controller.messages import Caller, JobView, Outcome, Receipt, SiteDiff
+from muster.controller.queries.queries import Queries
+from muster.controller.rights import demand, has_role
+from muster.controller.use_cases.audit import audit
+from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
+from muster.controller.use_cases.submission import NodeKinds, Submission
+from muster.controller.use_cases.tokens import NewToken, TokenRequest, new_token
+from muster.controller.use_cases.update import updated
+from muster.controller.world.journal import Write
+from muster.controller.world.transaction import Transaction
+from muster.model.cluster import Node, NodeState
+from muster.model.errors import RefusedError, UnknownError
+from muster.model.event import NodeChanged, SiteChanged
+from muster.model.job import JobSpec
+from muster.model.plan import NoSuchQueue
+from muster.model.site import Role, Site, Token
+from muster.model.value import JobId, NodeId, replace
+
+
+class Service:
+    """What doors call."""
+
+    def __init__(self, write: Write, queries: Queries) -> None:
+        self.queries = queries
+        self._write = write
+        self._kinds = NodeKinds()
+
+    def submit(
+        self,
+        caller: Caller,
+        spec: JobSpec,
+        *,
+        indices: tuple[int, ...] = (),
+        at_once: int | None = None,
+        held: bool = False,
+    ) -> "Future[Receipt]":
+        """Let a job, or an array of them, wait for its turn."""
+        entry = Submission(
+            caller=caller,
+            spec=spec,
+            kinds=self._kinds,
+            indices=indices,
+            at_once=at_once,
+            held=held,
+            finished=self.queries.finished(spec),
+            sends_mail=self.queries.mail_program() is not None,
+        )
+        return self._write(entry.enter)
+
+    def cancel(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
+        return self._act(JobActionRequest(caller=caller, action=JobAction.CANCEL), jobs)
+
+    def hold(
+        self, caller: Caller, jobs: tuple[JobId, ...], *, for_owner: bool = False
+    ) -> "Future[Outcome]":
+        """Keep jobs from starting. for_owner: so that their users may release them."""
+        return self._act(
+            JobActionRequest(caller=caller, action=JobAction.HOLD, for_owner=for_owner), jobs
+        )
+
+    def release(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
+        return self._act(JobActionRequest(caller=caller, action=JobAction.RELEASE), jobs)
+
+    def requeue(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
+        return self._act(JobActionRequest(caller=caller, action=JobAction.REQUEUE), jobs)
+
+    def suspend(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
+        return self._act(JobActionRequest(caller=caller, action=JobAction.SUSPEND), jobs)
+
+    def resume(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
+        return self._act(JobActionRequest(caller=caller, action=JobAction.RESUME), jobs)
+
+    def signal(
+        self, caller: Caller, jobs: tuple[JobId, ...], signal: int, *, step: int | None = None
+    ) -> "Future[Outcome]":
+        """Send a signal to running jobs, or to one step of each."""
+        return self._act(
+            JobActionRequest(caller=caller, action=JobAction.SIGNAL, signal=signal, step=step), jobs
+        )
+
+    def update(
+        self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec]
+    ) -> "Future[JobView]":
+        """Change what a job asks for."""
+
+        def command(transaction: Transaction) -> JobView:
+            return self.queries.view(updated(caller, job, change, (self._kinds, transaction)))
+
+        return self._write(command)
+
+    def drain(self, caller: Caller, node: NodeId, reason: str) -> "Future[Node]":
+        """Let nothing new start on a node."""
+        change = NodeChange(caller, node, NodeState.DRAINING, reason)
+        return self._write(change.apply)
+
+    def undrain(self, caller: Caller, node: NodeId) -> "Future[Node]":
+        """Let a node take work again."""
+        return self._write(NodeChange(caller, node, NodeState.UP, "").apply)
+
+    def apply(
+        self,
+        caller: Caller,
+        change: Callable[[Site], Site],
+        *,
+        dry_run: bool = False,
+        detail: str = "",
+    ) -> "Future[SiteDiff]":
+        """Change the rules. detail: what the audit log says of it."""
+
+        def command(transaction: Transaction) -> SiteDiff:
+            diff = _diff(caller, change, transaction)
+            if not dry_run and diff.after != diff.before:
+                transaction.apply(SiteChanged(at=transaction.now, site=diff.after, by=caller.user))
+                audit(transaction, caller, "apply", "site", detail)
+            return diff
+
+        return self._write(command)
+
+    def make_token(self, caller: Caller, request: TokenRequest) -> "Future[NewToken]":
+        """A key for somebody: for oneself, or by an administrator for others."""
+
+        def command(transaction: Transaction) -> NewToken:
+            if request.user != caller.user:
+                demand(caller, transaction.site, Role.ADMIN, to=f"make a token for {request.user}")
+            demand(
+                caller,
+                transaction.site,
+                request.role,
+                request.queue,
+                to=f"give away the role {request.role}",
+            )
+            new = new_token(request, transaction.now)
+            transaction.tokens[new.token.id] = new.token
+            audit(transaction, caller, "make token", f"token {new.token.id}", f"for {request.user}")
+            return new
+
+        return self._write(command)
+
+    def revoke(self, caller: Caller, token: str) -> "Future[Token]":
+        """From now on the token opens nothing."""
+
+        def command(transaction: Transaction) -> Token:
+            known = transaction.record.tokens.get(token)
+            if known is None:
+                raise UnknownError(f"there is no token {token}; list them with: muster tokens")
+            if known.user != caller.user:
+                demand(caller, transaction.site, Role.ADMIN, to=f"revoke a token of {known.user}")
+            transaction.tokens[token] = replace(known, revoked=True)
+            audit(transaction, caller, "revoke token", f"token {token}")
+            return transaction.tokens[token]
+
+        return self._write(command)
+
+    def _act(self, request: JobActionRequest, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
+        return self._write(lambda transaction: act_on_jobs(request, jobs, transaction))
+
+
+class NodeChange:
+    """Somebody gives a node another state."""
+
+    def __init__(self, caller: Caller, node: NodeId, state: NodeState, reason: str) -> None:
+        self._caller = caller
+        self._node = node
+        self._state = state
+        self._reason = reason
+
+    def apply(self, transaction: Transaction) -> Node:
+        """The command."""
+        caller, name = self._caller, self._node
+        demand(caller, transaction.site, Role.ADMIN, to=f"change node {name}")
+        known = transaction.node(name)
+        if known is None:
+            raise UnknownError(f"there is no node {name}; list them with: muster nodes")
+        if known.state is NodeState.DOWN:
+            state = "down, and comes back by itself when it answers"
+            raise UnknownError(f"node {name} is {state}")
+        event = NodeChanged(
+            at=transaction.now, node=name, state=self._state, by=caller.user, reason=self._reason
+        )
+        transaction.apply(event)
+        audit(transaction, caller, f"set {self._state}", f"node {name}", self._reason)
+        return transaction.node(name) or known
+
+
+def _diff(caller: Caller, change: Callable[[Site], Site], transaction: Transaction) -> SiteDiff:
+    before = transaction.site
+    after = change(before)
+    if not _only_below(before, after, caller):
+        demand(caller, before, Role.ADMIN, to="change the rules of the site")
+    if not after.queues:
+        raise RefusedError(
+            NoSuchQueue(queue=after.default_queue),
+            "The new rules have no queue, so that nobody could submit. Name at least one.",
+        )
+    return SiteDiff(before=before, after=after, cautions=tuple(_cautions(after, transaction)))
+
+
+def _only_below(before: Site, after: Site, caller: Caller) -> bool:
+    """Does the change touch only queues of which the caller is queue_admin from above?"""
+    if replace(before, queues=after.queues) != after:
+        return False
+    touched = {
+        path
+        for path in before.queues.keys() | after.queues.keys()
+        if before.queues.get(path) != after.queues.get(path)
+    }
+    # One's own topmost queue is what others granted: only what lies below it is one's to divide.
+    return all(
+        has_role(caller, before, Role.QUEUE_ADMIN, type(path)(path.rpartition("/")[0]))
+        for path in touched
+    )
+
+
+def _cautions(after: Site, transaction: Transaction) -> list[str]:
+    """Live jobs that the new rules leave without a queue or class."""
+    found: list[str] = []
+    jobs = transaction.record.jobs.values()
+    lost = sorted({job.spec.queue for job in jobs if job.spec.queue not in after.queues})
+    found += [f"jobs wait in queue {path}, which is gone; move or cancel them" for path in lost]
+    gone = sorted({job.spec.job_class for job in jobs if job.spec.job_class not in after.classes})
+    found += [f"jobs have class {name}, which is gone; update or cancel them" for name in gone]
+    return found

@@ -1,0 +1,190 @@
+"""How a request comes in: checked against the rules and the world of this moment."""
+
+from collections.abc import Mapping
+
+from muster.controller.messages import Caller, Receipt
+from muster.controller.rights import demand, demand_priority, has_role
+from muster.controller.use_cases.audit import audit
+from muster.controller.world.groups import is_guarded
+from muster.controller.world.record import Record
+from muster.controller.world.reservations import current_windows
+from muster.controller.world.transaction import Transaction, without_launch
+from muster.lifecycle.admit import admit
+from muster.lifecycle.refusal import (
+    Accepted,
+    Caution,
+    NoMailProgram,
+    Refusal,
+    TooManySubmitted,
+)
+from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
+from muster.model.errors import ForbiddenError, RefusedError
+from muster.model.event import JobSubmitted
+from muster.model.job import ArrayPart, Dependency, Job, JobSpec
+from muster.model.queue import WhenFull, is_within
+from muster.model.site import Role
+from muster.model.snapshot import Finished, Snapshot
+from muster.model.value import JobId, QueuePath, Value, replace
+
+NO_QUEUE = QueuePath("")
+"""The queue of a spec whose user named none: theirs, or the site's, is put in its place."""
+
+
+NO_MAIL_SENT = (
+    "No mail will be sent: Muster has no mail program. "
+    "An administrator can name one: muster up --mail-program PROGRAM."
+)
+
+
+class NodeKinds:
+    """The kinds of nodes there are: worked out anew only when the nodes or pools changed."""
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._kinds: tuple[NodeKind, ...] = ()
+
+    def of(self, snapshot: Snapshot, record: Record) -> tuple[NodeKind, ...]:
+        key = (record.nodes_version, snapshot.pools)
+        if not self._key or key[0] != self._key[0] or key[1] is not self._key[1]:
+            self._key, self._kinds = key, kinds_of(snapshot)
+        return self._kinds
+
+
+class Submission(Value):
+    """A request to run something: one job or, with indices, an array.
+
+    finished: how the ended jobs came out that it depends on.
+    instead_of: a job that is there already and would be this one: it takes no second place.
+    sends_mail: is there something here that sends mail?
+    """
+
+    caller: Caller
+    spec: JobSpec
+    kinds: NodeKinds
+    indices: tuple[int, ...] = ()
+    at_once: int | None = None
+    held: bool = False
+    finished: Mapping[JobId, Finished] = {}
+    instead_of: JobId | None = None
+    sends_mail: bool = True
+
+    def enter(self, transaction: Transaction) -> Receipt:
+        """The command: let it in, or raise RefusedError or ForbiddenError."""
+        spec = self.whose(transaction)
+        accepted = self.admitted(spec, transaction)
+        launch = accepted.spec.launch
+        first = transaction.next_job
+        for spec in self._parts(accepted.spec, first):
+            event = JobSubmitted(
+                at=transaction.now, job=transaction.new_id(), spec=spec, held=self.held
+            )
+            transaction.apply(without_launch(event))
+        transaction.keep_launch(first, launch)
+        count = max(1, len(self.indices))
+        audit(transaction, self.caller, "submit", f"job {first}", f"{count} to {spec.queue}")
+        jobs = tuple(JobId(each) for each in range(first, transaction.next_job))
+        return Receipt(jobs=jobs, cautions=(*accepted.cautions, *self._no_mail(spec)))
+
+    def admitted(self, spec: JobSpec, transaction: Transaction) -> Accepted:
+        """The spec, completed, if it may come in."""
+        demand(self.caller, transaction.site, Role.USER, spec.queue, to=f"submit to {spec.queue}")
+        before = None if self.instead_of is None else transaction.job(self.instead_of)
+        demand_priority(self.caller, transaction.site, spec, before)
+        snapshot = self._snapshot(spec, transaction)
+        answer = admit(spec, snapshot, self.kinds.of(snapshot, transaction.record))
+        if isinstance(answer, Refusal):
+            raise RefusedError(answer.reason, answer.advice)
+        self._demand_places(spec, snapshot)
+        return answer
+
+    def whose(self, transaction: Transaction) -> JobSpec:
+        """The spec with its queue, if the caller may ask for that user."""
+        spec, site = self.spec, transaction.site
+        user = site.users.get(spec.user)
+        if spec.queue == NO_QUEUE:
+            theirs = None if user is None else user.default_queue
+            spec = replace(spec, queue=theirs or site.default_queue)
+        if spec.user == self.caller.user or has_role(self.caller, site, Role.ADMIN):
+            return spec
+        raise ForbiddenError(f"{self.caller.user} cannot submit for {spec.user}; an admin can")
+
+    def _snapshot(self, spec: JobSpec, transaction: Transaction) -> Snapshot:
+        """The world as admission needs it; the large parts are looked at in place, not copied."""
+        record = transaction.record
+        if is_guarded(transaction.site.pools):
+            record.groups.meet((spec.user,), transaction.now)
+        jobs: Mapping[JobId, Job] = record.jobs
+        is_other = bool(transaction.jobs) or self.instead_of is not None
+        if is_other and (spec.after or _counts_jobs(spec, transaction)):
+            gone = transaction.ended.keys() | {self.instead_of}
+            after = {**record.jobs, **transaction.jobs}
+            jobs = {job_id: job for job_id, job in after.items() if job_id not in gone}
+        return Snapshot(
+            now=transaction.now,
+            clusters=record.clusters,
+            pools=record.pools(transaction.site),
+            nodes=record.nodes,
+            queues=transaction.site.queues,
+            classes=transaction.site.classes,
+            jobs=jobs,
+            allocations=record.allocations,
+            reservations=current_windows(transaction.site.reservations, transaction.now),
+            finished={**record.finished, **self.finished} if spec.after else {},
+        )
+
+    def _demand_places(self, spec: JobSpec, snapshot: Snapshot) -> None:
+        """An array needs as many places in its queues as it has parts."""
+        if len(self.indices) < 2:
+            return
+        for queue in queues_above(snapshot, spec.queue):
+            if queue.max_submitted is None:
+                continue
+            jobs = snapshot.jobs.values()
+            there = sum(is_within(job.spec.queue, queue.path) for job in jobs)
+            if there + len(self.indices) > queue.max_submitted:
+                left = max(0, queue.max_submitted - there)
+                raise RefusedError(
+                    TooManySubmitted(queue=queue.path, limit=queue.max_submitted),
+                    f"Queue {queue.path} has places for {left} more jobs; this array has "
+                    f"{len(self.indices)} parts. Submit fewer, or submit again later.",
+                )
+
+    def _no_mail(self, spec: JobSpec) -> tuple[Caution, ...]:
+        if self.sends_mail or not spec.mail.on:
+            return ()
+        return (Caution(reason=NoMailProgram(), advice=NO_MAIL_SENT),)
+
+    def _parts(self, spec: JobSpec, first: JobId) -> list[JobSpec]:
+        if not self.indices:
+            return [spec]
+        after = _after_by_part(spec.after, self.indices)
+        return [
+            replace(
+                spec,
+                array=ArrayPart(array=first, index=index, at_once=self.at_once),
+                after=after[index],
+            )
+            for index in self.indices
+        ]
+
+
+def _after_by_part(
+    after: tuple[Dependency, ...], indices: tuple[int, ...]
+) -> dict[int, tuple[Dependency, ...]]:
+    """What each part waits for; those that wait for the same share it."""
+    if all(each.part is None for each in after):
+        return dict.fromkeys(indices, after)
+    found: dict[int, list[Dependency]] = {index: [] for index in indices}
+    for each in after:
+        for index in indices if each.part is None else (each.part,):
+            found[index].append(each)
+    return {index: tuple(conditions) for index, conditions in found.items()}
+
+
+def _counts_jobs(spec: JobSpec, transaction: Transaction) -> bool:
+    queues = transaction.site.queues
+    return any(
+        queue.max_submitted is not None or queue.when_full is WhenFull.REFUSE
+        for path, queue in queues.items()
+        if is_within(spec.queue, path)
+    )

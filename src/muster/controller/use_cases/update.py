@@ -1,0 +1,77 @@
+"""What may still be changed about a job, and by whom."""
+
+from collections.abc import Callable
+
+from muster.controller.messages import Caller
+from muster.controller.rights import demand, demand_change, demand_priority
+from muster.controller.use_cases.audit import audit
+from muster.controller.use_cases.submission import NodeKinds, Submission
+from muster.controller.world.transaction import Transaction
+from muster.lifecycle.form import wrong_address
+from muster.lifecycle.step import UNSTARTED
+from muster.model.errors import ForbiddenError, RefusedError, UnknownError
+from muster.model.event import JobUpdated
+from muster.model.job import Job, JobSpec
+from muster.model.site import Role
+from muster.model.value import JobId, replace
+
+
+def updated(
+    caller: Caller,
+    job_id: JobId,
+    change: Callable[[JobSpec], JobSpec],
+    at: tuple[NodeKinds, Transaction],
+) -> Job:
+    """The command: the job with its new request."""
+    kinds, transaction = at
+    job = transaction.job(job_id)
+    if job is None:
+        raise UnknownError(f"there is no job {job_id} that could be changed; it may have ended")
+    demand_change(caller, transaction.site, job)
+    wanted = change(job.spec)
+    if job.state in UNSTARTED:
+        entry = Submission(caller=caller, spec=wanted, kinds=kinds, instead_of=job_id)
+        wanted = entry.admitted(wanted, transaction).spec
+    else:
+        _demand_running(caller, job, wanted, transaction)
+    transaction.apply(JobUpdated(at=transaction.now, job=job_id, spec=wanted, by=caller.user))
+    audit(transaction, caller, "update", f"job {job_id}")
+    return transaction.job(job_id) or job
+
+
+def _demand_running(caller: Caller, job: Job, wanted: JobSpec, transaction: Transaction) -> None:
+    """Of a running job only what its attempt does not hang on; more time is not one's own."""
+    if _without_what_is_open(wanted, job.spec) != job.spec:
+        raise ForbiddenError(
+            f"job {job.id} is {job.state}: only its name, labels, mail, time limit, priority, "
+            "retries and the width of its array can change now; requeue it to change the rest"
+        )
+    if refusal := wrong_address(wanted.mail):
+        raise RefusedError(refusal.reason, refusal.advice)
+    demand_priority(caller, transaction.site, wanted, job)
+    old, new = job.spec.time_limit, wanted.time_limit
+    if old is not None and (new is None or new > old):
+        demand(
+            caller,
+            transaction.site,
+            Role.QUEUE_ADMIN,
+            job.spec.queue,
+            to=f"give running job {job.id} more time",
+        )
+
+
+def _without_what_is_open(wanted: JobSpec, spec: JobSpec) -> JobSpec:
+    """The new request, with what can always be changed as it was."""
+    part = wanted.array
+    if part is not None and spec.array is not None:
+        part = replace(part, at_once=spec.array.at_once)
+    return replace(
+        wanted,
+        name=spec.name,
+        labels=spec.labels,
+        mail=spec.mail,
+        time_limit=spec.time_limit,
+        priority=spec.priority,
+        retry=spec.retry,
+        array=part,
+    )

@@ -1,0 +1,315 @@
+"""What is, in memory. One thread changes it, after the change is durable; any thread may look."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from threading import Lock
+
+from muster.controller.messages import Fleet
+from muster.controller.world.groups import Pools, UserGroups
+from muster.controller.world.levels import LearnedLevels
+from muster.controller.world.predictions import Predictions
+from muster.controller.world.reservations import current_windows
+from muster.controller.world.usage import UsageLedger, capacity
+from muster.model.cluster import Cluster, Node, Pool
+from muster.model.history import Ended
+from muster.model.job import WAITING, Ask, Job
+from muster.model.levels import PLAIN_LEVELS, Levels
+from muster.model.placement import Allocation
+from muster.model.site import Site, Token
+from muster.model.snapshot import Finished, Snapshot, UsualAsk
+from muster.model.steps import Step
+from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName
+from muster.model.versioned import VersionHistory
+from muster.stores.base import Batch, LiveState
+
+FEWEST_SEEN = 64
+"""So many tasks must have been seen before they count as usual."""
+
+KINDS_KEPT = 128
+"""So many kinds of asks are remembered."""
+
+
+class UsualAsks:
+    """What people ask for. What is usual is worked out again when twice as much was seen."""
+
+    def __init__(self, usual: tuple[UsualAsk, ...]) -> None:
+        self.usual = usual
+        self.unwritten = False
+        self._counts: dict[Ask, int] = {each.each: each.count for each in usual}
+        self._total = sum(self._counts.values())
+        self._next = max(FEWEST_SEEN, 2 * self._total)
+
+    def count(self, job: Job) -> None:
+        """Somebody asked for this."""
+        for group in job.spec.groups:
+            self._counts[group.each] = self._counts.get(group.each, 0) + group.count
+            self._total += group.count
+        if self._total >= self._next:
+            self._publish()
+
+    def _publish(self) -> None:
+        often = sorted(self._counts.items(), key=lambda item: (-item[1], repr(item[0])))
+        self._counts = dict(often[:KINDS_KEPT])
+        self.usual = tuple(UsualAsk(each=each, count=count) for each, count in often[:KINDS_KEPT])
+        self._total = sum(self._counts.values())
+        self._next = 2 * self._total
+        self.unwritten = True
+
+
+class LiveSteps:
+    """The steps of attempts that hold something, by job and number."""
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self._of: dict[JobId, dict[int, Step]] = {}
+        for step in steps:
+            self._of.setdefault(step.job, {})[step.number] = step
+
+    def of(self, job: JobId) -> Mapping[int, Step]:
+        return self._of.get(job, {})
+
+    def running(self) -> tuple[Step, ...]:
+        """Those that are not over, by job and number; the caller holds the record's lock."""
+        return tuple(
+            step
+            for _, of_job in sorted(self._of.items())
+            for _, step in sorted(of_job.items())
+            if step.ended_at is None
+        )
+
+    def apply(self, batch: Batch) -> None:
+        """Steps leave with their attempt, also when the next one came in the same batch."""
+        if not self._of and not batch.steps:
+            return
+        placed = {each.job: each.attempt for each in batch.allocations}
+        for job, attempt in placed.items():
+            if any(step.attempt != attempt for step in islice(self.of(job).values(), 1)):
+                del self._of[job]
+        for step in batch.steps:
+            if placed.get(step.job, step.attempt) == step.attempt:
+                self._of.setdefault(step.job, {})[step.number] = step
+        for job in batch.freed:
+            self._of.pop(job, None)
+
+
+class Record:
+    """The live world: frozen values in dictionaries that only `apply` changes."""
+
+    def __init__(self, state: LiveState, finished: Mapping[JobId, Finished], site: Site) -> None:
+        self.lock = Lock()
+        self.version = state.version
+        self.next_job = state.next_job
+        self.last_event = state.last_event
+        self.site = state.site or site
+        self.jobs: dict[JobId, Job] = {job.id: job for job in sorted(state.jobs, key=_by_id)}
+        self.allocations: dict[JobId, Allocation] = {each.job: each for each in state.allocations}
+        self.steps = LiveSteps(state.steps)
+        self.clusters: dict[ClusterName, Cluster] = {each.name: each for each in state.clusters}
+        self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
+        self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
+        self.finished: dict[JobId, Finished] = dict(finished)
+        self._awaited = Counter(each for job in self.jobs.values() for each in dependencies_of(job))
+        self.seen = UsualAsks(state.usual)
+        self.usage = UsageLedger(state.used)
+        self.predictions = Predictions()
+        self.levels = LearnedLevels()
+        self.whole = capacity(self.nodes)
+        self.nodes_version = 1
+        # Of which rules and nodes, and the pools that these make.
+        self._pools: tuple[Pools, int, Pools] = ({}, 0, {})
+        self.groups = UserGroups()
+        # The last version at which another process gave out room: plans from before do not stand.
+        self.foreign_placement_at = -1
+        # The last version that another process wrote.
+        self.foreign_version = -1
+        # Those few whose claims must be looked after in every cycle, and that a plan may end.
+        self.claimed: set[JobId] = {job.id for job in self.jobs.values() if job.claim}
+        self.endable: set[JobId] = {job.id for job in self.jobs.values() if _is_endable(job)}
+        self.waiting: set[JobId] = {job.id for job in self.jobs.values() if job.state in WAITING}
+        # Planners follow what changed; these keep count of it, so that planners need not search.
+        self._job_versions = VersionHistory(self.jobs)
+        self._allocation_versions = VersionHistory(self.allocations)
+        self._node_versions = VersionHistory(self.nodes)
+        self._count_initial()
+
+    def _count_initial(self) -> None:
+        """Count what was there before."""
+        for job in self.jobs.values():
+            self.predictions.mark(job)
+        for allocation in self.allocations.values():
+            if allocation.job in self.jobs:
+                self.usage.hold(self.jobs[allocation.job], allocation, self.whole)
+
+    def pools(self, site: Site) -> Mapping[PoolName, Pool]:
+        """The pools of these rules; nodes in a pool that they do not name are in a plain one."""
+        of_rules, version, found = self._pools
+        if of_rules is not site.pools or version != self.nodes_version:
+            version = self.nodes_version
+            plain = {
+                node.pool: Pool(name=node.pool, cluster=node.cluster)
+                for node in self.nodes.values()
+                if node.pool not in site.pools
+            }
+            found = {**site.pools, **plain} if plain else site.pools
+            self._pools = (site.pools, version, found)
+        return self.groups.let_into(found)
+
+    def snapshot(self, now: Instant) -> Snapshot:
+        """The world as of now; unchanged values are the same objects as before."""
+        self.groups.look_again(self.site.pools, self.jobs, now)
+        with self.lock:
+            return Snapshot(
+                version=self.version,
+                now=now,
+                clusters=dict(self.clusters),
+                pools=self.pools(self.site),
+                nodes=self._node_versions.version(),
+                queues=self.site.queues,
+                classes=self.site.classes,
+                jobs=self._job_versions.version(),
+                allocations=self._allocation_versions.version(),
+                reservations=current_windows(self.site.reservations, now),
+                finished=dict(self.finished),
+                used_lately=self.usage.lately(now, self.site.policy.share),
+                usual=self.seen.usual,
+                levels=self._levels(now),
+            )
+
+    def fleet(self, now: Instant) -> Fleet:
+        """The part of the world that does not grow with the queue."""
+        with self.lock:
+            return Fleet(
+                clusters=dict(self.clusters),
+                pools=self.pools(self.site),
+                nodes=self._node_versions.version(),
+                allocations=self._allocation_versions.version(),
+                reservations=current_windows(self.site.reservations, now),
+            )
+
+    def _levels(self, now: Instant) -> Levels:
+        if not self.site.policy.has_levels:
+            return PLAIN_LEVELS
+        self.levels.aim_at(self.site.policy.aim)
+        return self.levels.levels(self.jobs, self.allocations, now)
+
+    def apply(self, batch: Batch) -> None:
+        """Change to what was written."""
+        with self.lock:
+            self.version = batch.version
+            self.next_job = max(self.next_job, batch.next_job)
+            self._apply_rules(batch)
+            self._apply_nodes(batch)
+            self._apply_jobs(batch)
+            if batch.usual:
+                self.seen.unwritten = False
+            for token in batch.tokens:
+                self.tokens[token.id] = token
+
+    def is_awaited(self, job: JobId) -> bool:
+        """Does a live job depend on it?"""
+        return job in self._awaited
+
+    def _apply_rules(self, batch: Batch) -> None:
+        if batch.site is not None:
+            self.site = batch.site
+        for cluster in batch.clusters:
+            self.clusters[cluster.name] = cluster
+
+    def _apply_nodes(self, batch: Batch) -> None:
+        for node in batch.nodes:
+            self.nodes[node.id] = node
+            self._node_versions.note(node.id)
+        for name in batch.gone:
+            self.nodes.pop(name, None)
+            self._node_versions.note(name)
+        if batch.nodes or batch.gone:
+            self.whole = capacity(self.nodes)
+            self.nodes_version += 1
+
+    def _apply_jobs(self, batch: Batch) -> None:
+        for row in batch.used:
+            self.usage.rows[row.queue, row.user] = row
+        for job in batch.jobs:
+            if job.id not in self.jobs:
+                if job.spec.after:
+                    self._awaited.update(dependencies_of(job))
+                self.seen.count(job)
+            self.jobs[job.id] = job
+            self._job_versions.note(job.id)
+            self._mark(job)
+            self.predictions.mark(job)
+        for allocation in batch.allocations:
+            self.allocations[allocation.job] = allocation
+            self._allocation_versions.note(allocation.job)
+        for job_id in batch.freed:
+            self.allocations.pop(job_id, None)
+            self._allocation_versions.note(job_id)
+        self._apply_holds(batch)
+        self.steps.apply(batch)
+        for ended in batch.ended:
+            self._end(ended)
+
+    def _apply_holds(self, batch: Batch) -> None:
+        """Those whose job or allocation is another one, each once, while the ended are there."""
+        touched = {job.id for job in batch.jobs}
+        touched.update([allocation.job for allocation in batch.allocations])
+        touched.update(batch.freed)
+        touched.update([ended.job.id for ended in batch.ended])
+        for job_id in touched:
+            job = self.jobs.get(job_id)
+            if job is not None:
+                self.usage.hold(job, self.allocations.get(job_id), self.whole)
+
+    def _learn(self, ended: Ended) -> None:
+        """Waiting jobs like this one are predicted again, if much more is known now."""
+        self.levels.learn(ended)
+        alike = self.predictions.learn(ended)
+        if alike and self.site.policy.foresees:
+            waiting = (self.jobs[each] for each in alike if each in self.jobs)
+            for job in self.predictions.refreshed(waiting):
+                self.jobs[job.id] = job
+                self._job_versions.note(job.id)
+
+    def _mark(self, job: Job) -> None:
+        _put(self.waiting, job.id, belongs=job.state in WAITING)
+        _put(self.claimed, job.id, belongs=job.claim is not None)
+        _put(self.endable, job.id, belongs=_is_endable(job))
+
+    def _end(self, ended: Ended) -> None:
+        self.claimed.discard(ended.job.id)
+        self.endable.discard(ended.job.id)
+        self.waiting.discard(ended.job.id)
+        self._job_versions.note(ended.job.id)
+        if self.jobs.pop(ended.job.id, None) is None:
+            return
+        self._learn(ended)
+        if ended.job.id in self._awaited:
+            self.finished[ended.job.id] = Finished(
+                state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at
+            )
+        for other in dependencies_of(ended.job):
+            self._awaited[other] -= 1
+            if self._awaited[other] <= 0:
+                del self._awaited[other]
+                self.finished.pop(other, None)
+
+
+def dependencies_of(job: Job) -> tuple[JobId, ...]:
+    """The jobs that this one depends on."""
+    return tuple(each.job for each in job.spec.after if each.job is not None)
+
+
+def _put(marked: set[JobId], job_id: JobId, *, belongs: bool) -> None:
+    if belongs:
+        marked.add(job_id)
+    else:
+        marked.discard(job_id)
+
+
+def _by_id(job: Job) -> JobId:
+    return job.id
+
+
+def _is_endable(job: Job) -> bool:
+    """May it end without having run: by its deadline, or because it waits for what cannot be?"""
+    return job.spec.deadline is not None or job.spec.cancel_if_hopeless

@@ -1,0 +1,73 @@
+"""Versions of a mapping: between any two recent ones it is known which keys may differ."""
+
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MOST_KEPT = 256
+"""So many versions back it is known what changed: not every reader reads every version."""
+
+
+class VersionedMapping(dict[K, V]):
+    """One version of a mapping. It must never be changed."""
+
+    __slots__ = ("history", "number")
+
+    def __init__(self, values: Mapping[K, V], history: "VersionHistory[K, V]", number: int) -> None:
+        super().__init__(values)
+        self.history = history
+        self.number = number
+
+
+class VersionHistory(Generic[K, V]):
+    """Makes versions of a mapping that goes on changing. Whoever changes it must note the key."""
+
+    def __init__(self, values: Mapping[K, V]) -> None:
+        self._values = values
+        self._changed: set[K] = set(values)
+        self._latest: VersionedMapping[K, V] | None = None
+        # By the number of a version, the keys that were noted since the one before it.
+        self._notes: dict[int, frozenset[K]] = {}
+
+    def note(self, key: K) -> None:
+        """The value of this key is, or may be, another one now."""
+        self._changed.add(key)
+
+    def version(self) -> VersionedMapping[K, V]:
+        """The mapping as it is now; the same object as long as nothing was noted."""
+        latest = self._latest
+        if latest is not None and not self._changed:
+            return latest
+        number = 0 if latest is None else latest.number + 1
+        made = VersionedMapping(self._values, self, number)
+        self._notes[number] = frozenset(self._changed)
+        self._notes.pop(number - MOST_KEPT, None)
+        self._changed = set()
+        self._latest = made
+        return made
+
+    def between(self, old: int, new: int) -> Iterable[K] | None:
+        """Keys that were noted after the old version up to the new one; None if too long ago."""
+        if not old <= new <= old + MOST_KEPT:
+            return None
+        # One by one, because meanwhile another thread may make the next version.
+        notes = [self._notes.get(number) for number in range(old + 1, new + 1)]
+        found: set[K] = set()
+        for each in notes:
+            if each is None:
+                return None
+            found |= each
+        return found
+
+
+def changed_keys(old: Mapping[K, object], new: Mapping[K, object]) -> Iterable[K] | None:
+    """Keys that only one of them has, or that may differ; None if that is not known."""
+    if old is new:
+        return ()
+    if not isinstance(old, VersionedMapping) or not isinstance(new, VersionedMapping):
+        return None
+    if old.history is not new.history:
+        return None
+    return new.history.between(old.number, new.number)
