@@ -124,6 +124,10 @@ class Queries:
         launch = self._launch(view.job) if self.may_see(caller, view.job) else None
         return JobDetail(view=view, attempts=self._store.attempts((job_id,)), launch=launch)
 
+    def is_live(self, job: JobId) -> bool:
+        """Has this job not ended?"""
+        return job in self._record.jobs
+
     def ended(self, caller: Caller, query: HistoryQuery) -> EndedPage:
         """Jobs that are over."""
         self._demand_viewer(caller)

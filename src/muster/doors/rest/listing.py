@@ -2,19 +2,23 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
 
+import msgspec
 from msgspec import Raw
 
 from muster.api.jobs import JobPage
 from muster.controller.messages import JobQuery, JobView
+from muster.doors.line_cache import LineCache
 from muster.doors.rest.bad import integer
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.parse import chosen
-from muster.doors.rest.show_jobs import job_document, with_attempts
-from muster.doors.rest.written import Written, WrittenLines, WrittenPage, encode
+from muster.doors.rest.show_jobs import job_document, job_line, with_attempts
+from muster.doors.rest.words import is_told_by_the_clock
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState
-from muster.model.value import JobId, NodeId, QueuePath, UserName, replace
+from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value, replace
 from muster.stores.base import HistoryQuery
 
 MOST_ON_A_PAGE = 20_000
@@ -27,8 +31,26 @@ MOST_OF_HISTORY = 1_000
 ENDED = "ended:"
 """How the `after` of a page begins that goes on among the ended jobs."""
 
+Show = Callable[[JobView, Instant], Value]
 
-async def page_of(asked: Asked) -> JobPage | WrittenPage:
+encode: Final = msgspec.json.Encoder().encode
+
+
+class EncodedPage(Value):
+    """A `JobPage` whose jobs are already encoded."""
+
+    jobs: tuple[Raw, ...]
+    next: str | None = None
+
+
+class EncodedLines(Value):
+    """A `LinePage` whose lines are already encoded."""
+
+    lines: tuple[Raw, ...]
+    next: str | None = None
+
+
+async def page_of(asked: Asked) -> JobPage | EncodedPage:
     """The page that the parameters ask for."""
     query = _live_query(asked)
     after = asked.text("after")
@@ -39,26 +61,26 @@ async def page_of(asked: Asked) -> JobPage | WrittenPage:
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
     page = asked.queries.jobs(asked.caller, query)
-    jobs = await _written(page.jobs, asked, asked.door.written)
+    jobs = await _encoded(page.jobs, asked, job_document)
     if page.next is not None:
-        return WrittenPage(jobs=jobs, next=str(page.next))
+        return EncodedPage(jobs=jobs, next=str(page.next))
     if not _wants_ended(asked, query):
-        return WrittenPage(jobs=jobs)
+        return EncodedPage(jobs=jobs)
     if len(jobs) >= query.limit:
-        return WrittenPage(jobs=jobs, next=ENDED)
+        return EncodedPage(jobs=jobs, next=ENDED)
     rest = await _ended(asked, replace(query, limit=query.limit - len(jobs)), None)
     over = tuple(Raw(encode(each)) for each in rest.jobs)
-    return WrittenPage(jobs=jobs + over, next=rest.next)
+    return EncodedPage(jobs=jobs + over, next=rest.next)
 
 
-async def lines_of(asked: Asked) -> WrittenLines:
+async def lines_of(asked: Asked) -> EncodedLines:
     """The same of live jobs, in short lines."""
     query, after = _live_query(asked), asked.text("after")
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
     page = asked.queries.jobs(asked.caller, query)
-    lines = await _written(page.jobs, asked, asked.door.lines)
-    return WrittenLines(lines=lines, next=None if page.next is None else str(page.next))
+    lines = await _encoded(page.jobs, asked, job_line)
+    return EncodedLines(lines=lines, next=None if page.next is None else str(page.next))
 
 
 def _live_query(asked: Asked) -> JobQuery:
@@ -86,15 +108,28 @@ def _wants_ended(asked: Asked, query: JobQuery) -> bool:
     return not query.states or not FINAL.isdisjoint(query.states)
 
 
-async def _written(views: tuple[JobView, ...], asked: Asked, written: Written) -> tuple[Raw, ...]:
-    now = asked.door.clock()
+async def _encoded(views: tuple[JobView, ...], asked: Asked, show: Show) -> tuple[Raw, ...]:
+    now, cache = asked.door.clock(), asked.door.lines.of(show)
+    cache.forget_ended(asked.queries.is_live)
     made: list[Raw] = []
     for begin in range(0, len(views), AT_ONCE):
         if begin:
             await asyncio.sleep(0)
-        made.extend([written.of(view, now) for view in views[begin : begin + AT_ONCE]])
-    written.tidy(lambda: asked.queries.snapshot().jobs)
+        made.extend([encoded(each, now, show, cache) for each in views[begin : begin + AT_ONCE]])
     return tuple(made)
+
+
+def encoded(view: JobView, now: Instant, show: Show, cache: LineCache[Raw]) -> Raw:
+    """The job as `show` has it, in JSON; from the cache, if it is known there."""
+    wait = view.wait
+    expected = None if wait is None else wait.expected
+    known = cache.get(view, expected)
+    if known is not None:
+        return known
+    text = Raw(encode(show(view, now)))
+    if wait is not None and is_told_by_the_clock(wait.why):
+        return text
+    return cache.put(view, text, expected)
 
 
 async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:

@@ -17,12 +17,11 @@ from muster.api.pages import ActionDocument, SignalDocument
 from muster.controller.messages import Outcome, Receipt
 from muster.controller.queries.queries import Queries
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
-from muster.doors.rest.listing import lines_of, page_of
+from muster.doors.rest.listing import EncodedLines, EncodedPage, lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
 from muster.doors.rest.parse import Submitter, wanted
 from muster.doors.rest.show_jobs import detail_document, explanation_document
 from muster.doors.rest.updates import change_of
-from muster.doors.rest.written import WrittenLines, WrittenPage
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
@@ -75,11 +74,11 @@ async def _submit(asked: Asked) -> SubmittedDocument:
     )
 
 
-async def _list(asked: Asked) -> JobPage | WrittenPage:
+async def _list(asked: Asked) -> JobPage | EncodedPage:
     return await page_of(asked)
 
 
-async def _lines(asked: Asked) -> WrittenLines:
+async def _lines(asked: Asked) -> EncodedLines:
     return await lines_of(asked)
 
 

@@ -6,16 +6,9 @@ from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import Asked, Content, Operation
 from muster.doors.slurm.answering import answered
 from muster.doors.slurm.call import FORM, Call, Door, Reply
-from muster.doors.slurm.submit.fleet import Memory
-from muster.doors.slurm.traffic import Traffic
 from muster.model.value import replace
 
 BYTES = "application/octet-stream"
-
-_MEMORY = Memory()
-"""Of nodes, by which object they are: several servers in one process do not disturb each other."""
-
-_TRAFFIC = Traffic()
 
 
 async def _command(asked: Asked) -> Content:
@@ -25,8 +18,8 @@ async def _command(asked: Asked) -> Content:
         service=asked.service,
         caller=caller,
         now=asked.door.clock(),
-        memory=_MEMORY,
-        traffic=_TRAFFIC,
+        cache=asked.door.slurm_cache,
+        traffic=asked.door.slurm_traffic,
     )
     body = await asked.read(_reply, asked.path["command"], asked.document, door)
     return Content(body=body, media=BYTES)

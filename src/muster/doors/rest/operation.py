@@ -6,10 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Raw
+
 from muster.controller.messages import Caller
+from muster.doors.line_cache import LineCaches
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
-from muster.doors.rest.show_jobs import job_line
-from muster.doors.rest.written import Written
+from muster.doors.slurm.cache import Cache
+from muster.doors.slurm.traffic import Traffic
 from muster.doors.units import instant
 from muster.model.errors import UnknownError
 from muster.model.value import Instant, JobId, Value
@@ -30,6 +33,7 @@ THINKERS = 4
 class Door:
     """What all routes share: whom they ask, what time it is, and what happens meanwhile.
 
+    lines: of waiting jobs. slurm_cache, slurm_traffic: what calls of Slurm's commands share.
     readers: threads for what reads a disk. thinkers: for what may take seconds, so that a few who
     ask for explanations never hold up those who only want to look.
     """
@@ -37,8 +41,9 @@ class Door:
     service: "Service"
     clock: Callable[[], Instant]
     hub: "Hub"
-    written: Written = field(default_factory=Written)
-    lines: Written = field(default_factory=lambda: Written(job_line))
+    lines: LineCaches[Raw] = field(default_factory=LineCaches[Raw])
+    slurm_cache: Cache = field(default_factory=Cache)
+    slurm_traffic: Traffic = field(default_factory=Traffic)
     readers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="rest-read")
     )

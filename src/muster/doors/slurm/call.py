@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from muster.controller.messages import Caller
 from muster.controller.queries.queries import Queries
 from muster.controller.use_cases.service import Service
-from muster.doors.slurm.submit.fleet import Memory
+from muster.doors.slurm.cache import Cache
 from muster.doors.slurm.traffic import Traffic
 from muster.doors.slurm.words.errors import failed
 from muster.model.value import Instant, Value
@@ -219,15 +219,12 @@ class Reply(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """Whom a command asks, for whom, and when. memory: what need not be worked out each time.
-
-    traffic: how often commands were used.
-    """
+    """Whom a command asks, for whom, and when. traffic: how often commands were used."""
 
     service: Service
     caller: Caller
     now: Instant
-    memory: Memory = field(default_factory=Memory)
+    cache: Cache = field(default_factory=Cache)
     traffic: Traffic = field(default_factory=Traffic)
 
     @property

@@ -1,6 +1,8 @@
 """`sacct`: what became of jobs."""
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 
 from muster.doors.slurm.accounting.records import (
     AcctJob,
@@ -18,7 +20,6 @@ from muster.doors.slurm.call import Call, Door, Reply, lines, unsupported, versi
 from muster.doors.slurm.help import columns_of, help_reply
 from muster.doors.slurm.lists.filters import Filter, JobName, ended_views, live_views
 from muster.doors.slurm.lists.jobs import collapsed
-from muster.doors.slurm.lists.line_cache import uncollected
 from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.lists.usage import UNITS, Scale
 from muster.doors.slurm.words import times
@@ -70,8 +71,20 @@ def run(call: Call, door: Door) -> Reply:
     if line.has("helpformat"):
         return Reply(out=columns_of(LISTED))
     _check(line)
-    with uncollected():
+    with _uncollected():
         return _answered(line, call, door)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """A long history is all new objects and no garbage: none is searched for meanwhile."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _answered(line: Parsed, call: Call, door: Door) -> Reply:

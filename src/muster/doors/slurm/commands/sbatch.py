@@ -94,7 +94,7 @@ def world_of(door: Door) -> World:
         return parts_of(door, job, index)
 
     return World(
-        machines=door.memory.machines(fleet.nodes),
+        machines=door.cache.machines(fleet.nodes),
         user=door.caller.user,
         now=door.now,
         meant=meant,

@@ -19,11 +19,10 @@ from muster.doors.slurm.lists.filters import (
 )
 from muster.doors.slurm.lists.job_json import jobs_json
 from muster.doors.slurm.lists.jobs import JobRow, collapsed
-from muster.doors.slurm.lists.line_cache import lines_of
 from muster.doors.slurm.lists.scene import Scene, is_user
 from muster.doors.slurm.lists.squeue_fields import LETTERS, NAMES
+from muster.doors.slurm.lists.squeue_lines import lines_of
 from muster.doors.slurm.lists.squeue_steps import listed_steps
-from muster.doors.slurm.submit.fleet import Memory
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError, failed
 from muster.doors.slurm.words.formats import heading, known, long_form, short_form, writer
@@ -115,7 +114,7 @@ def _listed(line: Parsed, call: Call, door: Door) -> Reply:
     above = clusters.heading(named, header=not line.has("noheader"))
     if with_date and not line.has("noheader"):
         above.append(times.heading_text(scene.now, call.zone))
-    shown, lost = _table(line, call, rows, door.memory)
+    shown, lost = _table(line, call, rows, door)
     warned += "".join(f"squeue: error: Invalid job format specification: {each}\n" for each in lost)
     return Reply(out=lines([*above, *shown]), err=warned)
 
@@ -128,9 +127,7 @@ def _strangers(line: Parsed, call: Call, rows: list[JobRow]) -> str:
     return "".join(f"squeue: error: Invalid user: {word}\n\n" for word in strange)
 
 
-def _table(
-    line: Parsed, call: Call, rows: list[JobRow], memory: Memory
-) -> tuple[list[str], list[str]]:
+def _table(line: Parsed, call: Call, rows: list[JobRow], door: Door) -> tuple[list[str], list[str]]:
     """The lines, and the columns that there are not."""
     given = [name for name, _ in line.given if name in {"format", "Format"}]
     if len(set(given)) > 1:
@@ -146,7 +143,7 @@ def _table(
     write = writer(form, fields)
     if by_name is not None:
         return [*above, *map(write, rows)], lost
-    return [*above, *lines_of(rows, form, write, memory)], lost
+    return [*above, *lines_of(rows, form, write, door)], lost
 
 
 def _format(line: Parsed, call: Call) -> str:

@@ -122,7 +122,7 @@ def _job_named(call: Call, line: Parsed) -> JobId | None:
 def _of_its_own(requests: tuple[Request, ...], door: Door) -> Reply:
     if "job" not in requests[0].call.memo:
         fitted = [_fitted(request) for request in requests]
-        machines = door.memory.machines(door.queries.snapshot().nodes)
+        machines = door.cache.machines(door.queries.snapshot().nodes)
         told = _words(requests, machines) + "".join(text for _, text in fitted)
         return allocations.submitted(tuple(request for request, _ in fitted), door, told)
     granted = allocations.waited(requests[0], door)
@@ -161,7 +161,7 @@ def _view(door: Door, job: JobId) -> JobView:
 
 
 def _step(requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool = False) -> Reply:
-    machines = door.memory.machines(door.queries.snapshot().nodes)
+    machines = door.cache.machines(door.queries.snapshot().nodes)
     step, warnings = step_of(requests, _places(requests, view, door, owns=owns), machines)
     return Reply(err=_words(requests, machines) + warnings, then=step)
 

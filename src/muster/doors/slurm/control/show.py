@@ -87,7 +87,7 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
             raise _no_job(wish, door)
         return "No jobs in the system\n"
     rows = rows_of(door, scene, views)
-    files = door.memory.files(door.queries, door.caller, [row.job for row in rows])
+    files = door.cache.launches(door.queries, door.caller, [row.job for row in rows])
     for row in rows:
         row.launch_of = lambda job: files.get(job.id)
     if not any(name.indices for name in wish.names):

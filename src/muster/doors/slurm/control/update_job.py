@@ -275,7 +275,7 @@ def _features(field: UpdateKey) -> Change:
         raise field.wrong("Job is no longer pending execution")
     given = Parsed(given=(("constraint", field.value),) if field.value else ())
     request = Request(command="scontrol", given=given, call=field.call, now=field.door.now)
-    machines = field.door.memory.machines(field.door.queries.snapshot().nodes)
+    machines = field.door.cache.machines(field.door.queries.snapshot().nodes)
     try:
         rules = features_of(request, machines)
     except SlurmError as bad:
@@ -288,7 +288,7 @@ def _features(field: UpdateKey) -> Change:
 
 
 def _gres(field: UpdateKey) -> Change:
-    machines = field.door.memory.machines(field.door.queries.snapshot().nodes)
+    machines = field.door.cache.machines(field.door.queries.snapshot().nodes)
     text = field.value.removeprefix("gres:")
     try:
         wish = gres_wish(text, machines.models)

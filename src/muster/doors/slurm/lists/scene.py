@@ -62,7 +62,7 @@ class Scene:
     @cached_property
     def turns(self) -> Turns:
         """Whose turn it is; worked out only for lists that show or sort by it."""
-        return self._door.memory.turns(self.snapshot, self.site.policy)
+        return self._door.cache.turns(self.snapshot, self.site.policy)
 
     @property
     def kept(self) -> Mapping[NodeId, str]:
