@@ -48,9 +48,9 @@ def latest(folder: str | Path = "checkpoints") -> Path | None:
     under the job's checkpoint path, or under `folder` where the job has none: a file that is not
     empty, or a folder that `saving` (or a framework that leaves a manifest) has finished.
     """
-    told = os.environ.get("MUSTER_CHECKPOINT")
-    if told and os.path.exists(told):
-        return Path(told)
+    given = os.environ.get("MUSTER_CHECKPOINT")
+    if given and os.path.exists(given):
+        return Path(given)
     place = os.environ.get("MUSTER_CHECKPOINT_PATH") or str(folder)
     finished = [path for path in _candidates(place) if _is_finished(path)]
     return max(finished, key=_age, default=None)
@@ -76,7 +76,7 @@ def saving(
 ) -> Generator[Path]:
     """Write a file, or make a folder, at the path given; after the block it is in place.
 
-    Whatever happens, a killed process or a machine without power, nobody ever finds a part of a
+    Whatever happens, a killed process or a machine without power, no one ever finds a part of a
     checkpoint under its name: it is written under a hidden name beside it, brought to the disk,
     then renamed. If the block raises, nothing is changed.
 
@@ -131,7 +131,7 @@ class Preemption:
 
     @property
     def exit_code(self) -> int:
-        """What a process that ends by that signal ends with, by custom; 0 if nobody asked."""
+        """What a process that ends by that signal ends with, by custom; 0 if no signal came."""
         return 128 + self.signal if self.signal is not None else 0
 
     def answered(self) -> None:
@@ -168,14 +168,14 @@ class Preemption:
 
 def restarts() -> int:
     """How often this job was started before; 0 in its first attempt, and outside Muster."""
-    told = os.environ.get("MUSTER_RESTARTS") or os.environ.get("SLURM_RESTART_COUNT")
-    return int(told) if told else 0
+    given = os.environ.get("MUSTER_RESTARTS") or os.environ.get("SLURM_RESTART_COUNT")
+    return int(given) if given else 0
 
 
 def time_left() -> float | None:
     """Seconds until the time limit, not below 0; None when there is no limit."""
-    told = os.environ.get("MUSTER_ENDS_AT")
-    return max(0.0, _seconds(told) - time.time()) if told else None
+    given = os.environ.get("MUSTER_ENDS_AT")
+    return max(0.0, _seconds(given) - time.time()) if given else None
 
 
 # What marks a folder as finished: our own mark, and those of frameworks.
@@ -212,7 +212,7 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 
 
 def _age(path: Path) -> tuple[int, list[int], str]:
-    """Later is greater; where the clock does not tell, the number in the name does."""
+    """Later is greater; where the clock does not decide, the number in the name does."""
     parts = path.iterdir() if path.is_dir() else [path]
     written = max((_size_and_time(part)[1] for part in parts), default=0)
     return written, [int(number) for number in re.findall(r"\d+", path.name)], path.name
@@ -220,14 +220,14 @@ def _age(path: Path) -> tuple[int, list[int], str]:
 
 def _target(name: str | Path, folder: str | Path) -> Path:
     path = Path(name)
-    told = os.environ.get("MUSTER_CHECKPOINT_PATH")
-    if path.parent != Path() or not told:
+    given = os.environ.get("MUSTER_CHECKPOINT_PATH")
+    if path.parent != Path() or not given:
         return path if path.parent != Path() else Path(folder, name)
-    place = Path(told)
+    place = Path(given)
     if fnmatchcase(path.name, place.name) and not glob.has_magic(str(place.parent)):
         return place.with_name(path.name)
-    if glob.has_magic(told) or place.is_file():
-        raise ValueError(f"the job's checkpoint path is {told}: {name} would not be found there")
+    if glob.has_magic(given) or place.is_file():
+        raise ValueError(f"the job's checkpoint path is {given}: {name} would not be found there")
     return place / path
 
 
@@ -279,7 +279,7 @@ def _tidy(target: Path, keep: int | None) -> None:
             _remove(path)
     if keep is None:
         return
-    # A folder that nobody finished may be something else: it is not ours to remove.
+    # A folder that was never finished may be something else: it is not ours to remove.
     others = [each for each in beside if alike(each.name) and _is_finished(each)]
     others = sorted((each for each in others if each != target), key=_age, reverse=True)
     for path in others[max(keep - 1, 0) :]:

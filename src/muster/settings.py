@@ -35,14 +35,14 @@ class Listen(Value):
 
 
 class Settings(Value):
-    """What `muster up` was told; it is kept, so that the next `muster up` need not be told again.
+    """The options of `muster up`; they are kept, so that the next `muster up` needs none.
 
     gpus, nodes: pretend hardware in place of this machine's (`4xA100-40GB`); racks: the same, of
     several kinds.
     doors_only: answer, but never lead: a controller elsewhere uses the same store.
-    standby_for: the state folder of another Muster on this machine, with the same store: whoever
-    leads runs the jobs from there.
-    mail_program: what sends mail, or `none`; one that the machine has, if it is not said.
+    standby_for: the state folder of another Muster on this machine, with the same store: the leader
+    runs the jobs from there.
+    mail_program: what sends mail, or `none`; by default one that the machine has.
     """
 
     store: str | None = None
@@ -96,7 +96,7 @@ def jobs_home(home: Path, settings: Settings) -> Path:
 
 
 def store_url(home: Path, settings: Settings) -> str:
-    """The store's address: SQLite in the state folder, unless told."""
+    """The store's address: SQLite in the state folder by default."""
     return settings.store or f"sqlite:///{home / 'muster.db'}"
 
 

@@ -231,7 +231,7 @@ class LinePage(Value):
 class UpdateDocument(Value):
     """What to change about a job; the rest stays.
 
-    Of a running job only its name, time, labels and mail change. mail_on: all occasions, anew.
+    Of a running job only its name, time, labels and mail change. mail_on: replaces all occasions.
     """
 
     name: str | None = None

@@ -90,14 +90,14 @@ class ClassPage(Value):
 
 
 class UserPage(Value):
-    """Everybody who is known by name. everyone: the role of all others on this machine."""
+    """All users who are listed by name. everyone: the role of all others on this machine."""
 
     users: tuple[UserDocument, ...]
     everyone: str
 
 
 class TokenPage(Value):
-    """Keys: your own, or everybody's for administrators."""
+    """Tokens: your own, or all of them for administrators."""
 
     tokens: tuple[TokenDocument, ...]
 

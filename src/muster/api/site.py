@@ -84,7 +84,7 @@ class ClassDocument(Value):
 
 
 class UserDocument(Value):
-    """Somebody, with roles like `admin` or `queue_admin:acme/nlp`."""
+    """A user, with roles like `admin` or `queue_admin:acme/nlp`."""
 
     name: str
     roles: tuple[str, ...]
@@ -100,7 +100,7 @@ class MeDocument(Value):
 
 
 class TokenDocument(Value):
-    """A key; `secret` is told once, when it is made."""
+    """A token; `secret` is shown once, when it is made."""
 
     id: str
     user: str

@@ -104,7 +104,7 @@ def serve(options: ServeOptions) -> int:
 
 def run(home: Path) -> int:
     """Be the daemon until SIGTERM or SIGINT."""
-    # Whoever only starts and stops daemons does not need all that a daemon needs.
+    # A command that only starts and stops daemons does not need all that a daemon needs.
     from muster.app.parts import Muster, clock  # noqa: PLC0415
     from muster.doors.rest.app import rest_app  # noqa: PLC0415
     from muster.doors.rest.serve import serve as answer  # noqa: PLC0415
@@ -154,7 +154,7 @@ def _tcp(listen: Listen | None) -> "Tcp | None":
 
 
 def _settled(kept: Settings, options: UpOptions) -> Settings:
-    """What was told now, and what was told before where nothing is told now."""
+    """The options given now, and those given before where none is given now."""
     gpus = "+".join(f"{each.count}x{each.model}" for each in options.gpus)
     racks = () if options.pretend is None else racks_from(options.pretend.read_text("utf-8"))
     # Nodes from a file take the place of equal ones, and the other way round.
@@ -170,11 +170,11 @@ def _settled(kept: Settings, options: UpOptions) -> Settings:
     )
 
 
-def _mail_program(told: str | None) -> str | None:
-    if told is None or told == NO_MAIL_PROGRAM or is_program(told):
-        return told
+def _mail_program(given: str | None) -> str | None:
+    if given is None or given == NO_MAIL_PROGRAM or is_program(given):
+        return given
     raise BadSettingsError(
-        f"--mail-program {told}: there is no such program that can be run; "
+        f"--mail-program {given}: no such executable; "
         "write its whole path, or `none` to send no mail"
     )
 
@@ -263,7 +263,7 @@ def _welcome(home: Path) -> int:
     pretend = " (pretend)" if status.pretend else ""
     click.echo(f"Muster is up: {nodes} nodes, {status.gpus} GPUs{pretend}; state in {home}")
     if home != own_home().resolve():
-        click.echo(f"Tell the other commands where it is: export MUSTER_HOME={home}")
+        click.echo(f"For other commands to find it: export MUSTER_HOME={home}")
     click.echo("Try: muster submit --gpus 1 -- nvidia-smi    muster ps    muster nodes")
     return 0
 
@@ -271,7 +271,7 @@ def _welcome(home: Path) -> int:
 def _locked(home: Path) -> int:
     """Hold the folder for this process; the file says who holds it."""
     file = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
-    # Whoever only looks holds the lock for a moment; a daemon holds it for good.
+    # A command that only looks holds the lock for a moment; a daemon holds it for good.
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -323,7 +323,7 @@ def _main(home: Path) -> int:
     try:
         return run(home)
     except MusterError as error:
-        # What somebody can do something about needs no traceback.
+        # What a person can do something about needs no traceback.
         logging.getLogger("muster").error("%s", error)
         return 1
 

@@ -75,7 +75,7 @@ class Muster:
 
     def start(self) -> None:
         """Write the first rules if there are none, and begin to lead or to stand by."""
-        # Whoever leads at once learns at once what is wrong with the machine.
+        # A process that leads at once learns at once what is wrong with the machine.
         self._lead.lead()
         self.writer.write(_first_rules).result()
         self.controller.start()
@@ -149,7 +149,7 @@ class Lead:
 
 
 class Follower:
-    """For processes that only answer: somebody else leads."""
+    """For processes that only answer: another process leads."""
 
     def lead(self) -> bool:
         return False

@@ -57,7 +57,7 @@ class Address(Value):
 def home() -> Path:
     """The state folder of this machine's Muster, as this user finds it.
 
-    A user has a Muster of their own, or else uses the one that root runs for everybody.
+    A user has a Muster of their own, or else uses the one that root runs for all users.
     """
     own = own_home()
     if os.environ.get("MUSTER_HOME") or (own / SOCKET_NAME).exists():

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 class Client:
     """A server that may be asked: `Client.local()`, or `Client("https://host:port", token=...)`.
 
-    Raises ApiError when the server says no, UnreachableError when nobody answers. Keeps one
+    Raises ApiError when the server says no, UnreachableError when no server answers. Keeps one
     connection open; use one client in one thread, and close it, or use it in a `with`.
     """
 
@@ -160,7 +160,7 @@ class Client:
         return self.act("signal", jobs, signal=signal)
 
     def act(self, action: str, jobs: Sequence[int], *, signal: str | None = None) -> ManyDocument:
-        """The same for many jobs; what could not be done is told with its reason."""
+        """The same for many jobs; what could not be done comes with its reason."""
         asked = ActionDocument(action=action, ids=tuple(jobs), signal=signal)
         return self._speech.send("POST", "/v1/jobs/actions", asked, ManyDocument)
 
@@ -211,7 +211,7 @@ class Client:
     ) -> Generator[EventDocument]:
         """What happens, for ever, each event once; from the log after a number, else from now on.
 
-        Goes on by itself where it was when the server is started anew. Close it to leave.
+        Continues by itself where it was when the server restarts. Close it to leave.
         """
         query: Query = {"job": job, "user": user, "queue": queue}
         yield from followed(self._speech, after, query)
@@ -260,15 +260,15 @@ class Client:
         return self._speech.get("/v1/classes", ClassPage).classes
 
     def users(self) -> UserPage:
-        """Everybody who is known by name, and what all others may do."""
+        """All users who are listed by name, and the role of all others."""
         return self._speech.get("/v1/users", UserPage)
 
     def tokens(self) -> tuple[TokenDocument, ...]:
-        """Your keys, or everybody's for administrators."""
+        """Your tokens, or all of them for administrators."""
         return self._speech.get("/v1/tokens", TokenPage).tokens
 
     def make_token(self, asked: TokenAsked) -> TokenDocument:
-        """A new key; its secret is told this once."""
+        """A new token; its secret is shown only this once."""
         return self._speech.send("POST", "/v1/tokens", asked, TokenDocument)
 
     def revoke_token(self, token: str) -> TokenDocument:
@@ -280,7 +280,7 @@ class Client:
         return self._speech.get_bytes("/v1/site", {}).decode()
 
     def apply(self, text: str, *, dry_run: bool = False) -> SiteChange:
-        """Have another configuration, or only be told what would change."""
+        """Apply another configuration, or only see what would change."""
         return self._speech.send(
             "PUT", "/v1/site", SiteText(text=text, dry_run=dry_run), SiteChange
         )

@@ -2,8 +2,8 @@
 
 MusterError
 └── ClientError
-    ├── ApiError           the server said no; `status` and `problem` tell why
-    ├── UnreachableError   nobody answers: start Muster, or correct the address
+    ├── ApiError           the server said no; `status` and `problem` say why
+    ├── UnreachableError   no server answers: start Muster, or correct the address
     └── LostAnswerError    the answer was lost: look whether it was done before doing it again
 """
 
@@ -25,7 +25,7 @@ class ApiError(ClientError):
 
 
 class UnreachableError(ClientError):
-    """Nobody answers at the address."""
+    """No server answers at the address."""
 
 
 class LostAnswerError(ClientError):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
 PATIENCE_S = 30.0
-"""How long a server that was there may be away before somebody who waits gives up."""
+"""How long a server that was there may be away before a waiting client gives up."""
 
 PAUSE_S = 0.25
 
@@ -24,7 +24,7 @@ FINAL = frozenset({"completed", "failed", "cancelled"})
 
 
 def followed(speech: Speech, after: int | None, query: Query) -> Iterator[EventDocument]:
-    """Events for ever, each once and in order, also when the server is started anew."""
+    """Events for ever, each once and in order, also when the server restarts."""
     last = after
     patience = Patience()
     while True:
@@ -99,7 +99,7 @@ class Events(Iterator[EventDocument]):
 
 
 def terminal(speech: Speech, path: str) -> "ClientConnection":
-    """A websocket to the terminal of a job: bytes go both ways; text frames tell its size."""
+    """A websocket to the terminal of a job: bytes go both ways; text frames carry its size."""
     # Only here, because few commands need it and it takes long to import.
     from websockets.sync.client import connect  # noqa: PLC0415
 

@@ -70,7 +70,7 @@ class Wire:
         return Stream(self, request, answer, self._body(answer))
 
     def close(self) -> None:
-        """Hang up; the next request connects anew."""
+        """Hang up; the next request connects again."""
         if self._read is not None:
             self._read.close()
         if self._socket is not None:
@@ -94,7 +94,7 @@ class Wire:
             raise _lost(request, broken) from broken
 
     def _is_stale(self) -> bool:
-        """Has the server hung up on a kept connection, or said what nobody asked for?"""
+        """Has the server hung up on a kept connection, or sent something unasked?"""
         if self._socket is None:
             return False
         look = select.poll()

@@ -1,1 +1,1 @@
-"""How state moves: what is let in, what an event changes, what deserves another attempt. Pure."""
+"""How state moves: admission, what an event changes, when a job is tried again. Pure."""

@@ -1,4 +1,4 @@
-"""What is let in: a request is accepted and completed, or refused with what to change."""
+"""Admission: a request is accepted and completed, or refused with what to change."""
 
 from collections.abc import Callable, Iterator
 
@@ -83,7 +83,7 @@ def admit(
 
     Refused is what must change before it could ever run, and what its queue will not have wait.
     `snapshot.finished` has the ended jobs that `spec.after` names.
-    `kinds` are those of the snapshot's nodes, for whoever asks often and keeps them.
+    `kinds` are those of the snapshot's nodes, for callers that ask often and keep them.
     """
     asked = _completed(spec, snapshot, kinds)
     for rule in RULES:

@@ -44,7 +44,7 @@ def deadline_can_be_met(asked: Submission) -> Refusal | None:
     if spec.deadline is None:
         return None
     begins_at = max(asked.snapshot.now, spec.begin_at or 0)
-    # Without a time limit nobody knows how long it takes, but it takes more than nothing.
+    # Without a time limit the duration is unknown, but it is more than nothing.
     late_by = Duration(begins_at + (spec.time_limit or 1) - spec.deadline)
     if late_by <= 0:
         return None

@@ -53,7 +53,7 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
 
 
 def _is_late(event: JobEvent, job: Job) -> bool:
-    """Was the job suspended, as somebody says now, before it went on?"""
+    """Was the job suspended, as is reported now, before it went on?"""
     return isinstance(event, JobSuspended) and job.state is not JobState.SUSPENDED
 
 
@@ -93,7 +93,7 @@ def _changed(held: Allocation, event: Changing) -> Allocation:
 
 
 def _gone_on(held: Allocation, at: Instant) -> Allocation:
-    """Told twice, it happened once."""
+    """Reported twice, it happened once."""
     if held.stands_since is None:
         return held if held.resumed_at == at else replace(held, resumed_at=at)
     stood = Duration(held.stood + max(0, at - held.stands_since))

@@ -1,4 +1,4 @@
-"""Which notices follow from what happened: what somebody asked to be told of by mail."""
+"""Which notices follow from events: what users asked to be notified of by mail."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -40,7 +40,7 @@ _UNFINISHED = 9
 class ArrayResult(Value):
     """How the parts of an array ended.
 
-    least, most: the statuses, as `wait` tells them: 256 times the exit code, or the signal.
+    least, most: the statuses, as `wait` reports them: 256 times the exit code, or the signal.
     """
 
     least: int
@@ -75,21 +75,21 @@ class Notice(Value):
         return Duration(max(0, self.at - self.held.started_at - self.held.stood - stands))
 
 
-def notices_of(job: Job, held: Allocation | None, told: Sequence[Event]) -> tuple[Notice, ...]:
+def notices_of(job: Job, held: Allocation | None, events: Sequence[Event]) -> tuple[Notice, ...]:
     """What its user wants to know of these events, which made of the job what it is now.
 
     held: what it held before them.
     """
-    if not job.spec.mail.on or not told:
+    if not job.spec.mail.on or not events:
         return ()
     found: list[Notice] = []
-    for event in told:
-        # Who takes over is told once more that it runs.
+    for event in events:
+        # A controller that takes over sees once more that it runs.
         if isinstance(event, JobStarted) and held is not None and held.started_at is None:
             held = replace(held, started_at=event.at)
             found.append(Notice(on=Occasion.BEGIN, job=job, at=event.at, held=held))
-    at = told[-1].at
-    found += [Notice(on=each, job=job, at=at, held=held) for each in _endings(job, told)]
+    at = events[-1].at
+    found += [Notice(on=each, job=job, at=at, held=held) for each in _endings(job, events)]
     return tuple(each for each in found if each.on in job.spec.mail.on)
 
 
@@ -115,7 +115,7 @@ def spread_of(parts: Sequence[Ended]) -> ArrayResult:
 
 
 def status_of(why: EndReason | HeldBy | None) -> int:
-    """How it ended, as `wait` would tell it; 0 if it did not end by itself."""
+    """How it ended, as `wait` would report it; 0 if it did not end by itself."""
     match why:
         case Exited(code=code):
             return code << 8
@@ -172,13 +172,13 @@ def _cannot_come(dependency: Dependency, finished: Mapping[JobId, Finished]) -> 
     return other is not None and other.state in CANNOT_FOLLOW.get(dependency.kind, frozenset())
 
 
-def _endings(job: Job, told: Sequence[Event]) -> Iterator[Occasion]:
+def _endings(job: Job, events: Sequence[Event]) -> Iterator[Occasion]:
     if job.state in FINAL:
         if isinstance(job.why, TimedOut):
             yield Occasion.TIME_LIMIT
         is_failed = job.state is JobState.FAILED or isinstance(job.why, Preempted)
         yield Occasion.FAIL if is_failed else Occasion.END
-    elif any(isinstance(event, JobEnded | JobRequeued) for event in told):
+    elif any(isinstance(event, JobEnded | JobRequeued) for event in events):
         if isinstance(job.why, NodeFailed):
             yield Occasion.FAIL
         yield Occasion.REQUEUE

@@ -1,7 +1,7 @@
 """How long a job will take, learned from those that ended: by user, queue, name and shape.
 
 Durations are compared as logarithms: their means are medians, and one job of a month does not
-outweigh a hundred of a minute. Evidence is looked up from the general to the special (everybody,
+outweigh a hundred of a minute. Evidence is looked up from the general to the special (all users,
 this shape, this queue, this user, jobs of this name ...), and each step moves the figure as far as
 its evidence weighs: where little was seen, what is known of the more general case stands.
 A prediction is never a limit: nothing is stopped for it.
@@ -59,7 +59,7 @@ class Prediction(Value):
     def text(self) -> str:
         """The prediction and what it rests on, for people."""
         if not self.samples:
-            return "nothing has ended yet that would tell how long it takes"
+            return "no similar job has ended yet, so its duration is unknown"
         times = f"about {_span(self.expected)}, nine of ten within {_span(self.high)}"
         return f"{times}; learned from {self.samples} {self.like}"
 
@@ -128,11 +128,11 @@ class Predictor:
         return _mean(*self._estimate(spec))
 
     def learn(self, job: JobId, spec: JobSpec, lasted: int) -> bool:
-        """A job took so long. True: so much more is known of its like that it should be told."""
+        """A job took this long. True: much more is known now of similar jobs, so publish it."""
         measure = log(max(1_000, lasted))
-        told = self._open.pop(job, None)
-        if told is not None:
-            self._judge(told, measure)
+        predicted = self._open.pop(job, None)
+        if predicted is not None:
+            self._judge(predicted, measure)
         evidence = _Evidence()
         for key in self._keys(spec):
             evidence = self._known.get(key) or self._known.setdefault(key, _Evidence())
@@ -220,8 +220,8 @@ class Predictor:
             pattern = self._patterns[name] = _DIGITS.sub("#", name)
         return pattern
 
-    def _judge(self, told: tuple[float, float], measure: float) -> None:
-        middle, spread = told
+    def _judge(self, predicted: tuple[float, float], measure: float) -> None:
+        middle, spread = predicted
         covered = measure <= middle + self._high * spread
         self._high += HIGH_STEP * (HIGH_PART - covered)
         self._count += 1

@@ -193,7 +193,7 @@ class NoMailProgram(Value, tag="no_mail_program", gc=False):
 
 
 class Refusal(Value):
-    """The request cannot be accepted as it is; `advice` tells its user what to change."""
+    """The request cannot be accepted as it is; `advice` says what its user must change."""
 
     reason: Reason
     advice: str

@@ -5,7 +5,7 @@ late or twice, and then changes nothing. What the planner decides was checked ag
 it was committed with, so in the wrong state it is a bug of ours and raises.
 
 Everything about an attempt is keyed by it. Holding and releasing, suspending and resuming go to and
-fro: they are taken in the order in which they are told, and told twice in a row they happen once.
+fro: they apply in the order in which they arrive, and the same event twice in a row applies once.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ UNSTARTED = frozenset({JobState.HELD, JobState.PENDING})
 
 Asked = JobHeld | JobReleased | CancelAsked | RequeueAsked | JobUpdated
 Planned = JobClaimed | ClaimDropped | JobPlaced
-Told = JobResized | JobResumed | JobPreempted
+Ordered = JobResized | JobResumed | JobPreempted
 Reported = JobStarted | JobCheckpointed | JobSuspended | JobEnded | JobRequeued
 
 
@@ -91,7 +91,7 @@ def submitted(event: JobSubmitted) -> Job:
 def step(job: Job, event: JobEvent) -> Job:
     """The job after the event: the same job when the event is late, repeated or of an old attempt.
 
-    Raises ImpossibleMoveError for what cannot happen, whoever is late.
+    Raises ImpossibleMoveError for what cannot happen, however late an event comes.
     """
     after = _after(job, event)
     if after.state is not job.state and after.state not in NEXT[job.state]:
@@ -112,12 +112,12 @@ def _after(job: Job, event: JobEvent) -> Job:
         case JobHeld() | JobReleased() | CancelAsked() | RequeueAsked() | JobUpdated():
             return _asked(job, event)
         case JobResized() | JobResumed() | JobPreempted():
-            return _told(job, event) if _is_current(job, event) else job
+            return _ordered(job, event) if _is_current(job, event) else job
         case SignalAsked():
             return job
 
 
-def _is_current(job: Job, event: Told | Reported) -> bool:
+def _is_current(job: Job, event: Ordered | Reported) -> bool:
     """Is the event about the attempt that goes on now?"""
     if event.attempt > job.attempt:
         raise _impossible(job, event)
@@ -189,7 +189,7 @@ def _planned(job: Job, event: Planned) -> Job:
             raise _impossible(job, event)
 
 
-def _told(job: Job, event: Told) -> Job:
+def _ordered(job: Job, event: Ordered) -> Job:
     match event:
         case JobResized() | JobResumed() if job.state is JobState.STARTING:
             raise _impossible(job, event)

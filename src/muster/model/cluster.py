@@ -80,7 +80,7 @@ class Pool(Value):
 
     @property
     def is_open(self) -> bool:
-        """May everybody use it?"""
+        """May every user use it?"""
         return not (self.users or self.groups or self.queues or self.classes)
 
     def lets_in(self, user: UserName, queue: QueuePath, job_class: ClassName) -> bool:
@@ -150,7 +150,7 @@ class Every(StrEnum):
 
 
 class NodesReserved(Value, tag="nodes"):
-    """Whole nodes are kept for a time: for a queue, for users, or for nobody (maintenance).
+    """Whole nodes are kept for a time: for a queue, for users, or for no one (maintenance).
 
     by_name: only jobs that ask for it by its name may use it. flags: how Slurm users marked it.
     every: it comes back, at the same time of the day in that zone; snapshots have the window that

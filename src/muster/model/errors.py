@@ -2,13 +2,13 @@
 
 MusterError
 ├── RefusedError          the user: change the request
-├── StaleSnapshotError    nobody: look again and try again
-├── BackendDownError      nobody yet: wait until the cluster answers
+├── StaleSnapshotError    no one: read again and retry
+├── BackendDownError      no one yet: wait until the cluster answers
 ├── StoreError            the administrator: nothing was written, and nothing is lost
 │   ├── StoreFullError        make room on the disk
 │   ├── StoreLockedError      another program holds the database
 │   └── StoreDownError        the database does not answer
-├── ForbiddenError        the user: ask somebody who may
+├── ForbiddenError        the user: ask a person who may do it
 ├── UnknownError          the user: name something that exists
 └── OurBugError           the developers
     ├── BadPlanError          the planner broke a hard rule
@@ -97,7 +97,7 @@ class BadPlanError(OurBugError):
 
 
 class ImpossibleMoveError(OurBugError):
-    """Nobody may say this about a job in this state: whoever made the event is wrong."""
+    """This event is impossible for a job in this state: its producer has a bug."""
 
     def __init__(self, job: JobId, state: str, event: str) -> None:
         super().__init__(f"job {job} is {state}: {event} cannot happen to it")

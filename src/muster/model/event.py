@@ -30,7 +30,7 @@ class JobSubmitted(Value, tag="job_submitted"):
 
 
 class JobHeld(Value, tag="job_held"):
-    """Somebody keeps a waiting job from starting. as_admin: with an administrator's power."""
+    """A user holds a waiting job. as_admin: with the rights of an administrator."""
 
     at: Instant
     job: JobId
@@ -62,7 +62,7 @@ class ClaimDropped(Value, tag="claim_dropped"):
 
 
 class JobPlaced(Value, tag="job_placed"):
-    """An attempt was given its placements and its backend will be told to begin."""
+    """An attempt got its placements; its backend is about to start it."""
 
     at: Instant
     job: JobId
@@ -115,7 +115,7 @@ class JobResumed(Value, tag="job_resumed"):
 
 
 class JobPreempted(Value, tag="job_preempted"):
-    """The attempt was told to make room for another job."""
+    """The attempt was preempted to make room for another job."""
 
     at: Instant
     job: JobId
@@ -126,7 +126,7 @@ class JobPreempted(Value, tag="job_preempted"):
 
 
 class CancelAsked(Value, tag="cancel_asked"):
-    """Somebody wants the job to end."""
+    """A user cancelled the job."""
 
     at: Instant
     job: JobId
@@ -134,7 +134,7 @@ class CancelAsked(Value, tag="cancel_asked"):
 
 
 class RequeueAsked(Value, tag="requeue_asked"):
-    """Somebody wants the attempt to end and the job to wait for another."""
+    """A user requeued the job: this attempt ends and the job waits for the next."""
 
     at: Instant
     job: JobId
@@ -142,7 +142,7 @@ class RequeueAsked(Value, tag="requeue_asked"):
 
 
 class SignalAsked(Value, tag="signal_asked"):
-    """Somebody wants a signal sent to the job's processes, or to those of one step."""
+    """A user sent a signal to the job's processes, or to those of one step."""
 
     at: Instant
     job: JobId
@@ -152,7 +152,7 @@ class SignalAsked(Value, tag="signal_asked"):
 
 
 class JobUpdated(Value, tag="job_updated"):
-    """Somebody changed what the job asks for."""
+    """A user changed what the job requests."""
 
     at: Instant
     job: JobId
@@ -200,7 +200,7 @@ class NodeSeen(Value, tag="node_seen"):
 
 
 class DeviceCut(Value, tag="device_cut"):
-    """A device was told to be cut into these MIG instances (None: MIG mode off)."""
+    """A device was to be cut into these MIG instances (None: MIG mode off)."""
 
     at: Instant
     node: NodeId
@@ -216,7 +216,7 @@ class NodeGone(Value, tag="node_gone"):
 
 
 class NodeChanged(Value, tag="node_changed"):
-    """Somebody gave a node another state, and said why."""
+    """A user set the state of a node, with a reason."""
 
     at: Instant
     node: NodeId

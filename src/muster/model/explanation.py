@@ -106,6 +106,6 @@ class Explanation(Value, kw_only=True):
 
 
 class UnknownJob(Value, tag="unknown_job", gc=False):
-    """Nobody has submitted such a job, or it ended long ago."""
+    """No such job was submitted, or it ended long ago."""
 
     job: JobId

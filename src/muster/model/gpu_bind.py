@@ -1,7 +1,7 @@
 """Which of a step's GPUs on a node each of its tasks sees, as `srun --gpu-bind` has it. Pure.
 
 GPUs are numbered from 0 among those that the step has on the node: jobs share nodes here, so that a
-number on the machine would name somebody else's.
+number on the machine would name another job's GPU.
 """
 
 import re
@@ -36,7 +36,7 @@ def bound(bind: str, gpus: Sequence[int], seat: int) -> tuple[int, ...]:
 
 
 def _plain(bind: str) -> str:
-    """Without the words that say how much to tell."""
+    """Without the words that set how much is printed."""
     found = FORM.fullmatch(bind)
     return found[1] if found else ""
 

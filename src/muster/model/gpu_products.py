@@ -76,7 +76,7 @@ def _joined(words: list[str]) -> str:
 
 
 def _nominal_gb(words: list[str], memory_mib: int) -> int:
-    """The size in the name where it is that of the GPU: `GH200 480GB` tells the CPU's memory."""
+    """The size in the name where it is that of the GPU: `GH200 480GB` gives the CPU's memory."""
     measured = -(-memory_mib // _MIB_PER_GB)
     said = [int(size[1]) for word in words if (size := _SIZE.fullmatch(word))]
     fitting = [gb for gb in (*said, *_SOLD_GB) if measured <= gb <= measured * _MOST_KEPT]

@@ -276,7 +276,7 @@ class Exited(Value, tag="exited", gc=False):
 
 
 class Signaled(Value, tag="signaled", gc=False):
-    """A signal that nobody of ours sent ended the job."""
+    """A signal that Muster did not send ended the job."""
 
     signal: int
 
@@ -307,13 +307,13 @@ class Preempted(Value, tag="preempted", gc=False):
 
 
 class Cancelled(Value, tag="cancelled", gc=False):
-    """Somebody ended the job."""
+    """A user cancelled the job."""
 
     by: UserName
 
 
 class HeldBy(Value, tag="held_by", gc=False):
-    """Somebody, or a rule, holds the job back until it is released.
+    """A user, or a rule, holds the job until it is released.
 
     as_admin: they did so with the power of an administrator, be it their own job.
     """
@@ -323,7 +323,7 @@ class HeldBy(Value, tag="held_by", gc=False):
 
 
 class Requeued(Value, tag="requeued", gc=False):
-    """Somebody sent the job back to wait for another attempt; held: not before it is released."""
+    """A user requeued the job; held: it starts again only after it is released."""
 
     by: UserName
     held: HeldBy | None = None

@@ -9,8 +9,8 @@ from muster.model.value import Duration, Value
 class Runs(StrEnum):
     """Where the command is run: once for every task, or once, beside the first task.
 
-    Or nowhere: the attempt holds its room for the steps that are started in it, until whoever asked
-    for it lets go.
+    Or nowhere: the attempt holds its room for the steps that are started in it, until the program
+    that asked for it ends.
     """
 
     EVERY_TASK = "every_task"
@@ -37,7 +37,7 @@ class Checkpointing(Value, gc=False):
 
 
 class Terminal(Value, gc=False):
-    """Somebody sits at the job: its first task gets a terminal of this size."""
+    """The job is interactive: its first task gets a terminal of this size."""
 
     rows: int = 24
     columns: int = 80

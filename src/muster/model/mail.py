@@ -9,7 +9,7 @@ from muster.model.value import Value
 class Occasion(StrEnum):
     """What mail is sent about, in the order in which lists name them.
 
-    END: it completed, or somebody cancelled it. FAIL: it ended in any other way.
+    END: it completed, or a user cancelled it. FAIL: it ended in any other way.
     INVALID_DEPEND: what it waits for can never happen.
     TIME_LIMIT_50: half of its time is over; TIME_LIMIT: all of it, and it was ended for that.
     STAGE_OUT: files were moved away after its end, which only other systems do.
@@ -28,7 +28,7 @@ class Occasion(StrEnum):
 
 
 class Mail(Value, omit_defaults=True):
-    """When to write to whom: to the job's user if nobody is named.
+    """When to write to whom: to the job's user if no address is given.
 
     each_part: about every part of an array by itself, in place of the array as a whole.
     """

@@ -60,7 +60,7 @@ class Allocation(Value):
 
 
 class Claim(Value):
-    """Room that is being cleared for a job by stopping others; nobody else may have it."""
+    """Room that is being cleared for a job by preempting others; no other job may have it."""
 
     cluster: ClusterName
     placements: tuple[Placement, ...]

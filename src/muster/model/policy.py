@@ -32,8 +32,8 @@ class Aim(StrEnum):
 class OrderWeights(Value, gc=False):
     """What counts how much for whose turn it is; each factor runs from 0 to 1,000.
 
-    Age alone grows without end, one full factor every `age_full`: nobody starves.
-    Size counts only if told: one for each GPU; a negative weight lets small jobs go first.
+    Age alone grows without end, one full factor every `age_full`: no job starves.
+    Size counts only with a weight: one for each GPU; a negative weight puts small jobs first.
     So does short: how little GPU-time the job is expected to take, learned from those that ended.
     And service: how little GPU-time the job has had, by its level.
     """
@@ -62,7 +62,7 @@ class PreemptPolicy(Value, gc=False):
     cheapest running jobs it looks. They bound the time of a plan.
     by_service: may a job stop others of its class that had more service, and stand on a higher
     level?
-    waited_percent: nobody is stopped by service before it ran for so much of the time it waited.
+    waited_percent: no job is preempted by service before it ran this percentage of its wait.
     """
 
     by_class: bool = True

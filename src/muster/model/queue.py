@@ -58,8 +58,8 @@ class Quota(Value):
 
     guaranteed: always ours when we need it, lent to others while we do not.
     limit: never more than this, lent or not (a nominal 40 % with a ceiling of 60 %).
-    lend_limit: of the unused guarantee, how much others may have; all of it unless told.
-    borrow_limit: how far above the guarantee we may go; to the limit unless told.
+    lend_limit: how much of the unused guarantee others may borrow; by default all of it.
+    borrow_limit: how far above its guarantee it may go; by default up to its limit.
     """
 
     scope: Scope = Scope()
@@ -80,7 +80,7 @@ class Queue(Value):
     """A place in the tree, named by its path; a job's queue and all ancestors must agree.
 
     max_jobs counts jobs that hold resources, max_submitted all that have not ended.
-    Empty `may_submit` lets in whoever the nearest ancestor with a list lets in, else everyone.
+    If `may_submit` is empty, that of the nearest ancestor with a list counts, else everyone may.
     """
 
     path: QueuePath

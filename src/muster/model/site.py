@@ -19,7 +19,7 @@ from muster.model.value import (
 
 
 class Role(StrEnum):
-    """What somebody may do, each role all that those before it may."""
+    """What a user may do; each role includes those before it."""
 
     VIEWER = "viewer"
     USER = "user"
@@ -35,7 +35,7 @@ class Grant(Value, gc=False):
 
 
 class User(Value):
-    """Somebody known by name."""
+    """A user who is listed by name."""
 
     name: UserName
     grants: tuple[Grant, ...] = ()
@@ -43,7 +43,7 @@ class User(Value):
 
 
 class Token(Value, kw_only=True):
-    """A key that somebody can use from elsewhere. Only its hash is kept.
+    """A token for use from other machines. Only its hash is stored.
 
     It can do what its user can, and no more than `role` in `queue` and below.
     """

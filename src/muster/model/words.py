@@ -58,7 +58,7 @@ def placed(scope: Scope) -> str:
 
 
 def span(duration: int) -> str:
-    """`2h 30m`, `45s`: rounded up, because nobody waits by the millisecond."""
+    """`2h 30m`, `45s`: rounded up, because milliseconds do not matter to people."""
     step = next((less for unit, less in _FINER if duration >= unit), SECOND)
     return exact_span(-(-duration // step) * step)
 

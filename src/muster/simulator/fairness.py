@@ -51,7 +51,7 @@ def jain(parts: Sequence[float]) -> float:
 class FairPace:
     """How fast a job would run if all that want GPUs shared them equally, at every time.
 
-    Where the demand is twice what there is, everybody goes at half speed.
+    Where the demand is twice what there is, every job runs at half speed.
     """
 
     def __init__(self, demand: Series, capacity: Series) -> None:
@@ -94,7 +94,7 @@ def _shared(
     amount: float,
     capacity: float,
 ) -> dict[QueuePath, float]:
-    """Fill all to their guarantee, then the rest by weight until nobody wants more."""
+    """Fill all to their guarantee, then the rest by weight until no queue wants more."""
     parts = {
         path: min(demand.get(path, 0.0), guaranteed_milli(queues[path], capacity))
         for path in siblings

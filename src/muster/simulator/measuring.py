@@ -80,7 +80,7 @@ class Measures:
         now = max(self.now, batch.events[-1].at)
         self._later.extend((now, node) for node in batch.nodes)
         if not changes and self.submitted == len(self.courses):
-            # After the last job nothing counts any more, and nobody knows yet whether it was.
+            # After the last job nothing counts, and whether this was the last is not known yet.
             return
         self.now = now
         self._see_all()

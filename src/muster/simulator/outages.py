@@ -1,4 +1,4 @@
-"""When nodes fail and come back: told by a file, or drawn from a seeded model."""
+"""When nodes fail and come back: read from a file, or drawn from a seeded model."""
 
 import csv
 import io
@@ -77,7 +77,7 @@ def drawn(nodes: Iterable[Node], failures: Failures, span: OutagePeriod, seed: i
 def interruptions(
     nodes: Iterable[Node],
     pools: Mapping[PoolName, Pool],
-    told: Interruptions,
+    model: Interruptions,
     span: OutagePeriod,
     seed: int,
 ) -> list[Outage]:
@@ -88,8 +88,8 @@ def interruptions(
         if node.pool in pools and pools[node.pool].spot
         for begin, end in _times(
             random.Random(f"interruption {seed} {node.id}"),  # noqa: S311  a model, no secret
-            told.every,
-            told.away,
+            model.every,
+            model.away,
             span,
         )
     ]

@@ -46,7 +46,7 @@ class Progress(Value, gc=False):
 
 
 Watch = Callable[[Progress], None]
-"""Is told how far it is, often; must be quick."""
+"""Called often with the progress so far; must be quick."""
 
 
 def rehearse(scenario: Scenario, watch: Watch | None = None) -> Report:
@@ -90,7 +90,7 @@ def fitted(site: Site, arrivals: Sequence[Arrival]) -> tuple[Site, list[Arrival]
 
 
 class _Telling:
-    """Tells now and then how far the simulation is."""
+    """Reports the progress of the simulation now and then."""
 
     EVERY = 200
 

@@ -27,7 +27,7 @@ from muster.stores.memory import MemoryStore
 
 EPOCH = Instant(0)
 NEW_BEFORE_COLLECTION = 100_000
-"""So many new objects may be there before somebody looks whether they are garbage."""
+"""The garbage collector runs after this many new objects."""
 
 RARELY = (50, 100)
 """After so many such looks what is older is looked at, and after so many of these everything."""
@@ -46,7 +46,7 @@ class Arrival(Value):
 
 
 Refused = Callable[[Arrival, RefusedError], None]
-"""Is told of a request that is refused."""
+"""Called with a request that is refused."""
 
 
 class Simulation:
@@ -113,7 +113,7 @@ class Simulation:
     ) -> None:
         """Let everything happen, up to an instant or until nothing more will.
 
-        refused: is told of requests that are; without it, RefusedError ends the run.
+        refused: called with refused requests; without it, RefusedError ends the run.
         """
         with _rare_collections():
             self._run(_Coming(arrivals), until, refused)

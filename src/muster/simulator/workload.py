@@ -83,7 +83,7 @@ def faster(given: Workload, speed: float) -> Workload:
 
 
 def checkpointing(given: Workload, every: Duration) -> Workload:
-    """The same jobs, each writing a checkpoint so often, and within half a minute when told to."""
+    """The same jobs, each writing a checkpoint this often, and within half a minute on request."""
     lasts = given.lasts
 
     def saving(job: Job, allocation: Allocation) -> Behaviour:

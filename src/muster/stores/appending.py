@@ -13,7 +13,7 @@ from muster.stores.bodies import Touched, encoded, job_of, kind_of
 from muster.stores.talking import Drop, Put, Say, Talk
 
 CHANGES_KEPT = 10_000
-"""A process that follows may be so many versions behind; further, it loads everything anew."""
+"""A process that follows may be so many versions behind; further, it loads everything again."""
 
 _NEXT_VERSION = """UPDATE meta SET version = ?, next_job = ?, next_event = next_event + ?
     WHERE id = 1 AND version = ? RETURNING next_event"""
@@ -22,7 +22,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def appending(batch: Batch) -> Talk[None]:
-    """Take the next version, or find that somebody else did; then write everything."""
+    """Take the next version, or find that another process did; then write everything."""
     before = batch.version - 1
     given = (batch.version, batch.next_job, len(batch.events), before)
     found = yield Say(sql=_NEXT_VERSION, given=given)
@@ -155,7 +155,7 @@ def _drops(batch: Batch) -> tuple[Drop, ...]:
 
 
 def _usual(batch: Batch) -> Talk[None]:
-    """They are few and change together: all of them are written anew."""
+    """They are few and change together: all of them are written again."""
     if not batch.usual:
         return
     yield Say(sql="DELETE FROM usual")

@@ -88,7 +88,7 @@ class Store(Protocol):
     def append(self, batch: Batch) -> None:
         """Write the batch whole, durably, or raise and write nothing.
 
-        StaleSnapshotError: the store is not at `batch.version - 1`: somebody else wrote.
+        StaleSnapshotError: the store is not at `batch.version - 1`: another process wrote.
         StoreFullError, StoreLockedError, StoreDownError: nothing was written; try again later.
         """
         ...
@@ -98,7 +98,7 @@ class Store(Protocol):
 
         One batch may stand for several, as long as its version is the last of theirs. Launches,
         attempts and audit entries are left out: they are read when they are asked for.
-        StaleSnapshotError: that is too long ago to tell; load everything anew.
+        StaleSnapshotError: that is too long ago; load everything again.
         """
         ...
 
@@ -163,7 +163,7 @@ class Stored(Value):
 
 
 class EventQuery(Value):
-    """Events of the log after a place, oldest first; of one job, if told."""
+    """Events of the log after a place, oldest first; of one job, if given."""
 
     after: int = 0
     job: JobId | None = None

@@ -30,7 +30,7 @@ def mark_of(query: HistoryQuery) -> Mark | None:
 
 
 def page(query: HistoryQuery, found: list[Ended]) -> EndedPage:
-    """A page out of one more than it holds: that one tells whether there is another page."""
+    """A page out of one more than it holds: that one shows whether there is another page."""
     jobs = tuple(found[: size(query)])
     if len(found) <= len(jobs):
         return EndedPage(jobs=jobs)

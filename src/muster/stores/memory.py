@@ -30,7 +30,7 @@ from muster.stores.loading import live_steps
 from muster.stores.marks import mark_of, page, size
 
 CHANGES_KEPT = 10_000
-"""Who follows may be so many versions behind; further, it loads everything anew."""
+"""A follower may be this many versions behind; further, it loads everything again."""
 
 
 class MemoryStore:
@@ -138,7 +138,7 @@ class MemoryStore:
         return True
 
     def step_down(self) -> None:
-        """Nobody else could lead."""
+        """There is no other process that could lead."""
 
 
 class _Live:
@@ -203,7 +203,7 @@ class _Live:
 
 
 class _History:
-    """What is over, and what is read only when somebody asks."""
+    """What has ended, and what is read only on request."""
 
     def __init__(self) -> None:
         self.events: dict[int, Event] = {}

@@ -102,8 +102,8 @@ class Server:
             self._dsn, timeout=patience_s, command_timeout=ANSWER_S, server_settings=SETTINGS
         )
 
-    def told(self, error: Exception) -> StoreError | None:
-        """What this error means in our words, if somebody can do something about it."""
+    def meaning(self, error: Exception) -> StoreError | None:
+        """What this error means to us, if a person can do something about it."""
         match error:
             case asyncpg.exceptions.DiskFullError():
                 return StoreFullError(self.where)
@@ -142,7 +142,7 @@ class LeaderLock:
         self._leads = False
 
     async def take(self) -> bool:
-        """Do we lead? A server that does not answer has nobody who leads."""
+        """Do we lead? A server that does not answer has no leader."""
         try:
             return await self._take()
         except (*LOST, asyncpg.PostgresError) as error:

@@ -100,7 +100,7 @@ class PostgresDatabase:
         try:
             return await work
         except Exception as error:
-            meant = self._server.told(error)
+            meant = self._server.meaning(error)
             if meant is None:
                 raise
             raise meant from error
@@ -110,7 +110,7 @@ class PostgresDatabase:
             try:
                 return await self._read_once(talk)
             except LOST:
-                # The session may have died while nobody looked; reading twice harms nobody.
+                # The session may have died while it was idle; reading twice does no harm.
                 return await self._read_once(talk)
 
     async def _read_once(self, talk: Callable[[], Talk[T]]) -> T:

@@ -173,7 +173,7 @@ class _FileLock:
 
 @contextmanager
 def _errors_told(path: Path, link: Link | None = None) -> Generator[None]:
-    """Say in our words what went wrong, as far as somebody can do something about it."""
+    """Translate what went wrong, as far as a person can do something about it."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:

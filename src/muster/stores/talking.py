@@ -13,7 +13,7 @@ from muster.stores.tables import Table
 
 T = TypeVar("T")
 Row = Sequence[Any]
-"""One row as a database gives it; whoever asked knows the columns."""
+"""One row as a database gives it; the caller knows the columns."""
 
 AT_ONCE = 500
 """So many keys stand in one `IN (...)`."""

@@ -59,7 +59,7 @@ def _queues_exist(site: Site) -> Iterator[Mistake]:
 
 
 def _guests_exist(site: Site) -> Iterator[Mistake]:
-    """Those whom pools let in; users need not be listed to exist."""
+    """Users whom pools name; users need not be listed to exist."""
     for pool in site.pools.values():
         for number, queue in enumerate(pool.queues):
             yield from _missing(queue, site.queues, ("pools", pool.name, "queues", number), "queue")
@@ -140,9 +140,9 @@ def _guarantees_add_up(site: Site) -> Iterator[str]:
     for path in sorted({"", *site.queues}):
         below = [queue for queue in site.queues.values() if _parent(queue.path) == path]
         for line in _lines_of(site, path, below):
-            told = [_guaranteed(queue, line.scope) for queue in below]
+            given = [_guaranteed(queue, line.scope) for queue in below]
             # A number and a percentage can only be compared beside the nodes that are there.
-            parts = [part for part in told if part and type(part) is type(line.guaranteed)]
+            parts = [part for part in given if part and type(part) is type(line.guaranteed)]
             if _more(parts, line.guaranteed):
                 yield (f"the queues below {path} are" if path else "the queues at the top are") + (
                     f" guaranteed more{placed(line.scope)} ({_sum_text(parts, line.scope)}) than "

@@ -11,7 +11,7 @@ _LOW, _NORMAL, _HIGH = ClassName("low"), ClassName("normal"), ClassName("high")
 
 # A class counts by its part of the highest priority. A tenth keeps normal as far above low as one
 # week of waiting does, so that fair share and age still decide between those two; and high comes
-# first, whoever waits.
+# first, whichever jobs wait.
 DEFAULT_SITE = Site(
     queues={_QUEUE: Queue(path=_QUEUE)},
     classes={

@@ -57,8 +57,8 @@ def _named(
         elif name not in after:
             yield f"- {what}"
         else:
-            told = _fields(section, before[name], after[name])
-            yield from (f"~ {what}: {way} {text}" for way, text in told)
+            given = _fields(section, before[name], after[name])
+            yield from (f"~ {what}: {way} {text}" for way, text in given)
 
 
 def _reservations(before: tuple[Reservation, ...], after: tuple[Reservation, ...]) -> Iterator[str]:
@@ -129,7 +129,7 @@ def _scope_text(scope: Scope) -> str:
     return meter + placed(scope)
 
 
-def _text(shape: ValueType | Metered | Many, told: Any, value: Value) -> str:
+def _text(shape: ValueType | Metered | Many, given: Any, value: Value) -> str:
     if isinstance(shape, Many):
-        return f"[{', '.join(shape.each.write(each) for each in told or ())}]"
-    return kind_text(kind_of(shape, value), told)
+        return f"[{', '.join(shape.each.write(each) for each in given or ())}]"
+    return kind_text(kind_of(shape, value), given)

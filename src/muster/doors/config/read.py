@@ -182,8 +182,8 @@ def _kind(shape: ValueType | Metered, meter: Meter) -> ValueType:
 def _meter(tree: Tree) -> Meter:
     """What a line counts, so that its amounts can be read; a bad word is noted elsewhere."""
     entries = tree.entries if isinstance(tree, Mapped) else ()
-    told = [below.text for word, below in entries if word.text == "meter" and _is_meter(below)]
-    return Meter(told[0]) if told else Meter.GPU
+    given = [below.text for word, below in entries if word.text == "meter" and _is_meter(below)]
+    return Meter(given[0]) if given else Meter.GPU
 
 
 def _is_meter(tree: Tree) -> TypeGuard[Scalar]:

@@ -47,7 +47,7 @@ Shape = ValueType | Metered | Many | Inside | Aside | NamedMapping | Branches | 
 
 
 class Key(Value):
-    """One key. `field` is where it goes in the model, the same name unless told.
+    """One key. `field` is where it goes in the model, the same name by default.
 
     optional: `none` may be written, and means what the model's None means.
     """
@@ -68,7 +68,7 @@ class Key(Value):
 class Section(Value):
     """The keys that belong together, and the values that they make.
 
-    blank: such a value with nothing told, which says the defaults; None where there are none.
+    blank: such a value with nothing set, which holds the defaults; None where there are none.
     named: the field that holds the name under which the value stands.
     """
 

@@ -78,39 +78,39 @@ def _mapping(section: Section, value: Value) -> dict[str, Written]:
 
 def _written(key: Key, section: Section, value: Value) -> Written | None:
     """What to write for this key, or None where the default says it."""
-    told = value_of(value, key.target)
+    given = value_of(value, key.target)
     match key.shape:
         case Branches():
             return _branches(value.queues, "") or None if isinstance(value, Site) else None
         case Aside(section=beside):
             return _mapping(beside, value) or None
         case Inside(section=within):
-            return _mapping(within, told) or None
+            return _mapping(within, given) or None
         case NamedMapping(section=each):
-            return _named(each, told) or None
+            return _named(each, given) or None
         case ValueList(section=each):
-            return [_mapping(each, line) for line in told] or None
+            return [_mapping(each, line) for line in given] or None
         case ValueType() | Metered() | Many() as shape:
-            is_default = _is_default(told, section, key)
-            return None if is_default and not key.required else _words(shape, told, value)
+            is_default = _is_default(given, section, key)
+            return None if is_default and not key.required else _words(shape, given, value)
 
 
-def _is_default(told: Any, section: Section, key: Key) -> bool:
+def _is_default(given: Any, section: Section, key: Key) -> bool:
     """Without a blank to compare with, what is not there, nothing and no are the default."""
     if section.blank is None:
-        return told is None or told is False or told == ()
-    return told == value_of(section.blank, key.target)
+        return given is None or given is False or given == ()
+    return given == value_of(section.blank, key.target)
 
 
-def _words(shape: ValueType | Metered | Many, told: Any, value: Value) -> Written:
+def _words(shape: ValueType | Metered | Many, given: Any, value: Value) -> Written:
     if isinstance(shape, Many):
-        return [_quoted(shape.each, each) for each in told]
-    return _quoted(kind_of(shape, value), told)
+        return [_quoted(shape.each, each) for each in given]
+    return _quoted(kind_of(shape, value), given)
 
 
-def _quoted(kind: ValueType, told: Any) -> str:
-    text = kind_text(kind, told)
-    return _word(text) if kind.is_name and told is not None else text
+def _quoted(kind: ValueType, given: Any) -> str:
+    text = kind_text(kind, given)
+    return _word(text) if kind.is_name and given is not None else text
 
 
 def _named(section: Section, values: Mapping[str, Value]) -> dict[str, Written]:

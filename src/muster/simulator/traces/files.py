@@ -70,6 +70,6 @@ Row = Mapping[str, str]
 
 def rows(text: Iterable[str], separator: str = ",") -> Iterator[Row]:
     """Rows under the names in the first line; lines that begin with # are remarks."""
-    told = (line for line in text if not line.startswith("#"))
-    for row in csv.DictReader(told, delimiter=separator):
+    lines = (line for line in text if not line.startswith("#"))
+    for row in csv.DictReader(lines, delimiter=separator):
         yield {name: value or "" for name, value in row.items() if name}

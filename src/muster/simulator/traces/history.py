@@ -44,7 +44,7 @@ class PastJob(NamedTuple):
 
     @property
     def behaviour(self) -> Behaviour | None:
-        """How it goes if nobody disturbs it; None if it never ran."""
+        """How it goes if nothing disturbs it; None if it never ran."""
         why = self.ended.job.why
         end = Exited(code=0) if why is None or isinstance(why, HeldBy) else why
         return None if self.work is None else Behaviour(work=self.work, end=end)

@@ -30,18 +30,18 @@ def jobs(rows: Iterable[Row]) -> Iterator[TracedJob]:
 
 def original(text: Iterable[str]) -> Iterator[TracedJob]:
     """The whole trace, `cluster_job_log`. All attempts of a job count as one run."""
-    for told in cast("list[dict[str, object]]", json.loads("".join(text))):
-        attempts = cast("list[dict[str, object]]", told["attempts"])
+    for record in cast("list[dict[str, object]]", json.loads("".join(text))):
+        attempts = cast("list[dict[str, object]]", record["attempts"])
         spans = [_span(attempt) for attempt in attempts]
         known = [span for span in spans if span is not None]
         yield TracedJob(
-            name=str(told["jobid"]),
-            submitted_at=instant(str(told["submitted_time"])) or Instant(0),
+            name=str(record["jobid"]),
+            submitted_at=instant(str(record["submitted_time"])) or Instant(0),
             duration=Duration(sum(end - start for start, end in known)) if known else None,
             gpus=_gpus(attempts),
-            user=str(told["user"]),
-            queue=str(told["vc"]),
-            outcome=_OUTCOMES[str(told["status"])],
+            user=str(record["user"]),
+            queue=str(record["vc"]),
+            outcome=_OUTCOMES[str(record["status"])],
             started_at=known[0][0] if known else None,
         )
 

@@ -21,7 +21,7 @@ STATEMENTS: tuple[str, ...] = (
         PRIMARY KEY (queue, user_name))""",
     "CREATE TABLE usual (position {int} PRIMARY KEY, body {blob} NOT NULL)",
     "CREATE TABLE tokens (id {text} PRIMARY KEY, body {blob} NOT NULL)",
-    # What is read only when somebody asks.
+    # What is read only on request.
     "CREATE TABLE launches (job {int} PRIMARY KEY, body {blob} NOT NULL)",
     """CREATE TABLE attempts (
         job {int} NOT NULL, number {int} NOT NULL, body {blob} NOT NULL,
