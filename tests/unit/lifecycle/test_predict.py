@@ -70,7 +70,7 @@ def test_before_anything_ended_nothing_is_expected() -> None:
     predictor = Predictor()
 
     assert predictor.expect(JobId(1), spec()) is None
-    assert "nothing has ended yet" in predictor.predict(spec()).text
+    assert "no similar job has ended yet" in predictor.predict(spec()).text
 
 
 def test_the_high_figure_holds_for_nine_of_ten_and_the_error_is_known() -> None:
