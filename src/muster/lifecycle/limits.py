@@ -12,12 +12,14 @@ from muster.model.placement import Placement
 from muster.model.plan import OverClassLimit, OverLimit
 from muster.model.queue import (
     Ceiling,
+    CeilingMeter,
     JobClass,
     Meter,
     Percent,
     Queue,
     Quota,
     Scope,
+    Side,
     WhenFull,
     is_within,
     lineage,
@@ -80,7 +82,7 @@ def within_class_limits(asked: Submission) -> Refusal | None:
     broken = _over_class(asked, asked.job_class)
     if broken is None:
         return None
-    scope = Scope(meter=Meter(broken.resource))
+    scope = Scope(meter=Meter(broken.meter.value))
     return Refusal(
         reason=broken,
         advice=f"Class {broken.job_class} allows {_spoken(scope, broken.limit)} "
@@ -149,7 +151,7 @@ def _roomier_queues(asked: Submission) -> Iterator[QueuePath]:
             yield path
 
 
-ClassBound = tuple[str, str, Meter, int]
+ClassBound = tuple[Side, str, Meter, int]
 """Whether a user's or a queue's, whose, of what, how much."""
 
 
@@ -164,7 +166,7 @@ def _over_class(asked: Submission, job_class: JobClass | None) -> OverClassLimit
                 job_class=job_class.name,
                 side=side,
                 whose=whose,
-                resource=meter,
+                meter=CeilingMeter(meter.value),
                 limit=limit,
                 used=0,
                 asked=needed,
@@ -174,8 +176,8 @@ def _over_class(asked: Submission, job_class: JobClass | None) -> OverClassLimit
 
 def _class_bounds(asked: Submission, job_class: JobClass) -> Iterator[ClassBound]:
     for side, whose, most in (
-        ("user", asked.spec.user, job_class.per_user),
-        ("queue", asked.spec.queue, job_class.per_queue),
+        (Side.USER, asked.spec.user, job_class.per_user),
+        (Side.QUEUE, asked.spec.queue, job_class.per_queue),
     ):
         for meter, limit in _bounds(most):
             yield side, whose, meter, limit

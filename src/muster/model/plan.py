@@ -6,7 +6,7 @@ from muster.model.gpu import MigInstance
 from muster.model.job import DependencyKind, HeldBy
 from muster.model.placement import Placement
 from muster.model.policy import Policy
-from muster.model.queue import PreemptMode, Scope
+from muster.model.queue import CeilingMeter, PreemptMode, Scope, Side
 from muster.model.value import (
     ClassName,
     ClusterName,
@@ -61,12 +61,12 @@ class BorrowedOut(Value, tag="borrowed_out"):
 
 
 class OverClassLimit(Value, tag="over_class_limit"):
-    """Jobs of this class may not hold that much at once for one "user" or one "queue"."""
+    """Jobs of this class may not hold that much at once for one user, or for one queue."""
 
     job_class: ClassName
-    side: str
+    side: Side
     whose: str
-    resource: str
+    meter: CeilingMeter
     limit: int
     used: int
     asked: int

@@ -103,6 +103,20 @@ class PreemptMode(StrEnum):
     CANCEL = "cancel"
 
 
+class CeilingMeter(StrEnum):
+    """What a ceiling bounds: thousandths of a GPU, CPU milli, MiB, running jobs."""
+
+    GPU = "gpu"
+    CPU = "cpu"
+    MEMORY = "memory"
+    JOBS = "jobs"
+
+    @property
+    def scope(self) -> Scope | None:
+        """What a quota on the same thing would count; None for jobs, of which each is one."""
+        return None if self is CeilingMeter.JOBS else Scope(meter=Meter(self.value))
+
+
 class Ceiling(Value, gc=False):
     """The most of each thing that may be held at once; None sets no bound."""
 
@@ -110,6 +124,13 @@ class Ceiling(Value, gc=False):
     cpu_milli: int | None = None
     memory_mib: int | None = None
     jobs: int | None = None
+
+
+class Side(StrEnum):
+    """For whom a class bounds what its jobs hold: for each user, or for each queue."""
+
+    USER = "user"
+    QUEUE = "queue"
 
 
 class JobClass(Value):
@@ -131,3 +152,11 @@ class JobClass(Value):
     spot_only: bool = False
     per_user: Ceiling = Ceiling()
     per_queue: Ceiling = Ceiling()
+
+    def ceiling(self, side: Side) -> Ceiling:
+        """What one user, or one queue, may hold at once."""
+        match side:
+            case Side.USER:
+                return self.per_user
+            case Side.QUEUE:
+                return self.per_queue

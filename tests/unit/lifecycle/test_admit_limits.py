@@ -31,12 +31,14 @@ from muster.model.plan import OverClassLimit, OverLimit
 from muster.model.queue import (
     Amount,
     Ceiling,
+    CeilingMeter,
     JobClass,
     Meter,
     Percent,
     Queue,
     Quota,
     Scope,
+    Side,
     WhenFull,
 )
 from muster.model.snapshot import Finished, Snapshot
@@ -168,12 +170,12 @@ def test_cores_and_memory_have_limits_too(meter: Meter, limit: int, words: str) 
 @pytest.mark.parametrize(
     ("most", "side", "whose"),
     [
-        ({"per_user": Ceiling(gpu_milli=2_000)}, "user", "ann"),
-        ({"per_queue": Ceiling(gpu_milli=2_000)}, "queue", "acme/nlp"),
+        ({"per_user": Ceiling(gpu_milli=2_000)}, Side.USER, "ann"),
+        ({"per_queue": Ceiling(gpu_milli=2_000)}, Side.QUEUE, "acme/nlp"),
     ],
 )
 def test_a_class_may_bound_what_one_user_or_queue_holds(
-    most: dict[str, Ceiling], side: str, whose: str
+    most: dict[str, Ceiling], side: Side, whose: str
 ) -> None:
     normal = ClassName("normal")
     snapshot = world(classes={normal: replace(JobClass(name=normal), **most)})
@@ -182,7 +184,7 @@ def test_a_class_may_bound_what_one_user_or_queue_holds(
         job_class=normal,
         side=side,
         whose=whose,
-        resource="gpu",
+        meter=CeilingMeter.GPU,
         limit=2_000,
         used=0,
         asked=3_000,

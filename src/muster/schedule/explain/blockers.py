@@ -154,12 +154,13 @@ def _amount(why: Limit, snapshot: Snapshot) -> Callable[[Holder], int]:
     """How much a holder has of what is limited."""
     match why:
         case OverLimit(scope=scope) | BorrowedOut(scope=scope):
-            return lambda holder: sum(
-                measured(scope, each, model_of(each, snapshot.nodes)) for each in holder.placements
-            )
-        case OverClassLimit(resource=resource) if resource != "jobs":
-            return lambda holder: sum(
-                getattr(each.amount, resource, 0) for each in holder.placements
-            )
-        case OverClassLimit() | TooManyJobs() | ArrayFull():
-            return lambda _: 1
+            counted = scope
+        case OverClassLimit(meter=meter):
+            counted = meter.scope
+        case TooManyJobs() | ArrayFull():
+            counted = None
+    if counted is None:
+        return lambda _: 1
+    return lambda holder: sum(
+        measured(counted, each, model_of(each, snapshot.nodes)) for each in holder.placements
+    )

@@ -47,7 +47,7 @@ from muster.model.plan import (
     WaitingToResume,
     WaitReason,
 )
-from muster.model.queue import Meter, Scope
+from muster.model.queue import CeilingMeter
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, Instant, JobId
 from muster.model.words import cores, counted, gpus, listed, memory, metered, percent, placed, span
@@ -194,17 +194,16 @@ def _about_limits(
 
 
 def _over_class_limit(why: OverClassLimit) -> str:
-    most, used, asked = (_of(why.resource, each) for each in (why.limit, why.used, why.asked))
+    most, used, asked = (_of(why.meter, each) for each in (why.limit, why.used, why.asked))
     return (
         f"Jobs of class {why.job_class} may hold {most} at once for {why.whose}; "
         f"they hold {used}, and this one asks for {asked}."
     )
 
 
-def _of(resource: str, amount: int) -> str:
-    meters = {"gpu_milli": Meter.GPU, "cpu_milli": Meter.CPU, "memory_mib": Meter.MEMORY}
-    meter = meters.get(resource)
-    return counted(amount, "job") if meter is None else metered(Scope(meter=meter), amount)
+def _of(meter: CeilingMeter, amount: int) -> str:
+    scope = meter.scope
+    return counted(amount, "job") if scope is None else metered(scope, amount)
 
 
 def _about_time(why: TooLong | Behind | NotBefore | MissesDeadline, now: Instant) -> str:

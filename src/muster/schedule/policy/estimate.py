@@ -209,7 +209,10 @@ def _counted(holding: Holding, why: Limited) -> int:
     match why:
         case OverLimit(scope=scope):
             return sum(portion.measured(scope) for portion in holding.portions)
-        case OverClassLimit(resource=resource) if resource != "jobs":
-            return sum(getattr(portion.amount, resource) for portion in holding.portions)
-        case _:
+        case OverClassLimit(meter=meter):
+            scope = meter.scope
+            if scope is None:
+                return 1
+            return sum(portion.measured(scope) for portion in holding.portions)
+        case TooManyJobs() | ArrayFull():
             return 1

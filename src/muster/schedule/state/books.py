@@ -9,7 +9,7 @@ from muster.model.cluster import Node
 from muster.model.job import Job, JobSpec
 from muster.model.placement import Placement
 from muster.model.plan import OverClassLimit
-from muster.model.queue import Ceiling, JobClass
+from muster.model.queue import Ceiling, CeilingMeter, JobClass, Side
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
@@ -54,8 +54,8 @@ class Holding(NamedTuple):
         return self.job.spec
 
 
-ClassSide = tuple[ClassName, str, str]
-"""A class, and either "user" or "queue" with its name."""
+ClassSide = tuple[ClassName, Side, str]
+"""A class, and a user or a queue with its name."""
 
 LossKey = tuple[ClassName, int, Duration]
 """Class, GPU and restart cost: among jobs alike in these, the latest checkpoint loses the least."""
@@ -139,16 +139,16 @@ class Books:
         """Would the job take its user, or its queue, over what the class allows?"""
         for key in self._bounded_sides(spec):
             _, side, whose = key
-            ceiling = job_class.per_user if side == "user" else job_class.per_queue
             used = self._amount_by_side.get(key, NOTHING)
-            over = _over(ceiling, used, amount, (self._jobs_by_side[key], jobs))
+            held = (self._jobs_by_side[key], jobs)
+            over = _over(job_class.ceiling(side), used, amount, held)
             if over is not None:
-                resource, limit, have, asked = over
+                meter, limit, have, asked = over
                 return OverClassLimit(
                     job_class=spec.job_class,
                     side=side,
                     whose=whose,
-                    resource=resource,
+                    meter=meter,
                     limit=limit,
                     used=have,
                     asked=asked,
@@ -170,7 +170,7 @@ class Books:
     def _bounded_sides(self, spec: JobSpec) -> list[ClassSide]:
         sides = self._bounded.get(spec.job_class, ())
         return [
-            (spec.job_class, side, spec.user if side == "user" else spec.queue) for side in sides
+            (spec.job_class, side, spec.user if side is Side.USER else spec.queue) for side in sides
         ]
 
     def _count_side(self, side: ClassSide, holding: Holding, sign: int) -> None:
@@ -186,10 +186,9 @@ class Books:
             del beside[holding.job.id]
 
 
-def _bounded(job_class: JobClass) -> tuple[str, ...]:
+def _bounded(job_class: JobClass) -> tuple[Side, ...]:
     """For whom the class sets a ceiling."""
-    bounds = (("user", job_class.per_user), ("queue", job_class.per_queue))
-    return tuple(side for side, ceiling in bounds if ceiling != UNCAPPED)
+    return tuple(side for side in Side if job_class.ceiling(side) != UNCAPPED)
 
 
 def _loss_key(holding: Holding) -> LossKey:
@@ -203,8 +202,8 @@ def _latest_first(holding: Holding) -> tuple[int, int, Holding]:
 
 def _sides(spec: JobSpec) -> tuple[ClassSide, ClassSide]:
     return (
-        (spec.job_class, "user", spec.user),
-        (spec.job_class, "queue", spec.queue),
+        (spec.job_class, Side.USER, spec.user),
+        (spec.job_class, Side.QUEUE, spec.queue),
     )
 
 
@@ -275,14 +274,14 @@ def _asleep(pool: PoolName, model: GpuModel | None, amount: Resources) -> Portio
 
 def _over(
     ceiling: Ceiling, used: Resources, asked: Resources, jobs: tuple[int, int]
-) -> tuple[str, int, int, int] | None:
+) -> tuple[CeilingMeter, int, int, int] | None:
     amounts = (
-        ("gpu_milli", ceiling.gpu_milli, used.gpu_milli, asked.gpu_milli),
-        ("cpu_milli", ceiling.cpu_milli, used.cpu_milli, asked.cpu_milli),
-        ("memory_mib", ceiling.memory_mib, used.memory_mib, asked.memory_mib),
-        ("jobs", ceiling.jobs, *jobs),
+        (CeilingMeter.GPU, ceiling.gpu_milli, used.gpu_milli, asked.gpu_milli),
+        (CeilingMeter.CPU, ceiling.cpu_milli, used.cpu_milli, asked.cpu_milli),
+        (CeilingMeter.MEMORY, ceiling.memory_mib, used.memory_mib, asked.memory_mib),
+        (CeilingMeter.JOBS, ceiling.jobs, *jobs),
     )
-    for resource, limit, have, more in amounts:
+    for meter, limit, have, more in amounts:
         if limit is not None and more and have + more > limit:
-            return resource, limit, have, more
+            return meter, limit, have, more
     return None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from muster.model.job import JobSpec
 from muster.model.placement import Placement
-from muster.model.queue import Ceiling, JobClass, lineage
+from muster.model.queue import Ceiling, JobClass, Side, lineage
 from muster.model.value import ClassName, QueuePath
 from muster.schedule.verify.additions import Addition, Kind
 from muster.schedule.verify.case import Case
@@ -14,7 +14,7 @@ from muster.schedule.verify.moments import Moment
 from muster.schedule.verify.usage import rolled_up
 from muster.schedule.verify.violation import Violation
 
-Whose = tuple[ClassName, str, str]
+Whose = tuple[ClassName, Side, str]
 """A class, and the user or queue that holds something in it."""
 
 Classes = Mapping[ClassName, JobClass]
@@ -103,7 +103,8 @@ def _bounded(spec: JobSpec, classes: Classes) -> Sequence[Whose]:
     job_class = classes.get(spec.job_class)
     if job_class is None:
         return ()
-    user, queue = (spec.job_class, "user", spec.user), (spec.job_class, "queue", spec.queue)
+    user = (spec.job_class, Side.USER, spec.user)
+    queue = (spec.job_class, Side.QUEUE, spec.queue)
     if job_class.per_queue == NO_BOUND:
         return (user,)
     return (queue,) if job_class.per_user == NO_BOUND else (user, queue)
@@ -119,8 +120,7 @@ def _count(sums: list[int], placements: Iterable[Placement], *, jobs: int) -> No
 
 
 def _ceiling(whose: Whose, classes: Classes) -> Ceiling:
-    job_class = classes[whose[0]]
-    return job_class.per_user if whose[1] == "user" else job_class.per_queue
+    return classes[whose[0]].ceiling(whose[1])
 
 
 def _above(ceiling: Ceiling, whose: Whose, new: list[int], held: list[int]) -> Iterator[str]:

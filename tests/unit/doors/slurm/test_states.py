@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.slurm.words.states import State, exit_code, reason, state_of
+from muster.doors.slurm.words.states import State, exit_code, reason, state_of, wait_word
 from muster.model.job import (
     Cancelled,
     DependencyKind,
@@ -27,7 +27,7 @@ from muster.model.plan import (
     OverLimit,
     WaitReason,
 )
-from muster.model.queue import Scope
+from muster.model.queue import Ceiling, CeilingMeter, Scope, Side
 from muster.model.value import (
     ClassName,
     Duration,
@@ -37,6 +37,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
+from stories.world import World
 
 ANN = UserName("ann")
 
@@ -84,9 +85,9 @@ def test_ends_have_slurms_words(why: EndReason, state: State, code: str, word: s
         (
             OverClassLimit(
                 job_class=ClassName("high"),
-                side="user",
+                side=Side.USER,
                 whose="ann",
-                resource="gpu",
+                meter=CeilingMeter.GPU,
                 limit=1,
                 used=1,
                 asked=1,
@@ -97,6 +98,31 @@ def test_ends_have_slurms_words(why: EndReason, state: State, code: str, word: s
 )
 def test_waits_have_slurms_words(why: WaitReason, word: str) -> None:
     assert reason(job(JobState.PENDING), why) == word
+
+
+@pytest.mark.parametrize(
+    ("most", "of_a_user", "of_an_account"),
+    [
+        (Ceiling(gpu_milli=1_000), "QOSMaxGRESPerUser", "MaxGRESPerAccount"),
+        (Ceiling(cpu_milli=1_000), "QOSMaxCpuPerUserLimit", "MaxCpuPerAccount"),
+        (Ceiling(memory_mib=1_024), "QOSMaxMemoryPerUser", "MaxMemoryPerAccount"),
+        (Ceiling(jobs=1), "QOSMaxJobsPerUserLimit", "MaxJobsPerAccount"),
+    ],
+)
+def test_over_a_ceiling_of_a_class_slurms_word_says_which_and_whose(
+    most: Ceiling, of_a_user: str, of_an_account: str
+) -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.has_class("mine", per_user=most)
+    world.has_class("ours", per_queue=most)
+    for each in ("mine", "ours"):
+        world.submits_many(each, 2, job_class=each, gpus=1, cpu=1, memory_gib=1)
+
+    outcome = world.plans()
+
+    assert wait_word(outcome.why("mine2"), ANN) == of_a_user
+    assert wait_word(outcome.why("ours2"), ANN) == of_an_account
 
 
 def test_who_holds_a_job_is_told_apart() -> None:

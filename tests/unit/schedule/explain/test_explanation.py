@@ -59,7 +59,7 @@ from muster.model.plan import (
     WaitReason,
 )
 from muster.model.policy import Policy
-from muster.model.queue import Meter, Scope
+from muster.model.queue import CeilingMeter, Meter, Scope, Side
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
     HOUR,
@@ -156,9 +156,9 @@ REASONS: dict[WaitReason, str] = {
     ): "Queue nlp may use or borrow 1 1g.5gb slice more; this job asks for 2 1g.5gb slices.",
     OverClassLimit(
         job_class=ClassName("normal"),
-        side="user",
+        side=Side.USER,
         whose="ann",
-        resource="cpu_milli",
+        meter=CeilingMeter.CPU,
         limit=64_000,
         used=63_500,
         asked=1_000,
@@ -168,9 +168,9 @@ REASONS: dict[WaitReason, str] = {
     ),
     OverClassLimit(
         job_class=ClassName("normal"),
-        side="queue",
+        side=Side.QUEUE,
         whose="nlp",
-        resource="jobs",
+        meter=CeilingMeter.JOBS,
         limit=2,
         used=2,
         asked=1,

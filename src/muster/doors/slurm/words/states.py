@@ -42,7 +42,7 @@ from muster.model.plan import (
     WaitingToResume,
     WaitReason,
 )
-from muster.model.queue import Meter
+from muster.model.queue import CeilingMeter, Meter, Side
 from muster.model.value import UserName
 
 
@@ -159,8 +159,8 @@ def wait_word(why: WaitReason, owner: UserName) -> str:
             return "DependencyNeverSatisfied" if never else "Dependency"
         case OverLimit(scope=scope) | BorrowedOut(scope=scope):
             return _OVER_QUEUE[scope.meter]
-        case OverClassLimit(side=side, resource=resource):
-            return _OVER_CLASS.get((side, resource), "QOSMaxJobsPerUserLimit")
+        case OverClassLimit(side=side, meter=meter):
+            return _OVER_CLASS[side, meter]
         case _:
             return _PLAIN_WORDS[type(why)]
 
@@ -220,13 +220,14 @@ _OVER_QUEUE = {
     Meter.MEMORY: "AssocGrpMemLimit",
 }
 
+# Slurm names no QOS where the limit is one of an account.
 _OVER_CLASS = {
-    ("user", "gpu"): "QOSMaxGRESPerUser",
-    ("user", "cpu"): "QOSMaxCpuPerUserLimit",
-    ("user", "memory"): "QOSMaxMemoryPerUser",
-    ("user", "jobs"): "QOSMaxJobsPerUserLimit",
-    ("queue", "gpu"): "QOSMaxGRESPerAccount",
-    ("queue", "cpu"): "QOSMaxCpuPerAccountLimit",
-    ("queue", "memory"): "QOSMaxMemoryPerAccount",
-    ("queue", "jobs"): "QOSMaxJobsPerAccountLimit",
+    (Side.USER, CeilingMeter.GPU): "QOSMaxGRESPerUser",
+    (Side.USER, CeilingMeter.CPU): "QOSMaxCpuPerUserLimit",
+    (Side.USER, CeilingMeter.MEMORY): "QOSMaxMemoryPerUser",
+    (Side.USER, CeilingMeter.JOBS): "QOSMaxJobsPerUserLimit",
+    (Side.QUEUE, CeilingMeter.GPU): "MaxGRESPerAccount",
+    (Side.QUEUE, CeilingMeter.CPU): "MaxCpuPerAccount",
+    (Side.QUEUE, CeilingMeter.MEMORY): "MaxMemoryPerAccount",
+    (Side.QUEUE, CeilingMeter.JOBS): "MaxJobsPerAccount",
 }
