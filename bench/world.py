@@ -42,7 +42,6 @@ from muster.model.placement import Allocation, Claim
 from muster.model.plan import (
     Clear,
     Decision,
-    MakingRoom,
     Measure,
     Plan,
     Preempt,
@@ -54,6 +53,7 @@ from muster.model.plan import (
 )
 from muster.model.policy import SharePolicy
 from muster.model.queue import PreemptMode
+from muster.model.reason import MakingRoom
 from muster.model.snapshot import Finished, Snapshot, UsualAsk
 from muster.model.value import (
     DAY,

@@ -17,8 +17,8 @@ from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.gpu import GpuAsk
 from muster.model.job import Ask, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
-from muster.model.plan import NoRoom
 from muster.model.queue import Queue
+from muster.model.reason import NoRoom
 from muster.model.site import Grant, Role, Site, User
 from muster.model.value import Duration, Instant, JobId, NodeId, QueuePath, UserName, replace
 from muster.settings import Settings

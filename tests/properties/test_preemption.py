@@ -10,8 +10,9 @@ from muster.model.gpu import Mig, MigInstance
 from muster.model.job import HOLDING, WAITING, Job
 from muster.model.levels import Levels, ran_by
 from muster.model.placement import DeviceShare
-from muster.model.plan import Clear, NoEstimate, NoRoom, Plan, Preempt, Repartition, Start, Wait
+from muster.model.plan import Clear, NoEstimate, Plan, Preempt, Repartition, Start, Wait
 from muster.model.policy import Aim, Policy, PreemptPolicy
+from muster.model.reason import NoRoom
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, DeviceId, Instant, JobId, NodeId, replace
 from muster.schedule.plan import plan

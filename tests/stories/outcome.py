@@ -15,8 +15,8 @@ from muster.model.plan import (
     Resume,
     Start,
     Wait,
-    WaitReason,
 )
+from muster.model.reason import WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, JobId
 from muster.schedule.explain.explanation import explain

@@ -1,7 +1,8 @@
 """Blocked jobs get a time; others may go early if they delay none of them."""
 
-from muster.model.plan import Behind, NoEstimate
+from muster.model.plan import NoEstimate
 from muster.model.policy import Policy
+from muster.model.reason import Behind
 from muster.model.value import HOUR, Instant, JobId
 from stories.scene import NEW_YEAR
 from stories.world import World

@@ -1,7 +1,8 @@
 """Job classes: priority, ceilings, time, and where their jobs may run."""
 
-from muster.model.plan import NoEstimate, NoSuchClass, OverClassLimit, TooLong
+from muster.model.plan import NoEstimate
 from muster.model.queue import Ceiling
+from muster.model.reason import NoSuchClass, OverClassLimit, TooLong
 from muster.model.value import MINUTE, ClassName, Duration
 from stories.world import World
 

@@ -1,7 +1,7 @@
 """Several clusters: tried in order or by price, and never spanned."""
 
-from muster.model.plan import NoSuchPool
 from muster.model.policy import Policy, Preference
+from muster.model.reason import NoSuchPool
 from stories.words import group
 from stories.world import World
 

@@ -1,6 +1,7 @@
 """Many jobs that ask for the same: what keeps one keeps all, and nobody between them is missed."""
 
-from muster.model.plan import Behind, NoEstimate, NoRoom
+from muster.model.plan import NoEstimate
+from muster.model.reason import Behind, NoRoom
 from stories.world import World
 
 

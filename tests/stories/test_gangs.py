@@ -1,8 +1,9 @@
 """All tasks of all groups, or nothing; elastic jobs start smaller and grow."""
 
 from muster.model.cluster import Abilities
-from muster.model.plan import NeverFits, NoEstimate, NoRoom
+from muster.model.plan import NoEstimate
 from muster.model.policy import Policy
+from muster.model.reason import NeverFits, NoRoom
 from stories.words import group
 from stories.world import World
 

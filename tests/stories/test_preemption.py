@@ -2,9 +2,9 @@
 
 import pytest
 
-from muster.model.plan import MakingRoom, Reserved, WaitingToResume
 from muster.model.policy import Policy, PreemptPolicy
 from muster.model.queue import PreemptMode
+from muster.model.reason import MakingRoom, Reserved, WaitingToResume
 from muster.model.value import MINUTE, Duration, JobId, NodeId
 from stories.words import group
 from stories.world import World

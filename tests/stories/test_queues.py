@@ -1,15 +1,10 @@
 """Queues own quota: guarantees are lent and reclaimed, limits hold at every level."""
 
 from muster.model.job import JobState
-from muster.model.plan import (
-    BorrowedOut,
-    NoEstimate,
-    NoSuchQueue,
-    OverLimit,
-    TooManyJobs,
-)
+from muster.model.plan import NoEstimate
 from muster.model.policy import Packing, Policy
 from muster.model.queue import Meter, Scope
+from muster.model.reason import BorrowedOut, NoSuchQueue, OverLimit, TooManyJobs
 from muster.model.value import QueuePath
 from stories.words import quota
 from stories.world import World

@@ -4,9 +4,9 @@ import pytest
 
 from muster.model.cluster import Abilities
 from muster.model.gpu import Enforcement, MigInstance
-from muster.model.plan import NeverFits
 from muster.model.policy import Policy
 from muster.model.queue import PreemptMode
+from muster.model.reason import NeverFits
 from stories.words import GroupAsked
 from stories.world import World
 

@@ -1,6 +1,6 @@
 """Tasks that belong together: one rack, or as few switches as can be."""
 
-from muster.model.plan import NeverFits, NoRoom
+from muster.model.reason import NeverFits, NoRoom
 from stories.world import World
 
 

@@ -3,17 +3,17 @@
 import pytest
 
 from muster.model.job import DependencyKind, HeldBy, JobState
-from muster.model.plan import (
+from muster.model.plan import NoEstimate
+from muster.model.policy import Policy
+from muster.model.reason import (
     ArrayFull,
     DependsOn,
     MissesDeadline,
-    NoEstimate,
     NoRoom,
     NotBefore,
     ReservationClosed,
     Reserved,
 )
-from muster.model.policy import Policy
 from muster.model.value import HOUR, Instant, JobId, UserName
 from stories.scene import NEW_YEAR
 from stories.words import group

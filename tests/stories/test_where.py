@@ -1,6 +1,7 @@
 """Which nodes: labels, taints, lists, neighbours, GPU models, health."""
 
-from muster.model.plan import NeverFits, NoEstimate, NoRoom, NoSuchPool
+from muster.model.plan import NoEstimate
+from muster.model.reason import NeverFits, NoRoom, NoSuchPool
 from stories.words import group
 from stories.world import World
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from muster.controller.messages import JobView
 from muster.model.job import WAITING, Job
-from muster.model.plan import WaitReason
+from muster.model.reason import WaitReason
 from muster.model.value import JobId
 
 T = TypeVar("T")

@@ -9,7 +9,6 @@ from muster.model.amounts import capacity_of, ceiling, measured
 from muster.model.gpu import Device
 from muster.model.job import Job, TaskGroup
 from muster.model.placement import Placement
-from muster.model.plan import OverClassLimit, OverLimit
 from muster.model.queue import (
     Ceiling,
     CeilingMeter,
@@ -24,6 +23,7 @@ from muster.model.queue import (
     is_within,
     lineage,
 )
+from muster.model.reason import OverClassLimit, OverLimit
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, QueuePath, Value, replace
 from muster.model.words import metered, placed

@@ -28,7 +28,7 @@ from muster.model.cluster import Pool, is_guest
 from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
 from muster.model.job import NODE_LEVEL, DependencyKind, JobSpec, TaskGroup
 from muster.model.mig import geometry
-from muster.model.plan import NoSuchClass, NoSuchPool, NoSuchQueue
+from muster.model.reason import NoSuchClass, NoSuchPool, NoSuchQueue
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, QueuePath, UserName
 

@@ -1,12 +1,13 @@
 """The answers to a request: accepted, perhaps with cautions, or refused with what to change.
 
-A reason that can also make a job wait is the same type as in `model.plan`.
+A reason that can also make a job wait is the same type as in `model.reason`.
 """
 
 from enum import StrEnum
 
 from muster.model.job import DependencyKind, JobSpec
-from muster.model.plan import (
+from muster.model.queue import Meter
+from muster.model.reason import (
     NeverFits,
     NoSuchClass,
     NoSuchPool,
@@ -15,7 +16,6 @@ from muster.model.plan import (
     OverLimit,
     TooLong,
 )
-from muster.model.queue import Meter
 from muster.model.value import Duration, GpuModel, JobId, PoolName, QueuePath, UserName, Value
 
 

@@ -9,8 +9,8 @@ from muster.model.amounts import most_instances
 from muster.model.cluster import Node, Pool
 from muster.model.gpu import Device, GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import Ask, JobSpec, TaskGroup
-from muster.model.plan import NeverFits, TooLong
 from muster.model.queue import JobClass
+from muster.model.reason import NeverFits, TooLong
 from muster.model.value import Duration, GpuModel, replace
 from muster.model.words import exact_span, memory, thousandths
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from muster.model.facts import Facts, Mover
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.mail import NO_MAIL, Mail
@@ -312,6 +313,10 @@ class Cancelled(Value, tag="cancelled", gc=False):
     by: UserName
 
 
+_HELD_BY_USER = Facts(slurm="JobHeldUser", mover=Mover.HOLDER, eligible=False)
+_HELD_BY_ADMIN = Facts(slurm="JobHeldAdmin", mover=Mover.HOLDER, eligible=False)
+
+
 class HeldBy(Value, tag="held_by", gc=False):
     """A user, or a rule, holds the job until it is released.
 
@@ -320,6 +325,13 @@ class HeldBy(Value, tag="held_by", gc=False):
 
     user: UserName
     as_admin: bool = False
+
+    @property
+    def facts(self) -> Facts:
+        return _HELD_BY_ADMIN if self.as_admin else _HELD_BY_USER
+
+    def sentence(self, _spec: JobSpec, _now: Instant) -> str:
+        return f"Held by {self.user} until it is released."
 
 
 class Requeued(Value, tag="requeued", gc=False):

@@ -1,9 +1,11 @@
-"""Amounts and spans of time as people read them."""
+"""Amounts, spans of time and requests as people read them."""
 
 from collections.abc import Sequence
 
+from muster.model.gpu import GpuAsk, Mig, MpsShare, Slice, TimeShare
+from muster.model.job import Ask, JobSpec, TaskGroup
 from muster.model.queue import Meter, Scope
-from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration
+from muster.model.value import DAY, HOUR, MINUTE, SECOND, Duration, Instant, JobId
 
 
 def counted(count: int, noun: str) -> str:
@@ -80,6 +82,13 @@ _UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (SECOND, "s"), (Duration(1), "
 _FINER: tuple[tuple[Duration, Duration], ...] = ((DAY, HOUR), (HOUR, MINUTE))
 
 
+def when(at: Instant, now: Instant) -> str:
+    """`now`, `in 2h 30m`, `10m ago`."""
+    if at == now:
+        return "now"
+    return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
+
+
 def listed(names: Sequence[str], most: int = 3) -> str:
     """`a`, `a and b`, `a, b, c and 9 more`."""
     shown = list(names[:most])
@@ -88,3 +97,59 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     if len(shown) < 2:
         return "".join(shown)
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def either(names: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`, `any`."""
+    *most, last = names or ("any",)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def jobs_listed(jobs: Sequence[JobId]) -> str:
+    """`job 7`, `jobs 7 and 8`."""
+    names = listed([str(job) for job in jobs])
+    return f"job {names}" if len(jobs) == 1 else f"jobs {names}"
+
+
+def tasks_in_words(group: str, count: int, spec: JobSpec) -> str:
+    """`8 GPUs on one node`, `4 tasks at once in one rack, each with 8 GPUs and 64 GiB`."""
+    found = group_of(group, spec)
+    each = f"what group {group} asks for" if found is None else _ask(found.each)
+    if count == 1:
+        return f"{each} on one node"
+    together = found.together if found is not None else None
+    near = f" in one {together.level}" if together is not None and together.required else ""
+    return f"{counted(count, 'task')} at once{near}, each with {each}"
+
+
+def group_of(name: str, spec: JobSpec) -> TaskGroup | None:
+    """The group of that name, if the job has one."""
+    return next((group for group in spec.groups if group.name == name), None)
+
+
+def slice_in_words(part: Slice) -> str:
+    """`1g.5gb slice`, `50% GPU share`, `1-in-4 GPU turn`."""
+    match part:
+        case Mig(profile=profile):
+            return f"{profile} slice"
+        case MpsShare(milli=milli):
+            return f"{percent(milli)} GPU share"
+        case TimeShare(replicas=replicas):
+            return f"1-in-{replicas} GPU turn"
+
+
+def _ask(each: Ask) -> str:
+    """`8 GPUs, 16 cores and 64 GiB`."""
+    parts: list[str] = [] if each.gpus is None else [_gpus(each.gpus)]
+    if each.cpu_milli:
+        parts.append(cores(each.cpu_milli))
+    if each.memory_mib:
+        parts.append(memory(each.memory_mib))
+    return listed(parts) or "a place to run"
+
+
+def _gpus(asked: GpuAsk) -> str:
+    models = f" of {either(asked.models)}" if asked.models else ""
+    room = f" with {memory(asked.min_memory_mib)} or more" if asked.min_memory_mib else ""
+    noun = "GPU" if asked.slice is None else slice_in_words(asked.slice)
+    return counted(asked.count, noun) + models + room

@@ -3,7 +3,8 @@
 from muster.controller.messages import JobView
 from muster.doors.line_cache import FEWEST_KEPT, MOST_FORMS, LineCache, LineCaches
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
-from muster.model.plan import NoEstimate, NoRoom, TooManyJobs, Wait, WaitReason
+from muster.model.plan import NoEstimate, Wait
+from muster.model.reason import NoRoom, TooManyJobs, WaitReason
 from muster.model.value import Instant, JobId, QueuePath, UserName, replace
 
 NO_ROOM = NoRoom(group="main", placed=0, wanted=1, nodes=3)

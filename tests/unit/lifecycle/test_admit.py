@@ -39,8 +39,8 @@ from muster.model.job import (
     Together,
     Where,
 )
-from muster.model.plan import NeverFits, NoSuchClass, NoSuchPool, NoSuchQueue, TooLong
 from muster.model.queue import JobClass, Quota
+from muster.model.reason import NeverFits, NoSuchClass, NoSuchPool, NoSuchQueue, TooLong
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
     ClassName,

@@ -27,7 +27,6 @@ from muster.model.job import (
     Where,
 )
 from muster.model.placement import Allocation, DeviceShare
-from muster.model.plan import OverClassLimit, OverLimit
 from muster.model.queue import (
     Amount,
     Ceiling,
@@ -41,6 +40,7 @@ from muster.model.queue import (
     Side,
     WhenFull,
 )
+from muster.model.reason import OverClassLimit, OverLimit
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.value import ClassName, JobId, NodeId, PoolName, QueuePath, replace
 from unit.lifecycle.given import A100, H100, HERE, NOW, group, node, placement, queue, spec, world

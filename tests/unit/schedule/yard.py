@@ -13,7 +13,6 @@ from muster.model.plan import (
     Decision,
     Measure,
     NoEstimate,
-    NotBefore,
     Plan,
     Preempt,
     Repartition,
@@ -24,6 +23,7 @@ from muster.model.plan import (
 )
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, PreemptMode, Queue
+from muster.model.reason import NotBefore
 from muster.model.resources import Resources
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.value import (

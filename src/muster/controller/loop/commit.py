@@ -25,17 +25,8 @@ from muster.model.event import (
 )
 from muster.model.job import DeadlinePassed
 from muster.model.placement import Claim, Placement
-from muster.model.plan import (
-    Clear,
-    DependsOn,
-    MakingRoom,
-    MissesDeadline,
-    Preempt,
-    Repartition,
-    Resize,
-    Resume,
-    Start,
-)
+from muster.model.plan import Clear, Preempt, Repartition, Resize, Resume, Start
+from muster.model.reason import DependsOn, MakingRoom, MissesDeadline
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, JobId, NodeId
 

@@ -21,7 +21,7 @@ from muster.model.cluster import Node, NodeState
 from muster.model.errors import RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
 from muster.model.job import JobSpec
-from muster.model.plan import NoSuchQueue
+from muster.model.reason import NoSuchQueue
 from muster.model.site import Role, Site, Token
 from muster.model.value import JobId, NodeId, replace
 

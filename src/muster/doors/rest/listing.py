@@ -15,7 +15,6 @@ from muster.doors.rest.bad import integer
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.parse import chosen
 from muster.doors.rest.show_jobs import job_document, job_line, with_attempts
-from muster.doors.rest.words import is_told_by_the_clock
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState
 from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value, replace
@@ -127,7 +126,7 @@ def encoded(view: JobView, now: Instant, show: Show, cache: LineCache[Raw]) -> R
     if known is not None:
         return known
     text = Raw(encode(show(view, now)))
-    if wait is not None and is_told_by_the_clock(wait.why):
+    if wait is not None and wait.why.facts.dated:
         return text
     return cache.put(view, text, expected)
 

@@ -54,27 +54,16 @@ from muster.model.job import (
     TaskGroup,
     TimedOut,
 )
-from muster.model.plan import (
-    Behind,
-    MissesDeadline,
-    NotBefore,
-    ReservationClosed,
-    Reserved,
-    Wait,
-    WaitReason,
-)
+from muster.model.plan import Wait
 from muster.model.queue import PreemptMode
-from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId, QueuePath, UserName, Value
+from muster.model.reason import WaitReason
+from muster.model.value import Instant, QueuePath, UserName, Value
 from muster.model.words import exact_span
-from muster.schedule.explain.words import sentence, where
+from muster.schedule.explain.words import where
 
 NEW = ReasonDocument(kind="new", text="Was just submitted; the next plan looks at it.")
 
 _NOBODY = UserName("")
-
-# Those that are told by how long it is from now; all others stay as they are.
-_BY_THE_CLOCK = (Behind, Reserved, ReservationClosed, NotBefore, MissesDeadline)
 
 
 def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
@@ -92,17 +81,12 @@ def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
             return _past(job.why) if job.state in FINAL else _present(job.why, job.state)
 
 
-def is_told_by_the_clock(why: WaitReason) -> bool:
-    """Do the words for this reason change as time passes?"""
-    return isinstance(why, _BY_THE_CLOCK)
-
-
 def waiting(why: WaitReason, job: Job, now: Instant) -> ReasonDocument:
     """Why it waits. Many jobs wait for the same reason, so the texts are kept.
 
-    Of the job, only what it asks for can be in the text; of the time, only what is told by it.
+    Of the job, only what it asks for can be in the text; the time, only where the reason is dated.
     """
-    return _waiting(why, job.spec.groups, now if is_told_by_the_clock(why) else None)
+    return _waiting(why, job.spec.groups, now if why.facts.dated else Instant(0))
 
 
 def ended(why: EndReason) -> str:
@@ -149,10 +133,9 @@ def happened(event: Event) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _waiting(why: WaitReason, groups: tuple[TaskGroup, ...], now: Instant | None) -> ReasonDocument:
+def _waiting(why: WaitReason, groups: tuple[TaskGroup, ...], now: Instant) -> ReasonDocument:
     spec = JobSpec(name="", user=_NOBODY, queue=QueuePath(""), groups=groups)
-    job = Job(id=JobId(0), spec=spec, submitted_at=Instant(0))
-    return ReasonDocument(kind=kind(why), text=sentence(why, job, Snapshot(now=now or Instant(0))))
+    return ReasonDocument(kind=kind(why), text=why.sentence(spec, now))
 
 
 @lru_cache(maxsize=4_096)

@@ -4,36 +4,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from muster.model.amounts import measured
-from muster.model.job import HOLDING, HeldBy, Job, JobState
+from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Placement
-from muster.model.plan import (
-    ArrayFull,
-    Behind,
-    BorrowedOut,
-    Clear,
-    DependsOn,
-    MakingRoom,
-    MissesDeadline,
-    NeverFits,
-    NoRoom,
-    NoSuchClass,
-    NoSuchPool,
-    NoSuchQueue,
-    NotBefore,
-    OverClassLimit,
-    OverLimit,
-    Plan,
-    ReservationClosed,
-    Reserved,
-    Resume,
-    Start,
-    TooLong,
-    TooManyJobs,
-    WaitingToResume,
-    WaitReason,
-)
+from muster.model.plan import Clear, Plan, Resume, Start
 from muster.model.policy import Policy
-from muster.model.queue import is_within
+from muster.model.reason import BorrowedOut, ForOthers, Limit, NoRoom, WaitingToResume, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
 from muster.schedule.explain.leaving import Tenant, in_the_way
@@ -55,21 +30,13 @@ class Holder(NamedTuple):
 
 def blockers(why: WaitReason, job: Job, snapshot: Snapshot, plan: Plan) -> tuple[JobId, ...]:
     """The jobs that matter most to this wait, at most ten; none where no job is to blame."""
-    match why:
-        case Behind(job=first):
-            return (first,)
-        case MakingRoom(victims=victims):
-            return victims[:MOST]
-        case DependsOn(job=other):
-            return () if other is None or other not in snapshot.jobs else (other,)
-        case NoRoom() | WaitingToResume():
-            return _in_room(why, job, snapshot, holders(snapshot, plan, job.id))
-        case OverLimit() | BorrowedOut() | OverClassLimit() | TooManyJobs() | ArrayFull():
-            return _within_limit(why, snapshot, holders(snapshot, plan, job.id))
-        case NeverFits() | TooLong() | Reserved() | NotBefore() | MissesDeadline() | HeldBy():
-            return ()
-        case NoSuchPool() | NoSuchQueue() | NoSuchClass() | ReservationClosed():
-            return ()
+    if isinstance(why, NoRoom | WaitingToResume):
+        return _in_room(why, job, snapshot, holders(snapshot, plan, job.id))
+    if isinstance(why, Limit):
+        return _within_limit(why, snapshot, holders(snapshot, plan, job.id))
+    if isinstance(why, ForOthers):
+        return tuple(each for each in why.names if each in snapshot.jobs)[:MOST]
+    return ()
 
 
 def holders(snapshot: Snapshot, plan: Plan, beside: JobId) -> list[Holder]:
@@ -124,13 +91,10 @@ def _first_to_leave(holder: Holder) -> tuple[Instant, JobId]:
     return (holder.ends_at, holder.job.id)
 
 
-Limit = OverLimit | BorrowedOut | OverClassLimit | TooManyJobs | ArrayFull
-
-
 def _within_limit(why: Limit, snapshot: Snapshot, others: list[Holder]) -> tuple[JobId, ...]:
     """Those that count against the same limit: the largest first, then those that leave first."""
     amount = _amount(why, snapshot)
-    within = [each for each in others if _counts(why, each.job)]
+    within = [each for each in others if why.counts(each.job.spec)]
     if not within and isinstance(why, BorrowedOut):
         # The queue is kept small by what others keep and hold, not by itself.
         within = others
@@ -139,28 +103,11 @@ def _within_limit(why: Limit, snapshot: Snapshot, others: list[Holder]) -> tuple
     return tuple(job for _, _, job in ranked[:MOST])
 
 
-def _counts(why: Limit, job: Job) -> bool:
-    spec = job.spec
-    match why:
-        case OverLimit(queue=queue) | BorrowedOut(queue=queue) | TooManyJobs(queue=queue):
-            return is_within(spec.queue, queue)
-        case OverClassLimit(job_class=name, whose=whose):
-            return spec.job_class == name and whose in (spec.user, spec.queue)
-        case ArrayFull(array=array):
-            return spec.array is not None and spec.array.array == array
-
-
 def _amount(why: Limit, snapshot: Snapshot) -> Callable[[Holder], int]:
     """How much a holder has of what is limited."""
-    match why:
-        case OverLimit(scope=scope) | BorrowedOut(scope=scope):
-            counted = scope
-        case OverClassLimit(meter=meter):
-            counted = meter.scope
-        case TooManyJobs() | ArrayFull():
-            counted = None
-    if counted is None:
+    scope = why.scope
+    if scope is None:
         return lambda _: 1
     return lambda holder: sum(
-        measured(counted, each, model_of(each, snapshot.nodes)) for each in holder.placements
+        measured(scope, each, model_of(each, snapshot.nodes)) for each in holder.placements
     )

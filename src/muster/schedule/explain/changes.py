@@ -17,32 +17,12 @@ from muster.model.explanation import (
     OtherQueue,
     Shorter,
 )
+from muster.model.facts import Remedy
 from muster.model.gpu import GpuAsk, Mig, MpsShare
-from muster.model.job import HeldBy, Job, JobSpec, JobState, Spot, TaskGroup, Where
+from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup, Where
 from muster.model.mig import MigProfile, geometry, mig_profile
-from muster.model.plan import (
-    ArrayFull,
-    Behind,
-    BorrowedOut,
-    DependsOn,
-    MakingRoom,
-    MissesDeadline,
-    NeverFits,
-    NoRoom,
-    NoSuchClass,
-    NoSuchPool,
-    NoSuchQueue,
-    NotBefore,
-    OverClassLimit,
-    OverLimit,
-    ReservationClosed,
-    Reserved,
-    TooLong,
-    TooManyJobs,
-    WaitingToResume,
-    WaitReason,
-)
 from muster.model.queue import lineage
+from muster.model.reason import NeverFits, NoRoom, TooLate, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, Duration, GpuModel, QueuePath
 
@@ -61,28 +41,22 @@ def ladders(snapshot: Snapshot, job: Job, why: WaitReason) -> tuple[Ladder, ...]
     """All that might help, in the order it is tried; nothing where no request could help."""
     if job.state is not JobState.PENDING:
         return ()
-    return tuple(ladder for ladder in _ladders(snapshot, job.spec, why) if ladder)
+    remedies = sorted(why.facts.remedies, key=list(Remedy).index)
+    found = [_shorter(snapshot, job.spec, why)] if isinstance(why, TooLate) else []
+    found += [ladder for each in remedies for ladder in _ladders(each, snapshot, job.spec, why)]
+    return tuple(ladder for ladder in found if ladder)
 
 
-def _ladders(snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> list[Ladder]:
-    match why:
-        case NoRoom() | NeverFits() | Behind() | Reserved():
-            less = [_shorter(snapshot, spec, why), *_smaller(snapshot, spec, why)]
-            elsewhere = [_no_topology(spec), _any_node(spec), *_other_pools(snapshot, spec)]
-            return [*less, *elsewhere, *_other_queues(snapshot, spec)]
-        case OverLimit() | BorrowedOut() | OverClassLimit():
-            less = _smaller(snapshot, spec, why)
-            return [*less, *_other_pools(snapshot, spec), *_other_queues(snapshot, spec)]
-        case TooLong() | MissesDeadline():
-            return [_shorter(snapshot, spec, why), *_other_pools(snapshot, spec)]
-        case TooManyJobs() | NoSuchQueue():
-            return _other_queues(snapshot, spec)
-        case NoSuchPool():
+def _ladders(remedy: Remedy, snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> list[Ladder]:
+    match remedy:
+        case Remedy.SMALLER:
+            return _smaller(snapshot, spec, why)
+        case Remedy.ANY_NODE:
+            return [_no_topology(spec), _any_node(spec)]
+        case Remedy.OTHER_POOL:
             return _other_pools(snapshot, spec)
-        case HeldBy() | DependsOn() | NotBefore() | ArrayFull() | NoSuchClass():
-            return []
-        case MakingRoom() | WaitingToResume() | ReservationClosed():
-            return []
+        case Remedy.OTHER_QUEUE:
+            return _other_queues(snapshot, spec)
 
 
 def _smaller(snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> list[Ladder]:
@@ -105,19 +79,9 @@ def _count(group: TaskGroup) -> int:
     return 0 if group.each.gpus is None else group.each.gpus.count
 
 
-def _shorter(snapshot: Snapshot, spec: JobSpec, why: WaitReason) -> Ladder:
-    now = snapshot.now
-    if isinstance(why, Behind):
-        bound = why.starts_at - now
-    elif isinstance(why, Reserved):
-        bound = why.begins_at - now
-    elif isinstance(why, MissesDeadline):
-        bound = why.deadline - now
-    elif isinstance(why, TooLong):
-        bound = int(why.allowed)
-    else:
-        return ()
-    # Nobody asks for 59 minutes and 59.9 seconds.
+def _shorter(snapshot: Snapshot, spec: JobSpec, why: TooLate) -> Ladder:
+    bound = why.longest(snapshot.now)
+    # In whole minutes: 59 minutes, not 59 minutes and 59.9 seconds.
     limit = bound - bound % MINUTE if bound >= MINUTE else bound
     is_shorter = spec.time_limit is None or limit < spec.time_limit
     return (Shorter(time_limit=Duration(limit)),) if limit > 0 and is_shorter else ()

@@ -1,17 +1,8 @@
 """One job's turn: it starts, resumes, has room cleared for it, or waits for a reason."""
 
 from muster.model.job import JobState
-from muster.model.plan import (
-    Behind,
-    Clear,
-    Decision,
-    NeverFits,
-    NoRoom,
-    Preempt,
-    Resume,
-    Start,
-    WaitReason,
-)
+from muster.model.plan import Clear, Decision, Preempt, Resume, Start
+from muster.model.reason import Behind, NeverFits, NoRoom, WaitReason
 from muster.model.value import ClassName, Instant, JobId, QueuePath
 from muster.schedule.policy.backfill import earliest
 from muster.schedule.policy.gates import Singletons, gate

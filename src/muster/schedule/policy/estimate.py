@@ -8,22 +8,18 @@ is running or waiting ahead, spread over the pool.
 from bisect import bisect_left
 from itertools import accumulate
 
-from muster.model.plan import (
+from muster.model.facts import Mover
+from muster.model.plan import NoEstimate
+from muster.model.reason import (
     ArrayFull,
-    Behind,
     BorrowedOut,
-    DependsOn,
-    HeldBy,
+    Limit,
     MakingRoom,
-    NoEstimate,
-    NoRoom,
-    NotBefore,
     OverClassLimit,
     OverLimit,
-    ReservationClosed,
     Reserved,
+    Scheduled,
     TooManyJobs,
-    WaitingToResume,
     WaitReason,
 )
 from muster.model.value import Instant, JobId, PoolName
@@ -33,7 +29,6 @@ from muster.schedule.state.books import Holding
 from muster.schedule.state.roster import Entry
 
 Expected = Instant | NoEstimate
-Limited = OverLimit | OverClassLimit | TooManyJobs | ArrayFull
 
 
 class Outlook:
@@ -113,10 +108,6 @@ class Outlooks:
         return known
 
 
-IN_LINE = frozenset({NoRoom, Behind, WaitingToResume, BorrowedOut})
-"""Reasons for which a job waits until those ahead of it have had their turn."""
-
-
 class Estimates:
     """When jobs that do not just stand in line may start; what was found out is kept for a plan."""
 
@@ -136,22 +127,22 @@ class Estimates:
         return known
 
     def _expected(self, why: WaitReason) -> Expected:
-        match why:
-            case OverLimit() | OverClassLimit() | TooManyJobs() | ArrayFull():
-                return self._when_others_end(why)
-            case Reserved(reservation=name):
-                return self._end_of_reservation(name)
-            case NotBefore(at=at):
-                return at
-            case ReservationClosed(begins_at=at) if at > self._standing.now:
-                return at
-            case DependsOn(never=False):
+        if isinstance(why, Limit):
+            return self._when_others_end(why)
+        if isinstance(why, Reserved):
+            return self._end_of_reservation(why.reservation)
+        if isinstance(why, Scheduled) and why.due > self._standing.now:
+            return why.due
+        match why.facts.mover:
+            case Mover.OTHER_JOB:
                 return NoEstimate.DEPENDENCY
-            case HeldBy():
+            case Mover.HOLDER:
                 return NoEstimate.HELD
-            case _:
-                # Who stands in line is answered there; the rest holds until something is changed.
+            case Mover.USER | Mover.ADMIN | Mover.CLOCK:
                 return NoEstimate.NEVER
+            case Mover.LINE | Mover.LIMIT:
+                # A job in line is answered by the outlook of its pool, a limit above.
+                return NoEstimate.UNBOUNDED
 
     def _end_of_reservation(self, name: str) -> Expected:
         for each in self._standing.snapshot.reservations:
@@ -159,20 +150,18 @@ class Estimates:
                 return each.ends_at
         return NoEstimate.UNBOUNDED
 
-    def _when_others_end(self, why: Limited) -> Expected:
+    def _when_others_end(self, why: Limit) -> Expected:
         """When enough of those that count against the same limit must have left."""
-        missing = 1
-        if isinstance(why, (OverLimit, OverClassLimit)):
-            if why.asked > why.limit:
-                return NoEstimate.NEVER
-            missing = why.used + why.asked - why.limit
+        if why.facts.mover is Mover.USER:
+            return NoEstimate.NEVER
+        missing = why.missing
         for holding in self._rivals(why):
             missing -= _counted(holding, why)
             if missing <= 0 and holding.ends_at < WITHOUT_END:
                 return Instant(max(self._standing.now + 1, holding.ends_at))
         return NoEstimate.UNBOUNDED
 
-    def _rivals(self, why: Limited) -> list[Holding]:
+    def _rivals(self, why: Limit) -> list[Holding]:
         """Those that count against the same limit, in the order in which they must end."""
         key = _rivalry(why)
         known = self._leaving.get(key)
@@ -182,22 +171,21 @@ class Estimates:
             self._leaving[key] = known
         return known
 
-    def _find_rivals(self, why: Limited) -> list[Holding]:
+    def _find_rivals(self, why: Limit) -> list[Holding]:
         books = self._standing.books
         match why:
-            case OverLimit(queue=path) | TooManyJobs(queue=path):
+            case OverLimit(queue=path) | BorrowedOut(queue=path) | TooManyJobs(queue=path):
                 queues = (books.by_queue.get(each, {}) for each in books.quotas.subtree(path))
                 return [each for queue in queues for each in queue.values()]
             case OverClassLimit(job_class=name, side=side, whose=whose):
                 return list(books.by_class_side.get((name, side, whose), {}).values())
-            case ArrayFull(array=array):
-                parts = ((each, each.spec.array) for each in books.holdings.values())
-                return [each for each, part in parts if part and part.array == array]
+            case ArrayFull():
+                return [each for each in books.holdings.values() if why.counts(each.spec)]
 
 
-def _rivalry(why: Limited) -> object:
+def _rivalry(why: Limit) -> object:
     match why:
-        case OverLimit(queue=path) | TooManyJobs(queue=path):
+        case OverLimit(queue=path) | BorrowedOut(queue=path) | TooManyJobs(queue=path):
             return path
         case OverClassLimit(job_class=name, side=side, whose=whose):
             return (name, side, whose)
@@ -205,14 +193,6 @@ def _rivalry(why: Limited) -> object:
             return array
 
 
-def _counted(holding: Holding, why: Limited) -> int:
-    match why:
-        case OverLimit(scope=scope):
-            return sum(portion.measured(scope) for portion in holding.portions)
-        case OverClassLimit(meter=meter):
-            scope = meter.scope
-            if scope is None:
-                return 1
-            return sum(portion.measured(scope) for portion in holding.portions)
-        case TooManyJobs() | ArrayFull():
-            return 1
+def _counted(holding: Holding, why: Limit) -> int:
+    scope = why.scope
+    return 1 if scope is None else sum(portion.measured(scope) for portion in holding.portions)

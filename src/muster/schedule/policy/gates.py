@@ -5,7 +5,7 @@ from itertools import filterfalse
 
 from muster.model.job import Dependency, DependencyKind, Job, JobState, ways
 from muster.model.placement import Allocation
-from muster.model.plan import ArrayFull, DependsOn, NotBefore, WaitReason
+from muster.model.reason import ArrayFull, DependsOn, NotBefore, WaitReason
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.value import Instant, JobId, UserName, replace
 

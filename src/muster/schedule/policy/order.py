@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
-from muster.model.plan import WaitReason
+from muster.model.reason import WaitReason
 from muster.model.value import Instant, JobId
 from muster.schedule.state.quota import Quotas
 from muster.schedule.state.roster import Entry, Lane, Roster

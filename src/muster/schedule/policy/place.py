@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from muster.model.job import TaskGroup
 from muster.model.placement import DeviceShare, Placement
-from muster.model.plan import NeverFits, NoRoom, NoSuchPool, WaitReason
+from muster.model.reason import NeverFits, NoRoom, NoSuchPool, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
 from muster.schedule.policy.search import (

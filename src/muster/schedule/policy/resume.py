@@ -3,7 +3,8 @@
 from muster.model.cluster import NodeState
 from muster.model.job import HeldBy
 from muster.model.placement import DeviceShare, Placement
-from muster.model.plan import MakingRoom, Resume, Start, WaitingToResume, WaitReason
+from muster.model.plan import Resume, Start
+from muster.model.reason import MakingRoom, WaitingToResume, WaitReason
 from muster.model.resources import NOTHING
 from muster.schedule.policy.search import Standing
 from muster.schedule.room.index import Room

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from muster.model.job import TaskGroup
-from muster.model.plan import NoRoom, WaitReason
 from muster.model.policy import Policy
+from muster.model.reason import NoRoom, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClusterName, Instant, PoolName
 from muster.schedule.policy.service import Service

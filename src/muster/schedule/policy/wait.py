@@ -1,9 +1,11 @@
 """Why each of the others waits, and until when."""
 
+from muster.model.facts import Mover
 from muster.model.job import HeldBy, Job
-from muster.model.plan import BorrowedOut, NoEstimate, NoRoom, Wait, WaitReason
+from muster.model.plan import NoEstimate, Wait
+from muster.model.reason import NoRoom, WaitReason
 from muster.schedule.policy.decide import Turn
-from muster.schedule.policy.estimate import IN_LINE, Estimates, Expected, Outlook, Outlooks
+from muster.schedule.policy.estimate import Estimates, Expected, Outlook, Outlooks
 from muster.schedule.policy.order import Order
 from muster.schedule.policy.search import Standing, tiers
 from muster.schedule.state.follow import Memory
@@ -20,10 +22,6 @@ def waits(memory: Memory, standing: Standing, turn: Turn, order: Order) -> list[
 def _held(job: Job) -> Wait:
     why = job.why if isinstance(job.why, HeldBy) else HeldBy(user=job.spec.user)
     return Wait(job=job.id, why=why, expected=NoEstimate.HELD)
-
-
-def _is_too_much(why: WaitReason) -> bool:
-    return isinstance(why, BorrowedOut) and why.asked > why.at_most
 
 
 class _Line:
@@ -63,7 +61,7 @@ class _Line:
     def _expected(
         self, entry: Entry, why: WaitReason, outlook: Outlook | None, milli: int
     ) -> Expected:
-        if type(why) in IN_LINE and not _is_too_much(why):
+        if why.facts.mover is Mover.LINE:
             return NoEstimate.UNBOUNDED if outlook is None else outlook.expected(milli)
         return self._estimates.expected(entry, why)
 

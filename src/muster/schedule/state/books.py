@@ -8,8 +8,8 @@ from typing import NamedTuple
 from muster.model.cluster import Node
 from muster.model.job import Job, JobSpec
 from muster.model.placement import Placement
-from muster.model.plan import OverClassLimit
 from muster.model.queue import Ceiling, CeilingMeter, JobClass, Side
+from muster.model.reason import OverClassLimit
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING
 
 from muster.model.cluster import AmountReserved, NodesReserved, Pool, is_guest
 from muster.model.job import Job, JobSpec
-from muster.model.plan import (
-    MissesDeadline,
-    ReservationClosed,
-    Reserved,
-    TooLong,
-    WaitReason,
-)
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Scope
+from muster.model.reason import MissesDeadline, ReservationClosed, Reserved, TooLong, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath, UserName
 from muster.schedule.room.index import Kind
@@ -90,7 +84,8 @@ class Calendar:
         limit = time_limit(spec, kind.pool, self._policy)
         for most in (job_class.max_time, kind.pool.max_time):
             if most is not None and limit > most:
-                return TooLong(asked=Duration(limit), allowed=most)
+                asked = Duration(limit) if limit < WITHOUT_END else None
+                return TooLong(asked=asked, allowed=most)
         if spec.deadline is not None and self._now + limit > spec.deadline:
             return MissesDeadline(deadline=spec.deadline)
         if spec.reservation is not None:

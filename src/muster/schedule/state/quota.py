@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from muster.model.amounts import capacity_of, covers
 from muster.model.cluster import Node
-from muster.model.plan import BorrowedOut, OverLimit, TooManyJobs, WaitReason
 from muster.model.queue import Meter, Queue, Scope, is_within, lineage
+from muster.model.reason import BorrowedOut, OverLimit, TooManyJobs, WaitReason
 from muster.model.value import QueuePath
 from muster.schedule.state.accounts import Account, Line, Portion
 

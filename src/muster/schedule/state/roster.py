@@ -8,9 +8,9 @@ from bisect import bisect_left, insort
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
-from muster.model.plan import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.policy import Policy
 from muster.model.queue import JobClass
+from muster.model.reason import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (

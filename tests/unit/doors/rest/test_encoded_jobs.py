@@ -7,7 +7,8 @@ from muster.doors.rest.listing import EncodedPage, encoded
 from muster.doors.rest.show_jobs import job_document
 from muster.model.job import Ask, Job, JobSpec, JobState, TaskGroup
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import Behind, NoRoom, Wait, WaitReason
+from muster.model.plan import Wait
+from muster.model.reason import Behind, NoRoom, WaitReason
 from muster.model.resources import Resources
 from muster.model.value import (
     HOUR,

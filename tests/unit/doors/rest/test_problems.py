@@ -17,7 +17,7 @@ from muster.model.errors import (
     UnknownError,
 )
 from muster.model.event import JobReleased
-from muster.model.plan import NoSuchQueue
+from muster.model.reason import NoSuchQueue
 from muster.model.value import Instant, JobId, QueuePath, UserName
 from muster.stores.base import Stored
 

@@ -35,9 +35,10 @@ from muster.model.job import (
 )
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, DeviceShare, Placement
-from muster.model.plan import Behind, NoEstimate, NoRoom, Wait
+from muster.model.plan import NoEstimate, Wait
 from muster.model.policy import SharePolicy
 from muster.model.queue import Meter, Percent, PreemptMode, Queue, Quota, Scope
+from muster.model.reason import Behind, NoRoom
 from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot, UsedLately
 from muster.model.value import (

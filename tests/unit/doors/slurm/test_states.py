@@ -17,7 +17,8 @@ from muster.model.job import (
     TaskGroup,
     TimedOut,
 )
-from muster.model.plan import (
+from muster.model.queue import Ceiling, CeilingMeter, Scope, Side
+from muster.model.reason import (
     ArrayFull,
     Behind,
     DependsOn,
@@ -27,7 +28,6 @@ from muster.model.plan import (
     OverLimit,
     WaitReason,
 )
-from muster.model.queue import Ceiling, CeilingMeter, Scope, Side
 from muster.model.value import (
     ClassName,
     Duration,

@@ -34,7 +34,10 @@ from muster.model.job import (
     Together,
     Where,
 )
-from muster.model.plan import (
+from muster.model.plan import NoEstimate, Plan
+from muster.model.policy import Policy
+from muster.model.queue import CeilingMeter, Meter, Scope, Side
+from muster.model.reason import (
     ArrayFull,
     Behind,
     BorrowedOut,
@@ -42,7 +45,6 @@ from muster.model.plan import (
     MakingRoom,
     MissesDeadline,
     NeverFits,
-    NoEstimate,
     NoRoom,
     NoSuchClass,
     NoSuchPool,
@@ -50,7 +52,6 @@ from muster.model.plan import (
     NotBefore,
     OverClassLimit,
     OverLimit,
-    Plan,
     ReservationClosed,
     Reserved,
     TooLong,
@@ -58,8 +59,6 @@ from muster.model.plan import (
     WaitingToResume,
     WaitReason,
 )
-from muster.model.policy import Policy
-from muster.model.queue import CeilingMeter, Meter, Scope, Side
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
     HOUR,
@@ -76,13 +75,13 @@ from muster.model.value import (
     UserName,
     replace,
 )
+from muster.model.words import when
 from muster.schedule.explain.alternatives import MOST_PLANS, changed
 from muster.schedule.explain.blockers import MOST
 from muster.schedule.explain.changes import ladders
 from muster.schedule.explain.explanation import explain
-from muster.schedule.explain.words import outlook, sentence, suggestion, when
+from muster.schedule.explain.words import outlook, suggestion
 from muster.schedule.plan import Planner, plan
-from muster.schedule.state.accounts import WITHOUT_END
 from stories.world import World
 
 NOW = Instant(1_000 * HOUR)
@@ -182,7 +181,7 @@ REASONS: dict[WaitReason, str] = {
     TooLong(asked=Duration(2 * HOUR), allowed=HOUR): (
         "Asks for 2h; its class and the pools that suit it allow 1h."
     ),
-    TooLong(asked=Duration(WITHOUT_END), allowed=HOUR): (
+    TooLong(asked=None, allowed=HOUR): (
         "Has no time limit; its class and the pools that suit it allow 1h."
     ),
     Behind(job=JobId(7), starts_at=SOON): (
@@ -259,7 +258,7 @@ CHANGES: dict[Change, str] = {
 
 @pytest.mark.parametrize(("why", "words"), REASONS.items(), ids=str)
 def test_every_reason_is_one_sentence(why: WaitReason, words: str) -> None:
-    assert sentence(why, JOB, Snapshot(now=NOW)) == words
+    assert why.sentence(SPEC, NOW) == words
 
 
 def test_no_reason_is_left_out() -> None:

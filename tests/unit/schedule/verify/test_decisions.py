@@ -3,8 +3,9 @@
 from muster.model.cluster import Abilities, NodeState
 from muster.model.gpu import GpuAsk, MpsShare
 from muster.model.job import HeldBy, JobState, Spot, TaskGroup
-from muster.model.plan import NoEstimate, NotBefore, Wait
+from muster.model.plan import NoEstimate, Wait
 from muster.model.policy import Policy
+from muster.model.reason import NotBefore
 from muster.model.resources import Resources
 from muster.model.value import (
     HOUR,

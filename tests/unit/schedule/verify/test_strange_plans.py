@@ -19,7 +19,6 @@ from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import (
     Clear,
     NoEstimate,
-    NotBefore,
     Plan,
     Preempt,
     Repartition,
@@ -30,6 +29,7 @@ from muster.model.plan import (
 )
 from muster.model.policy import Policy, PreemptPolicy
 from muster.model.queue import Ceiling, Meter, Percent, PreemptMode, Quota, Scope
+from muster.model.reason import NotBefore
 from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import (

@@ -23,7 +23,6 @@ from muster.model.job import (
     OutOfMemory,
     Signaled,
 )
-from muster.model.plan import ArrayFull, DependsOn
 from muster.model.steps import Step
 from muster.model.value import Duration, Instant, JobId, replace
 
@@ -63,10 +62,9 @@ class AcctJob:
     @property
     def eligible_at(self) -> Instant | None:
         """Since when it could have started; None while nobody can say."""
-        wait = self.row.view.wait
-        if self.job.state is JobState.HELD or (
-            wait is not None and isinstance(wait.why, DependsOn | ArrayFull)
-        ):
+        state, wait = self.job.state, self.row.view.wait
+        is_kept = state is JobState.PENDING and wait is not None and not wait.why.facts.eligible
+        if is_kept or state is JobState.HELD:
             return None
         return max(self.submitted_at, self.job.begin_at or self.submitted_at)
 

@@ -16,7 +16,7 @@ from muster.lifecycle.refusal import (
     TooManySubmitted,
 )
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
-from muster.model.plan import (
+from muster.model.reason import (
     NoSuchClass,
     NoSuchPool,
     NoSuchQueue,

@@ -20,29 +20,7 @@ from muster.model.job import (
     Signaled,
     TimedOut,
 )
-from muster.model.plan import (
-    ArrayFull,
-    Behind,
-    BorrowedOut,
-    DependsOn,
-    MakingRoom,
-    MissesDeadline,
-    NeverFits,
-    NoRoom,
-    NoSuchClass,
-    NoSuchPool,
-    NoSuchQueue,
-    NotBefore,
-    OverClassLimit,
-    OverLimit,
-    ReservationClosed,
-    Reserved,
-    TooLong,
-    TooManyJobs,
-    WaitingToResume,
-    WaitReason,
-)
-from muster.model.queue import CeilingMeter, Meter, Side
+from muster.model.reason import WaitReason
 from muster.model.value import UserName
 
 
@@ -140,29 +118,17 @@ def reason(job: Job, wait: WaitReason | None) -> str:
     if job.state in FINAL:
         return _end_word(job)
     if isinstance(job.why, HeldBy) and job.state is JobState.HELD:
-        return held_word(job.why, job.spec.user)
+        return wait_word(job.why, job.spec.user)
     if job.state in {JobState.PENDING, JobState.HELD} and wait is not None:
         return wait_word(wait, job.spec.user)
     return "None"
 
 
-def held_word(held: HeldBy, owner: UserName) -> str:
-    return "JobHeldAdmin" if held.as_admin or held.user != owner else "JobHeldUser"
-
-
 def wait_word(why: WaitReason, owner: UserName) -> str:
     """A reason to wait."""
-    match why:
-        case HeldBy():
-            return held_word(why, owner)
-        case DependsOn(never=never):
-            return "DependencyNeverSatisfied" if never else "Dependency"
-        case OverLimit(scope=scope) | BorrowedOut(scope=scope):
-            return _OVER_QUEUE[scope.meter]
-        case OverClassLimit(side=side, meter=meter):
-            return _OVER_CLASS[side, meter]
-        case _:
-            return _PLAIN_WORDS[type(why)]
+    if isinstance(why, HeldBy) and why.user != owner:
+        return "JobHeldAdmin"
+    return why.facts.slurm
 
 
 def _end_word(job: Job) -> str:
@@ -193,41 +159,4 @@ _ENDS: dict[type, State] = {
     Cancelled: State.CANCELLED,
     Requeued: State.REQUEUED,
     DeadlinePassed: State.DEADLINE,
-}
-
-_PLAIN_WORDS: dict[type, str] = {
-    NoRoom: "Resources",
-    NeverFits: "BadConstraints",
-    TooManyJobs: "AssocGrpJobsLimit",
-    TooLong: "PartitionTimeLimit",
-    Behind: "Priority",
-    ReservationClosed: "Reservation",
-    Reserved: "ReqNodeNotAvail",
-    NotBefore: "BeginTime",
-    MissesDeadline: "DeadLine",
-    ArrayFull: "JobArrayTaskLimit",
-    NoSuchPool: "PartitionDown",
-    NoSuchQueue: "InvalidAccount",
-    NoSuchClass: "InvalidQOS",
-    MakingRoom: "Resources",
-    WaitingToResume: "Resources",
-}
-
-_OVER_QUEUE = {
-    Meter.GPU: "AssocGrpGRES",
-    Meter.MIG: "AssocGrpGRES",
-    Meter.CPU: "AssocGrpCpuLimit",
-    Meter.MEMORY: "AssocGrpMemLimit",
-}
-
-# Slurm names no QOS where the limit is one of an account.
-_OVER_CLASS = {
-    (Side.USER, CeilingMeter.GPU): "QOSMaxGRESPerUser",
-    (Side.USER, CeilingMeter.CPU): "QOSMaxCpuPerUserLimit",
-    (Side.USER, CeilingMeter.MEMORY): "QOSMaxMemoryPerUser",
-    (Side.USER, CeilingMeter.JOBS): "QOSMaxJobsPerUserLimit",
-    (Side.QUEUE, CeilingMeter.GPU): "MaxGRESPerAccount",
-    (Side.QUEUE, CeilingMeter.CPU): "MaxCpuPerAccount",
-    (Side.QUEUE, CeilingMeter.MEMORY): "MaxMemoryPerAccount",
-    (Side.QUEUE, CeilingMeter.JOBS): "MaxJobsPerAccount",
 }
