@@ -4,6 +4,7 @@ import pytest
 
 from controller.desk import SITE, Desk, caller, spec
 from muster.backends.simulated.attempt import Behaviour
+from muster.controller.messages import HeldByAdmin
 from muster.controller.use_cases.job_actions import JobAction
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.model.errors import ForbiddenError, RefusedError
@@ -169,7 +170,7 @@ def test_what_an_administrator_holds_its_owner_cannot_release() -> None:
 
     outcome = desk.asks("ada", JobAction.RELEASE, job)
 
-    assert outcome.failed == {job: f"job {job} is held by an administrator, who can release it"}
+    assert outcome.failed == {job: HeldByAdmin(job=job)}
 
 
 def test_what_is_held_for_its_owner_the_owner_can_release() -> None:
@@ -191,7 +192,7 @@ def test_a_stranger_cannot_cancel() -> None:
     outcome = desk.asks("grace", JobAction.CANCEL, job)
 
     assert outcome.done == ()
-    assert "belongs to ada" in outcome.failed[job]
+    assert "belongs to ada" in outcome.failed[job].sentence
 
 
 def test_the_admin_of_a_queue_can_cancel_below_it_and_not_beside_it() -> None:

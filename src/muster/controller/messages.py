@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from muster.lifecycle.refusal import Caution
 from muster.model.cluster import Cluster, Node, Pool, Reservation
+from muster.model.forbidden import NotYourJob
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState
 from muster.model.launch import Launch
@@ -41,11 +42,59 @@ class Receipt(Value):
     cautions: tuple[Caution, ...] = ()
 
 
+class JobGone(Value, tag="job_gone", gc=False):
+    """There is nothing to act on."""
+
+    job: JobId
+
+    @property
+    def sentence(self) -> str:
+        return f"there is no job {self.job}, or it has ended"
+
+
+class WrongState(Value, tag="wrong_state"):
+    """The action is possible only in other states."""
+
+    job: JobId
+    state: JobState
+    action: str
+    works_in: tuple[JobState, ...]
+
+    @property
+    def sentence(self) -> str:
+        states = " or ".join(self.works_in)
+        return f"job {self.job} is {self.state}; {self.action} works only while a job is {states}"
+
+
+class HeldByAdmin(Value, tag="held_by_admin", gc=False):
+    """What an administrator holds, only administrators release."""
+
+    job: JobId
+
+    @property
+    def sentence(self) -> str:
+        return f"job {self.job} is held by an administrator, who can release it"
+
+
+class HasInstances(Value, tag="has_instances", gc=False):
+    """MIG instances cannot be kept for a job that is suspended."""
+
+    job: JobId
+
+    @property
+    def sentence(self) -> str:
+        return f"job {self.job} has MIG instances, which a standing job cannot keep; requeue it"
+
+
+NotDoneReason = JobGone | NotYourJob | WrongState | HeldByAdmin | HasInstances
+"""Why an action was not done to a job."""
+
+
 class Outcome(Value):
     """The result for each job that was named: done, or the reason why not."""
 
     done: tuple[JobId, ...] = ()
-    failed: Mapping[JobId, str] = {}
+    failed: Mapping[JobId, NotDoneReason] = {}
 
 
 class JobView(Value):

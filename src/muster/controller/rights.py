@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from muster.controller.messages import Caller
 from muster.model.errors import ForbiddenError
+from muster.model.forbidden import CannotRaisePriority, CannotSubmit, NeedsRole, NotYourJob
 from muster.model.job import Job, JobSpec
 from muster.model.queue import is_within
 from muster.model.site import Grant, Role, Site
@@ -45,18 +46,25 @@ def may_change(caller: Caller, site: Site, job: Job) -> bool:
 
 def demand_change(caller: Caller, site: Site, job: Job) -> None:
     if not may_change(caller, site, job):
-        raise ForbiddenError(
-            f"job {job.id} belongs to {job.spec.user}; "
-            f"they or a queue_admin of {job.spec.queue} can change it, {caller.user} cannot"
-        )
+        raise ForbiddenError(not_yours(job, f"change it, {caller.user} cannot"))
+
+
+def not_yours(job: Job, what: str) -> NotYourJob:
+    """Who can do this to the job."""
+    rule = f"they or a queue_admin of {job.spec.queue} can {what}"
+    return NotYourJob(job=job.id, owner=job.spec.user, rule=rule)
+
+
+def demand_submission(caller: Caller, site: Site, queue: QueuePath) -> None:
+    if not has_role(caller, site, Role.USER, queue):
+        raise ForbiddenError(CannotSubmit(user=caller.user, queue=queue))
 
 
 def demand_priority(caller: Caller, site: Site, wanted: JobSpec, before: Job | None) -> None:
     """It counts beside everybody's: one may put one's own jobs back, and not forward."""
     usual = 0 if before is None else max(0, before.spec.priority)
-    if wanted.priority > usual:
-        to = "give a job a priority above 0"
-        demand(caller, site, Role.QUEUE_ADMIN, wanted.queue, to=to)
+    if wanted.priority > usual and not has_role(caller, site, Role.QUEUE_ADMIN, wanted.queue):
+        raise ForbiddenError(CannotRaisePriority(user=caller.user, queue=wanted.queue))
 
 
 def demand(
@@ -64,8 +72,7 @@ def demand(
 ) -> None:
     """Raise ForbiddenError unless the caller has the role."""
     if not has_role(caller, site, role, queue):
-        where = f" in {queue}" if queue is not None else ""
-        raise ForbiddenError(f"to {to} takes the role {role}{where}; {caller.user} has not got it")
+        raise ForbiddenError(NeedsRole(user=caller.user, role=role, queue=queue, to=to))
 
 
 def _granted(grants: Iterable[Grant], role: Role, queue: QueuePath | None) -> bool:

@@ -17,6 +17,7 @@ MusterError
 That a job cannot start now is none of these: it is a `Wait`.
 """
 
+from muster.model.forbidden import Forbidden
 from muster.model.value import ClusterName, JobId, Value
 
 
@@ -78,6 +79,10 @@ class StoreDownError(StoreError):
 
 class ForbiddenError(MusterError):
     """The user may not do this; the message says who may."""
+
+    def __init__(self, reason: Forbidden) -> None:
+        super().__init__(reason.sentence)
+        self.reason = reason
 
 
 class UnknownError(MusterError):

@@ -27,6 +27,7 @@ from muster.controller.world.journal import Clock, Journal, KeepingStore
 from muster.controller.world.transaction import Change
 from muster.model.errors import ForbiddenError, UnknownError
 from muster.model.explanation import Explanation
+from muster.model.forbidden import NoRole, NotYourJob
 from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
 from muster.model.launch import Launch
@@ -323,14 +324,15 @@ class Queries:
         detail = self.job(caller, job_id)
         if not self.may_see(caller, detail.view.job):
             rule = "only they and their administrators can see what it writes"
-            raise ForbiddenError(f"job {job_id} belongs to {detail.view.job.spec.user}; {rule}")
+            owner = detail.view.job.spec.user
+            raise ForbiddenError(NotYourJob(job=job_id, owner=owner, rule=rule))
         return detail
 
     def _demand_viewer(self, caller: Caller) -> None:
         # A token for one queue may look at everything that its user may look at.
         role = caller.token.role if caller.token is not None else Role.VIEWER
         if not grants_of(caller, self._record.site) or role not in Role:
-            raise ForbiddenError(f"{caller.user} has no role here; ask an administrator for one")
+            raise ForbiddenError(NoRole(user=caller.user))
 
     def _candidates(self, query: JobQuery) -> Iterable[Job]:
         jobs = self._record.jobs

@@ -3,8 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
-from muster.controller.messages import Caller, Outcome
-from muster.controller.rights import has_role, may_change
+from muster.controller.messages import (
+    Caller,
+    HasInstances,
+    HeldByAdmin,
+    JobGone,
+    NotDoneReason,
+    Outcome,
+    WrongState,
+)
+from muster.controller.rights import has_role, may_change, not_yours
 from muster.controller.use_cases.audit import audit
 from muster.controller.world.transaction import Transaction
 from muster.model.event import (
@@ -67,12 +75,15 @@ def act_on_jobs(
 ) -> Outcome:
     """The command: do it to each job that it can be done to, and say why not to the others."""
     done: list[JobId] = []
-    failed: dict[JobId, str] = {}
+    failed: dict[JobId, NotDoneReason] = {}
     for job_id in jobs:
         job = transaction.job(job_id)
-        reason = _reason_against(request, job, job_id, transaction)
-        if job is None or reason is not None:
-            failed[job_id] = reason or ""
+        if job is None:
+            failed[job_id] = JobGone(job=job_id)
+            continue
+        reason = _reason_against(request, job, transaction)
+        if reason is not None:
+            failed[job_id] = reason
             continue
         transaction.apply_all(tuple(_events(request, job, transaction)))
         audit(transaction, request.caller, request.action, f"job {job_id}")
@@ -81,23 +92,18 @@ def act_on_jobs(
 
 
 def _reason_against(
-    request: JobActionRequest, job: Job | None, job_id: JobId, transaction: Transaction
-) -> str | None:
-    if job is None:
-        return f"there is no job {job_id}, or it has ended"
+    request: JobActionRequest, job: Job, transaction: Transaction
+) -> NotDoneReason | None:
+    action = request.action
     if not may_change(request.caller, transaction.site, job):
-        return (
-            f"job {job_id} belongs to {job.spec.user}; "
-            f"they or a queue_admin of {job.spec.queue} can {request.action} it"
-        )
-    if job.state not in STATES_FOR[request.action] and not _comes_back(request, job):
-        return f"job {job_id} is {job.state}; {request.action} works only while a job is " + (
-            " or ".join(sorted(STATES_FOR[request.action]))
-        )
-    if request.action is JobAction.RELEASE and not _may_release(request.caller, job, transaction):
-        return f"job {job_id} is held by an administrator, who can release it"
-    if request.action is JobAction.SUSPEND and _has_instances(transaction.allocation(job_id)):
-        return f"job {job_id} has MIG instances, which a standing job cannot keep; requeue it"
+        return not_yours(job, f"{action} it")
+    if job.state not in STATES_FOR[action] and not _comes_back(request, job):
+        works_in = tuple(sorted(STATES_FOR[action]))
+        return WrongState(job=job.id, state=job.state, action=action, works_in=works_in)
+    if action is JobAction.RELEASE and not _may_release(request.caller, job, transaction):
+        return HeldByAdmin(job=job.id)
+    if action is JobAction.SUSPEND and _has_instances(transaction.allocation(job.id)):
+        return HasInstances(job=job.id)
     return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from muster.controller.messages import Caller, Receipt
-from muster.controller.rights import demand, demand_priority, has_role
+from muster.controller.rights import demand_priority, demand_submission, has_role
 from muster.controller.use_cases.audit import audit
 from muster.controller.world.groups import is_guarded
 from muster.controller.world.record import Record
@@ -20,6 +20,7 @@ from muster.lifecycle.refusal import (
 from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
+from muster.model.forbidden import SubmitsForAnother
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.queue import WhenFull, is_within
 from muster.model.site import Role
@@ -87,7 +88,7 @@ class Submission(Value):
 
     def admitted(self, spec: JobSpec, transaction: Transaction) -> Accepted:
         """The spec, completed, if it may come in."""
-        demand(self.caller, transaction.site, Role.USER, spec.queue, to=f"submit to {spec.queue}")
+        demand_submission(self.caller, transaction.site, spec.queue)
         before = None if self.instead_of is None else transaction.job(self.instead_of)
         demand_priority(self.caller, transaction.site, spec, before)
         snapshot = self._snapshot(spec, transaction)
@@ -106,7 +107,7 @@ class Submission(Value):
             spec = replace(spec, queue=theirs or site.default_queue)
         if spec.user == self.caller.user or has_role(self.caller, site, Role.ADMIN):
             return spec
-        raise ForbiddenError(f"{self.caller.user} cannot submit for {spec.user}; an admin can")
+        raise ForbiddenError(SubmitsForAnother(user=self.caller.user, other=spec.user))
 
     def _snapshot(self, spec: JobSpec, transaction: Transaction) -> Snapshot:
         """The world as admission needs it; the large parts are looked at in place, not copied."""

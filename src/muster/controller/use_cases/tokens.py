@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 
 from muster.model.errors import ForbiddenError
+from muster.model.forbidden import BadToken, TokenFault
 from muster.model.site import Role, Token
 from muster.model.value import Duration, Instant, QueuePath, UserName, Value
 
@@ -49,11 +50,11 @@ def token_of(secret: str, tokens: Mapping[str, Token], now: Instant) -> Token:
     name = secret.split("_")[1] if secret.count("_") >= 2 else ""
     token = tokens.get(name)
     if token is None or not hmac.compare_digest(token.hashed, _hashed(secret)):
-        raise ForbiddenError("this token is not known; make one with: muster tokens create")
+        raise ForbiddenError(BadToken(token=None, fault=TokenFault.UNKNOWN))
     if token.revoked:
-        raise ForbiddenError(f"token {token.id} was revoked; make one with: muster tokens create")
+        raise ForbiddenError(BadToken(token=token.id, fault=TokenFault.REVOKED))
     if token.expires_at <= now:
-        raise ForbiddenError(f"token {token.id} has expired; make one with: muster tokens create")
+        raise ForbiddenError(BadToken(token=token.id, fault=TokenFault.EXPIRED))
     return token
 
 

@@ -11,6 +11,7 @@ from muster.lifecycle.form import wrong_address
 from muster.lifecycle.step import UNSTARTED
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.event import JobUpdated
+from muster.model.forbidden import HasStarted
 from muster.model.job import Job, JobSpec
 from muster.model.site import Role
 from muster.model.value import JobId, replace
@@ -40,12 +41,9 @@ def updated(
 
 
 def _demand_running(caller: Caller, job: Job, wanted: JobSpec, transaction: Transaction) -> None:
-    """Of a running job only what its attempt does not hang on; more time is not one's own."""
+    """Of a running job only what its attempt does not depend on; more time takes a role."""
     if _without_what_is_open(wanted, job.spec) != job.spec:
-        raise ForbiddenError(
-            f"job {job.id} is {job.state}: only its name, labels, mail, time limit, priority, "
-            "retries and the width of its array can change now; requeue it to change the rest"
-        )
+        raise ForbiddenError(HasStarted(job=job.id, state=job.state))
     if refusal := wrong_address(wanted.mail):
         raise RefusedError(refusal.reason, refusal.advice)
     demand_priority(caller, transaction.site, wanted, job)

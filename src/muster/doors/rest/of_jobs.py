@@ -16,6 +16,7 @@ from muster.api.jobs import (
 from muster.api.pages import ActionDocument, SignalDocument
 from muster.controller.messages import Outcome, Receipt
 from muster.controller.queries.queries import Queries
+from muster.controller.rights import not_yours
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
 from muster.doors.rest.listing import EncodedLines, EncodedPage, lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
@@ -125,7 +126,7 @@ async def _act_on_many(asked: Asked) -> ManyDocument:
     jobs = tuple(JobId(bounded("ids", each, 1, MOST_INTEGER)) for each in dict.fromkeys(told.ids))
     outcome = await _acted(asked, told.action, jobs, told.signal)
     return ManyDocument(
-        done=outcome.done, failed={str(job): why for job, why in outcome.failed.items()}
+        done=outcome.done, failed={str(job): why.sentence for job, why in outcome.failed.items()}
     )
 
 
@@ -135,11 +136,11 @@ def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
         signal = told.signal if isinstance(told, SignalDocument) else None
         outcome = await _acted(asked, action, (asked.job,), signal)
         for job, why in outcome.failed.items():
-            # A job that is not there, or that is somebody else's, is told as such.
+            # Another user's job is forbidden also when it has ended; one that never was is unknown.
             detail = await asked.read(asked.queries.job, asked.caller, job)
             if not asked.queries.may_see(asked.caller, detail.view.job):
-                raise ForbiddenError(why)
-            raise RefusedError(NotDone(job=job), why)
+                raise ForbiddenError(not_yours(detail.view.job, f"{action} it"))
+            raise RefusedError(NotDone(job=job), why.sentence)
         return await _show(asked)
 
     return act

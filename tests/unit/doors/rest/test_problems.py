@@ -17,6 +17,7 @@ from muster.model.errors import (
     UnknownError,
 )
 from muster.model.event import JobReleased
+from muster.model.forbidden import NoRole
 from muster.model.reason import NoSuchQueue
 from muster.model.value import Instant, JobId, QueuePath, UserName
 from muster.stores.base import Stored
@@ -27,7 +28,7 @@ from muster.stores.base import Stored
     [
         (BadRequestError("time", "no"), 400, "bad_request"),
         (BadTextError("x", "y"), 400, "bad_request"),
-        (ForbiddenError("no"), 403, "forbidden"),
+        (ForbiddenError(NoRole(user=UserName("ann"))), 403, "forbidden"),
         (UnknownError("what?"), 404, "unknown"),
         (RefusedError(NoSuchQueue(queue=QueuePath("q")), "advice"), 422, "no_such_queue"),
         (StoreFullError("db"), 507, "store_full"),

@@ -26,6 +26,7 @@ from muster.doors.slurm.words.hostlist import expanded
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.words.states import State
 from muster.doors.units import BadTextError, signal_number
+from muster.model.forbidden import NotYourJob
 from muster.model.job import Job
 from muster.model.value import Instant, JobId
 
@@ -181,7 +182,7 @@ def _acted(door: Door, rows: list[JobRow], names: tuple[JobName, ...], line: Par
         outcome = door.service.cancel(door.caller, ids).result()
     else:
         outcome = door.service.signal(door.caller, ids, signal).result()
-    kept = {job for job, why in outcome.failed.items() if "belongs to" in why}
+    kept = {job for job, why in outcome.failed.items() if isinstance(why, NotYourJob)}
     denied = [row for row in rows if row.job.id in kept]
     return _failed(_called(denied, names), DENIED, code=DENIED_CODE)
 

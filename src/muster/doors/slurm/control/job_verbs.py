@@ -4,7 +4,15 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
-from muster.controller.messages import JobView, Outcome
+from muster.controller.messages import (
+    HasInstances,
+    HeldByAdmin,
+    JobGone,
+    JobView,
+    NotDoneReason,
+    Outcome,
+    WrongState,
+)
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.lists.filters import (
     Filter,
@@ -21,6 +29,7 @@ from muster.doors.slurm.words.hostlist import ranges_text
 from muster.doors.slurm.words.options import Parsed
 from muster.doors.slurm.words.states import State
 from muster.model.errors import MusterError
+from muster.model.forbidden import NotYourJob
 from muster.model.job import ArrayPart, JobSpec, JobState
 from muster.model.value import Instant, JobId, replace
 
@@ -191,13 +200,15 @@ def _parts_line(
     return f"{name.job}_{ranges_text(indices)}: {text}"
 
 
-def _move_words(verb: str, view: JobView, why: str) -> str:
-    if "belongs to" in why:
-        return STRANGER if verb in HOLDING else DENIED
-    if "held by an administrator" in why:
-        return DENIED
-    if view.job.state in {JobState.PENDING, JobState.HELD}:
-        return PENDING
-    return (
-        "Job is not suspended" if verb == "resume" else "Requested operation is presently disabled"
-    )
+def _move_words(verb: str, view: JobView, why: NotDoneReason) -> str:
+    match why:
+        case NotYourJob():
+            return STRANGER if verb in HOLDING else DENIED
+        case HeldByAdmin():
+            return DENIED
+        case JobGone() | WrongState() | HasInstances():
+            if view.job.state in {JobState.PENDING, JobState.HELD}:
+                return PENDING
+            if verb == "resume":
+                return "Job is not suspended"
+            return "Requested operation is presently disabled"

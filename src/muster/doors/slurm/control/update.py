@@ -15,6 +15,17 @@ from muster.doors.slurm.words.pairs import Pair, words_of
 from muster.doors.slurm.words.states import reason
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
+from muster.model.forbidden import (
+    BadToken,
+    CannotRaisePriority,
+    CannotSubmit,
+    Forbidden,
+    HasStarted,
+    NeedsRole,
+    NoRole,
+    NotYourJob,
+    SubmitsForAnother,
+)
 from muster.model.job import JobState
 from muster.model.value import NodeId
 
@@ -142,11 +153,20 @@ def _words(error: MusterError, changes: JobChanges) -> str:
     if isinstance(error, RefusedError):
         return submission_words(error)
     if isinstance(error, ForbiddenError):
-        if "priority above" in str(error):
-            return DENIED
-        is_running = "only its name" in str(error)
-        return "Job is no longer pending execution" if is_running else STRANGER
+        return _forbidden(error.reason)
     return changes.problem or str(error)
+
+
+def _forbidden(why: Forbidden) -> str:
+    match why:
+        case CannotRaisePriority():
+            return DENIED
+        case HasStarted():
+            return "Job is no longer pending execution"
+        case NotYourJob() | NeedsRole() | CannotSubmit() | SubmitsForAnother():
+            return STRANGER
+        case NoRole() | BadToken():
+            return STRANGER
 
 
 BAD_STATE = "slurm_update error: Invalid node state specified"

@@ -16,6 +16,7 @@ from muster.lifecycle.refusal import (
     TooManySubmitted,
 )
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
+from muster.model.forbidden import CannotRaisePriority, CannotSubmit, SubmitsForAnother
 from muster.model.reason import (
     NoSuchClass,
     NoSuchPool,
@@ -51,9 +52,10 @@ _WORDS: dict[type[Value], str] = {
 
 def refusal(request: Request, error: MusterError) -> SlurmError:
     """What sbatch and its kin say of a job that was not taken."""
-    if isinstance(error, ForbiddenError) and "submit for" in str(error):
+    reason = error.reason if isinstance(error, ForbiddenError) else None
+    if isinstance(reason, SubmitsForAnother):
         return failed(request.command, "--uid only permitted by root user", code=255)
-    if isinstance(error, ForbiddenError) and "priority above" in str(error) and request.has("nice"):
+    if isinstance(reason, CannotRaisePriority) and request.has("nice"):
         return request.submission_failed("Invalid --nice value")
     return request.submission_failed(submission_words(error))
 
@@ -69,7 +71,7 @@ def submission_words(error: MusterError) -> str:
     if isinstance(error, RefusedError):
         return _WORDS.get(type(error.reason), UNAVAILABLE)
     if isinstance(error, ForbiddenError):
-        return ACCOUNT if "submit to" in str(error) else DENIED
+        return ACCOUNT if isinstance(error.reason, CannotSubmit) else DENIED
     if isinstance(error, UnknownError):
         return "Invalid job id specified"
     return "Unable to contact slurm controller (connect failure)"
