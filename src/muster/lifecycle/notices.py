@@ -9,17 +9,14 @@ from muster.model.job import (
     FINAL,
     Dependency,
     EndReason,
-    Exited,
     HeldBy,
     Job,
     JobSpec,
     JobState,
-    LaunchFailed,
     NodeFailed,
-    OutOfMemory,
     Preempted,
-    Signaled,
     TimedOut,
+    exit_of,
     ways,
 )
 from muster.model.mail import Occasion
@@ -115,18 +112,9 @@ def spread_of(parts: Sequence[Ended]) -> ArrayResult:
 
 
 def status_of(why: EndReason | HeldBy | None) -> int:
-    """How it ended, as `wait` would report it; 0 if it did not end by itself."""
-    match why:
-        case Exited(code=code):
-            return code << 8
-        case Signaled(signal=signal):
-            return signal
-        case OutOfMemory():
-            return 125
-        case LaunchFailed():
-            return 1 << 8
-        case _:
-            return 0
+    """How it ended, as `wait` would tell it; 0 if it did not end by itself."""
+    code, signal = exit_of(why) or (0, 0)
+    return code << 8 | signal
 
 
 def marks_of(job: Job, held: Allocation | None) -> dict[Occasion, Instant]:

@@ -42,8 +42,12 @@ from muster.model.job import (
     HeldBy,
     Job,
     JobState,
+    LaunchFailed,
+    NodeFailed,
+    OutOfMemory,
     Preempted,
     Requeued,
+    Signaled,
     TimedOut,
 )
 from muster.model.queue import PreemptMode
@@ -130,21 +134,19 @@ def _never_starts(job: Job, event: JobEnded) -> bool:
 
 
 def _asked(job: Job, event: Asked) -> Job:
-    match event, job.state:
-        case JobHeld(by=by, as_admin=as_admin), _:
+    match event:
+        case JobHeld(by=by, as_admin=as_admin):
             return _held(job, HeldBy(user=by, as_admin=as_admin))
-        case JobReleased(), JobState.HELD:
-            return replace(job, state=JobState.PENDING, why=None)
-        case JobReleased(), JobState.SUSPENDED if isinstance(job.why, HeldBy):
-            return replace(job, why=None)
-        case CancelAsked(by=by), _:
+        case JobReleased():
+            return _released(job)
+        case CancelAsked(by=by):
             return _cancelled(job, Cancelled(by=by))
-        case RequeueAsked(by=by), JobState.STARTING | JobState.RUNNING | JobState.SUSPENDED:
-            return replace(job, state=JobState.STOPPING, why=Requeued(by=by))
-        case JobUpdated(spec=spec), state if state not in FINAL:
-            return replace(job, spec=spec)
-        case _:
-            return job
+        case RequeueAsked(by=by):
+            runs = {JobState.STARTING, JobState.RUNNING, JobState.SUSPENDED}
+            why = Requeued(by=by)
+            return replace(job, state=JobState.STOPPING, why=why) if job.state in runs else job
+        case JobUpdated(spec=spec):
+            return job if job.state in FINAL else replace(job, spec=spec)
 
 
 def _held(job: Job, why: HeldBy) -> Job:
@@ -157,6 +159,13 @@ def _held(job: Job, why: HeldBy) -> Job:
     if job.state not in {JobState.HELD, JobState.SUSPENDED}:
         return job
     return replace(job, why=why) if why.as_admin or not isinstance(job.why, HeldBy) else job
+
+
+def _released(job: Job) -> Job:
+    if job.state is JobState.HELD:
+        return replace(job, state=JobState.PENDING, why=None)
+    is_kept = job.state is JobState.SUSPENDED and isinstance(job.why, HeldBy)
+    return replace(job, why=None) if is_kept else job
 
 
 def _cancelled(job: Job, why: Cancelled) -> Job:
@@ -222,11 +231,10 @@ def _reported(job: Job, event: Reported) -> Job:
 def _suspended(job: Job) -> Job:
     if job.state in {JobState.STARTING, JobState.RUNNING}:
         return replace(job, state=JobState.SUSPENDED, why=None)
-    match job:
-        case Job(state=JobState.STOPPING, why=Preempted(mode=PreemptMode.SUSPEND)):
-            return replace(job, state=JobState.SUSPENDED)
-        case _:
-            return job
+    why = job.why
+    makes_room = isinstance(why, Preempted) and why.mode is PreemptMode.SUSPEND
+    is_told = job.state is JobState.STOPPING and makes_room
+    return replace(job, state=JobState.SUSPENDED) if is_told else job
 
 
 def _true_end(job: Job, reported: EndReason) -> EndReason:
@@ -235,17 +243,18 @@ def _true_end(job: Job, reported: EndReason) -> EndReason:
     A clean exit counts even then: it came before the signal, or the backend would not say so.
     So does what would end the job anyway. Anything else is the way in which it obeyed.
     """
-    if job.state is not JobState.STOPPING:
+    why = job.why
+    if job.state is not JobState.STOPPING or not isinstance(why, Preempted | Requeued | Cancelled):
         return reported
-    match job.why, reported:
-        case _, Exited(code=0):
+    match reported:
+        case Exited(code=0):
             return reported
-        case Preempted() | Requeued(), TimedOut() | DeadlinePassed() | Cancelled():
-            return reported
-        case (Preempted() | Requeued() | Cancelled()) as why, _:
+        case TimedOut() | DeadlinePassed() | Cancelled():
+            return why if isinstance(why, Cancelled) else reported
+        case Exited() | Signaled() | OutOfMemory() | NodeFailed() | LaunchFailed():
             return why
-        case _:
-            return reported
+        case Preempted() | Requeued():
+            return why
 
 
 def _ended(job: Job, why: EndReason, at: Instant) -> Job:

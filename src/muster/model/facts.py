@@ -1,4 +1,4 @@
-"""What is known about every kind of wait: one row of facts, which each reason carries."""
+"""What is known about every kind of wait and of end: a row of facts, which each reason carries."""
 
 from enum import StrEnum
 
@@ -53,3 +53,14 @@ class Facts(Value):
     remedies: frozenset[Remedy] = frozenset()
     eligible: bool = True
     dated: bool = False
+
+
+class EndFacts(Value):
+    """A row: what an attempt came to that ended for a reason, in Slurm's words.
+
+    slurm_state: the state that Slurm leaves such a job in.
+    slurm: its word for why, where it has one.
+    """
+
+    slurm_state: str
+    slurm: str = "None"

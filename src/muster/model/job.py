@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import ClassVar
 
-from muster.model.facts import Facts, Mover
+from muster.model.facts import EndFacts, Facts, Mover
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.mail import NO_MAIL, Mail
@@ -270,14 +271,24 @@ HOLDING = frozenset({JobState.STARTING, JobState.RUNNING, JobState.STOPPING})
 FINAL = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 
 
+_EXITED_WELL = EndFacts(slurm_state="COMPLETED")
+_EXITED_BADLY = EndFacts(slurm_state="FAILED", slurm="NonZeroExitCode")
+
+
 class Exited(Value, tag="exited", gc=False):
     """The job's processes ended by themselves."""
 
     code: int
 
+    @property
+    def facts(self) -> EndFacts:
+        return _EXITED_BADLY if self.code else _EXITED_WELL
+
 
 class Signaled(Value, tag="signaled", gc=False):
     """A signal that Muster did not send ended the job."""
+
+    facts: ClassVar = EndFacts(slurm_state="FAILED", slurm="JobLaunchFailure")
 
     signal: int
 
@@ -285,11 +296,15 @@ class Signaled(Value, tag="signaled", gc=False):
 class TimedOut(Value, tag="timed_out", gc=False):
     """The job ran to its time limit."""
 
+    facts: ClassVar = EndFacts(slurm_state="TIMEOUT", slurm="TimeLimit")
+
     limit: Duration
 
 
 class OutOfMemory(Value, tag="out_of_memory", gc=False):
     """The job asked for more memory than it had."""
+
+    facts: ClassVar = EndFacts(slurm_state="OUT_OF_MEMORY", slurm="OutOfMemory")
 
     node: NodeId
 
@@ -297,11 +312,15 @@ class OutOfMemory(Value, tag="out_of_memory", gc=False):
 class NodeFailed(Value, tag="node_failed", gc=False):
     """A node was lost under the job."""
 
+    facts: ClassVar = EndFacts(slurm_state="NODE_FAIL", slurm="NodeDown")
+
     node: NodeId
 
 
 class Preempted(Value, tag="preempted", gc=False):
     """The job made room for another, in this way."""
+
+    facts: ClassVar = EndFacts(slurm_state="PREEMPTED")
 
     by: JobId
     mode: PreemptMode = PreemptMode.REQUEUE
@@ -309,6 +328,8 @@ class Preempted(Value, tag="preempted", gc=False):
 
 class Cancelled(Value, tag="cancelled", gc=False):
     """A user cancelled the job."""
+
+    facts: ClassVar = EndFacts(slurm_state="CANCELLED")
 
     by: UserName
 
@@ -337,6 +358,8 @@ class HeldBy(Value, tag="held_by", gc=False):
 class Requeued(Value, tag="requeued", gc=False):
     """A user requeued the job; held: it starts again only after it is released."""
 
+    facts: ClassVar = EndFacts(slurm_state="REQUEUED")
+
     by: UserName
     held: HeldBy | None = None
 
@@ -344,11 +367,15 @@ class Requeued(Value, tag="requeued", gc=False):
 class LaunchFailed(Value, tag="launch_failed", gc=False):
     """The backend could not start the job."""
 
+    facts: ClassVar = EndFacts(slurm_state="FAILED", slurm="JobLaunchFailure")
+
     text: str
 
 
 class DeadlinePassed(Value, tag="deadline_passed", gc=False):
     """The job could no longer finish in time and was not started."""
+
+    facts: ClassVar = EndFacts(slurm_state="DEADLINE", slurm="DeadLine")
 
     deadline: Instant
 
@@ -365,6 +392,27 @@ EndReason = (
     | LaunchFailed
     | DeadlinePassed
 )
+
+
+OOM_SIGNAL = 125
+"""Slurm's number for a job that needed more memory than it had: no signal has it."""
+
+
+def exit_of(why: EndReason | HeldBy | None) -> tuple[int, int] | None:
+    """The exit code and the signal; None where it did not end by itself."""
+    match why:
+        case Exited(code=code):
+            return code, 0
+        case Signaled(signal=signal):
+            return 0, signal
+        case OutOfMemory():
+            return 0, OOM_SIGNAL
+        case LaunchFailed():
+            return 1, 0
+        case TimedOut() | NodeFailed() | Preempted() | Cancelled() | Requeued() | DeadlinePassed():
+            return None
+        case HeldBy() | None:
+            return None
 
 
 class Job(Value, kw_only=True):
@@ -390,6 +438,11 @@ class Job(Value, kw_only=True):
     checkpoint: str | None = None
     expected: Duration | None = None
     ran: Duration = Duration(0)
+
+    @property
+    def ended_for(self) -> EndReason | None:
+        """Why its last attempt ended or is being stopped; None for one that is held or runs."""
+        return None if isinstance(self.why, HeldBy) else self.why
 
     @property
     def begin_at(self) -> Instant | None:

@@ -8,7 +8,23 @@ from muster.controller.world.transaction import Change
 from muster.model.cluster import Node, NodeState
 from muster.model.event import Event, JobPreempted, JobStarted
 from muster.model.history import Attempt, Ended
-from muster.model.job import HOLDING, EndReason, Job, JobState, NodeFailed, Preempted, TaskGroup
+from muster.model.job import (
+    HOLDING,
+    Cancelled,
+    DeadlinePassed,
+    EndReason,
+    Exited,
+    Job,
+    JobState,
+    LaunchFailed,
+    NodeFailed,
+    OutOfMemory,
+    Preempted,
+    Requeued,
+    Signaled,
+    TaskGroup,
+    TimedOut,
+)
 from muster.model.placement import Allocation
 from muster.model.queue import lineage
 from muster.model.resources import NOTHING, Resources
@@ -234,11 +250,15 @@ def _differ(held: Allocation, holds: Allocation) -> bool:
 
 
 def _ending(why: EndReason | None) -> str:
-    if isinstance(why, Preempted):
-        return "preempted"
-    if isinstance(why, NodeFailed):
-        return "node_failed"
-    return "other"
+    match why:
+        case Preempted():
+            return "preempted"
+        case NodeFailed():
+            return "node_failed"
+        case Exited() | Signaled() | TimedOut() | OutOfMemory() | LaunchFailed():
+            return "other"
+        case Cancelled() | Requeued() | DeadlinePassed() | None:
+            return "other"
 
 
 def _price(site: Site, pool: PoolName) -> int:

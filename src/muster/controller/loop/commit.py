@@ -171,11 +171,9 @@ def _ended_unstarted(thought: Thought, still: Still, transaction: Transaction) -
         wait, job = thought.waits.get(job_id), transaction.job(job_id)
         if wait is None or job is None or not still.job(job_id):
             continue
-        match wait.why:
-            case MissesDeadline(deadline=deadline):
-                why = DeadlinePassed(deadline=deadline)
-                yield JobEnded(at=transaction.now, job=job_id, attempt=job.attempt, why=why)
-            case DependsOn(never=True) if job.spec.cancel_if_hopeless:
-                yield CancelAsked(at=transaction.now, job=job_id, by=SYSTEM_USER)
-            case _:
-                continue
+        why = wait.why
+        if isinstance(why, MissesDeadline):
+            end = DeadlinePassed(deadline=why.deadline)
+            yield JobEnded(at=transaction.now, job=job_id, attempt=job.attempt, why=end)
+        if isinstance(why, DependsOn) and why.never and job.spec.cancel_if_hopeless:
+            yield CancelAsked(at=transaction.now, job=job_id, by=SYSTEM_USER)

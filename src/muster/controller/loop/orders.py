@@ -55,7 +55,9 @@ def orders_again(job: Job, allocation: Allocation, classes: Classes) -> Iterator
             yield Suspend(job=job.id, attempt=allocation.attempt)
         case JobState.RUNNING:
             yield Continue(job=job.id, attempt=allocation.attempt)
-        case _:
+        case JobState.HELD | JobState.PENDING | JobState.STARTING:
+            return
+        case JobState.COMPLETED | JobState.FAILED | JobState.CANCELLED:
             return
 
 

@@ -22,7 +22,23 @@ from muster.doors.units import rfc3339, slice_text
 from muster.model.cluster import Node
 from muster.model.explanation import Alternative, Explanation
 from muster.model.history import Attempt
-from muster.model.job import FINAL, HOLDING, Exited, Job, Signaled, TaskGroup
+from muster.model.job import (
+    FINAL,
+    HOLDING,
+    Cancelled,
+    DeadlinePassed,
+    Exited,
+    HeldBy,
+    Job,
+    LaunchFailed,
+    NodeFailed,
+    OutOfMemory,
+    Preempted,
+    Requeued,
+    Signaled,
+    TaskGroup,
+    TimedOut,
+)
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Wait
@@ -238,7 +254,9 @@ def _ending(job: Job) -> tuple[int | None, int | None]:
             return code, None
         case Signaled(signal=number):
             return None, number
-        case _:
+        case TimedOut() | NodeFailed() | Preempted() | Cancelled() | Requeued() | DeadlinePassed():
+            return None, None
+        case OutOfMemory() | LaunchFailed() | HeldBy() | None:
             return None, None
 
 

@@ -72,13 +72,11 @@ def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
         return waiting(wait.why, job, now)
     if job.state in {JobState.STARTING, JobState.RUNNING}:
         return None
-    match job.why:
-        case None:
-            return NEW if job.state is JobState.PENDING else None
-        case HeldBy():
-            return waiting(job.why, job, now)
-        case _:
-            return _past(job.why) if job.state in FINAL else _present(job.why, job.state)
+    if isinstance(job.why, HeldBy):
+        return waiting(job.why, job, now)
+    if job.why is None:
+        return NEW if job.state is JobState.PENDING else None
+    return _past(job.why) if job.state in FINAL else _present(job.why, job.state)
 
 
 def waiting(why: WaitReason, job: Job, now: Instant) -> ReasonDocument:

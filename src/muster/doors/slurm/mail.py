@@ -11,7 +11,7 @@ from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import State, ended_as, state_of
 from muster.lifecycle.notices import SHARES, ArrayResult, Notice, status_of
-from muster.model.job import FINAL, HeldBy
+from muster.model.job import FINAL
 from muster.model.launch import Launch
 from muster.model.mail import Occasion
 from muster.model.value import Duration
@@ -102,8 +102,8 @@ def _spread(spread: ArrayResult, state: str) -> tuple[str, dict[str, str]]:
 def _state(notice: Notice) -> str:
     """Of the job when it happened, which may be over by now."""
     job = notice.job
-    if notice.on in OVER and job.why is not None and not isinstance(job.why, HeldBy):
-        return ended_as(job.why).name
+    if notice.on in OVER and job.ended_for is not None:
+        return ended_as(job.ended_for).name
     if job.state in FINAL and notice.on not in OVER:
         return State.RUNNING.name
     return state_of(job).name

@@ -16,17 +16,14 @@ from muster.model.job import (
     FINAL,
     Cancelled,
     EndReason,
-    Exited,
     Job,
     JobState,
-    LaunchFailed,
     OutOfMemory,
-    Signaled,
+    exit_of,
 )
 from muster.model.steps import Step
 from muster.model.value import Duration, Instant, JobId, replace
 
-OOM_SIGNAL = 125
 TERMINATED = 15
 KILLED = 9
 
@@ -192,17 +189,7 @@ def exit_of_row(acct: AcctRow) -> tuple[int, int]:
     job = acct.row.job
     if job.state not in FINAL:
         return 0, 0
-    match job.why:
-        case Exited(code=code):
-            return code, 0
-        case Signaled(signal=signal):
-            return 0, signal
-        case OutOfMemory():
-            return 0, OOM_SIGNAL
-        case LaunchFailed():
-            return 1, 0
-        case _:
-            return 0, TERMINATED if acct.kind is RecordKind.BATCH else 0
+    return exit_of(job.why) or (0, TERMINATED if acct.kind is RecordKind.BATCH else 0)
 
 
 def derived_exit(record: AcctJob) -> tuple[int, int]:

@@ -5,19 +5,30 @@ from muster.doors.slurm.permissions import DENIED
 from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.words.errors import SlurmError, failed
 from muster.lifecycle.refusal import (
+    AsksForNothing,
+    BadAddress,
+    BadGroups,
+    BadNumber,
     DeadlineTooSoon,
     MayNotSubmit,
     NoMailProgram,
     NoSuchJob,
+    NoSuchLevel,
+    NoSuchModel,
+    NoSuchProfile,
     NoSuchReservation,
+    NotOffered,
     NotYourReservation,
+    NoUsablePool,
     PoolIsClosed,
     PoolTakesNothing,
+    Reason,
     TooManySubmitted,
 )
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
 from muster.model.forbidden import CannotRaisePriority, CannotSubmit, SubmitsForAnother
 from muster.model.reason import (
+    NeverFits,
     NoSuchClass,
     NoSuchPool,
     NoSuchQueue,
@@ -25,29 +36,11 @@ from muster.model.reason import (
     OverLimit,
     TooLong,
 )
-from muster.model.value import Value
 
 ACCOUNT = "Invalid account or account/partition combination specified"
 UNAVAILABLE = "Requested node configuration is not available"
 POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 TIME = "Requested time limit is invalid (missing or exceeds some limit)"
-
-_WORDS: dict[type[Value], str] = {
-    NoSuchQueue: ACCOUNT,
-    MayNotSubmit: ACCOUNT,
-    NoSuchClass: "Invalid qos specification",
-    NoSuchPool: "Invalid partition name specified",
-    NoSuchJob: "Job dependency problem",
-    NoSuchReservation: "Requested reservation is invalid",
-    PoolIsClosed: "User's group not permitted to use this partition",
-    PoolTakesNothing: "Required partition not available (inactive or drain)",
-    NotYourReservation: "Access denied to requested reservation",
-    TooLong: TIME,
-    DeadlineTooSoon: TIME,
-    TooManySubmitted: POLICY,
-    OverLimit: POLICY,
-    OverClassLimit: POLICY,
-}
 
 
 def refusal(request: Request, error: MusterError) -> SlurmError:
@@ -69,9 +62,37 @@ def mail_warning(command: str, receipt: Receipt) -> str:
 def submission_words(error: MusterError) -> str:
     """What sbatch says after `Batch job submission failed:`."""
     if isinstance(error, RefusedError):
-        return _WORDS.get(type(error.reason), UNAVAILABLE)
+        return _refused(error.reason) if isinstance(error.reason, Reason) else UNAVAILABLE
     if isinstance(error, ForbiddenError):
         return ACCOUNT if isinstance(error.reason, CannotSubmit) else DENIED
     if isinstance(error, UnknownError):
         return "Invalid job id specified"
     return "Unable to contact slurm controller (connect failure)"
+
+
+def _refused(why: Reason) -> str:  # noqa: C901 (one branch for each of Slurm's sentences)
+    match why:
+        case NoSuchQueue() | MayNotSubmit():
+            return ACCOUNT
+        case NoSuchClass():
+            return "Invalid qos specification"
+        case NoSuchPool():
+            return "Invalid partition name specified"
+        case PoolIsClosed():
+            return "User's group not permitted to use this partition"
+        case PoolTakesNothing():
+            return "Required partition not available (inactive or drain)"
+        case NoSuchReservation():
+            return "Requested reservation is invalid"
+        case NotYourReservation():
+            return "Access denied to requested reservation"
+        case NoSuchJob():
+            return "Job dependency problem"
+        case TooLong() | DeadlineTooSoon():
+            return TIME
+        case TooManySubmitted() | OverLimit() | OverClassLimit():
+            return POLICY
+        case NoUsablePool() | NoSuchModel() | NoSuchProfile() | NotOffered() | NoSuchLevel():
+            return UNAVAILABLE
+        case NeverFits() | AsksForNothing() | BadGroups() | BadNumber() | BadAddress():
+            return UNAVAILABLE

@@ -3,23 +3,7 @@
 import signal
 from enum import Enum
 
-from muster.model.job import (
-    FINAL,
-    Cancelled,
-    DeadlinePassed,
-    EndReason,
-    Exited,
-    HeldBy,
-    Job,
-    JobState,
-    LaunchFailed,
-    NodeFailed,
-    OutOfMemory,
-    Preempted,
-    Requeued,
-    Signaled,
-    TimedOut,
-)
+from muster.model.job import FINAL, Cancelled, EndReason, HeldBy, Job, JobState, exit_of
 from muster.model.reason import WaitReason
 from muster.model.value import UserName
 
@@ -77,34 +61,22 @@ _LIVE_STATES = {
 
 def state_of(job: Job) -> State:
     """Where a job stands."""
-    if job.state in FINAL and job.why is not None and not isinstance(job.why, HeldBy):
-        return ended_as(job.why)
+    if job.state in FINAL and job.ended_for is not None:
+        return ended_as(job.ended_for)
     return _LIVE_STATES[job.state]
 
 
 def ended_as(why: EndReason) -> State:
     """What an attempt that ended for this reason came to."""
-    if isinstance(why, Exited):
-        return State.FAILED if why.code else State.COMPLETED
-    return _ENDS[type(why)]
+    return State[why.facts.slurm_state]
 
 
 def exit_code(job: Job) -> str:
     """`3:0` after an exit, `0:11` after a signal, `0:15` for what was cancelled while it ran."""
-    match job.why:
-        case Exited(code=code):
-            return f"{code}:0"
-        case Signaled(signal=number):
-            return f"0:{number}"
-        case OutOfMemory():
-            return "0:125"
-        case LaunchFailed():
-            return "1:0"
-        case Cancelled() if job.attempt:
-            # It was told so while it ran.
-            return f"0:{signal.SIGTERM}"
-        case _:
-            return "0:0"
+    # What waits is cancelled without a signal.
+    is_stopped = isinstance(job.why, Cancelled) and job.attempt > 0
+    code, number = exit_of(job.why) or (0, int(signal.SIGTERM) if is_stopped else 0)
+    return f"{code}:{number}"
 
 
 def exit_status(job: Job) -> int:
@@ -116,7 +88,7 @@ def exit_status(job: Job) -> int:
 def reason(job: Job, wait: WaitReason | None) -> str:
     """Why it waits, or how it ended; `None` when there is nothing to say."""
     if job.state in FINAL:
-        return _end_word(job)
+        return "None" if job.ended_for is None else job.ended_for.facts.slurm
     if isinstance(job.why, HeldBy) and job.state is JobState.HELD:
         return wait_word(job.why, job.spec.user)
     if job.state in {JobState.PENDING, JobState.HELD} and wait is not None:
@@ -129,34 +101,3 @@ def wait_word(why: WaitReason, owner: UserName) -> str:
     if isinstance(why, HeldBy) and why.user != owner:
         return "JobHeldAdmin"
     return why.facts.slurm
-
-
-def _end_word(job: Job) -> str:
-    match job.why:
-        case Exited(code=code) if code:
-            return "NonZeroExitCode"
-        case TimedOut():
-            return "TimeLimit"
-        case OutOfMemory():
-            return "OutOfMemory"
-        case NodeFailed():
-            return "NodeDown"
-        case LaunchFailed() | Signaled():
-            return "JobLaunchFailure"
-        case DeadlinePassed():
-            return "DeadLine"
-        case _:
-            return "None"
-
-
-_ENDS: dict[type, State] = {
-    Signaled: State.FAILED,
-    LaunchFailed: State.FAILED,
-    TimedOut: State.TIMEOUT,
-    OutOfMemory: State.OUT_OF_MEMORY,
-    NodeFailed: State.NODE_FAIL,
-    Preempted: State.PREEMPTED,
-    Cancelled: State.CANCELLED,
-    Requeued: State.REQUEUED,
-    DeadlinePassed: State.DEADLINE,
-}
