@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from muster.backends.local.hardware.racks import Rack
 from muster.model.errors import MusterError
+from muster.model.rack import Rack
 from muster.model.value import Value
 
 SETTINGS_NAME = "settings.json"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from local.here import Here, Wanted, is_gone
-from muster.backends.base import OutputAsked, Run
+from muster.backends.base import OutputQuery, Run
 from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, JobStarted, NodeSeen
 from muster.model.job import Exited, LaunchFailed, Signaled
@@ -14,8 +14,8 @@ from muster.model.value import NodeId
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 
 
-def asked(run: Run, **more: int | bool) -> OutputAsked:
-    return OutputAsked(
+def asked(run: Run, **more: int | bool) -> OutputQuery:
+    return OutputQuery(
         job=run.job,
         launch=run.launch,
         attempt=run.allocation.attempt,

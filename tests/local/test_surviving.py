@@ -1,17 +1,18 @@
+import asyncio
+import contextlib
 import os
 import signal
-import socket
 from pathlib import Path
 
 import pytest
 
 from local.here import Here, Wanted, is_gone
 from muster.backends.base import Forget
-from muster.backends.local.attempt.terminal import DATA, END, Frames, exit_code, frame, resize_frame
 from muster.model.errors import UnknownError
 from muster.model.event import JobStarted
 from muster.model.job import Exited, NodeFailed
 from muster.model.launch import Launch, Terminal
+from muster.model.running import TerminalStream
 from muster.model.value import JobId, NodeId
 
 WAITS = "echo $$ > pid; while ! test -e go; do sleep 0.02; done; echo over >> over"
@@ -224,18 +225,20 @@ def test_a_spawner_of_other_code_is_replaced_and_its_jobs_go_on(home: Path) -> N
 class Viewer:
     """Somebody at a job's terminal."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._connection.settimeout(0.05)
-        self._frames = Frames()
+    def __init__(self, stream: TerminalStream) -> None:
+        self._stream = stream
+        self._loop = asyncio.new_event_loop()
         self.shown = b""
-        self.code: int | None = None
+
+    @property
+    def code(self) -> int | None:
+        return self._stream.exit_code
 
     def types(self, text: bytes) -> None:
-        self._connection.sendall(frame(DATA, text))
+        self._loop.run_until_complete(self._stream.write(text))
 
     def resizes(self, rows: int, columns: int) -> None:
-        self._connection.sendall(resize_frame(rows, columns))
+        self._loop.run_until_complete(self._stream.resize(rows, columns))
 
     def has_seen(self, text: bytes) -> bool:
         self._look()
@@ -246,18 +249,13 @@ class Viewer:
         return self.code is not None
 
     def leaves(self) -> None:
-        self._connection.close()
+        self._stream.close()
+        self._loop.close()
 
     def _look(self) -> None:
-        try:
-            received = self._connection.recv(65_536)
-        except TimeoutError:
-            return
-        for kind, content in self._frames.take(received):
-            if kind == DATA:
-                self.shown += content
-            if kind == END:
-                self.code = exit_code(content)
+        with contextlib.suppress(TimeoutError):
+            reading = asyncio.wait_for(self._stream.read(), 0.05)
+            self.shown += self._loop.run_until_complete(reading)
 
 
 def test_a_terminal_can_be_used_left_and_attached_to_again(here: Here) -> None:

@@ -1,39 +1,35 @@
-"""The port: what a backend is told, and what it tells.
+"""The port: what the controller asks of a cluster, and what the cluster reports.
 
-Every action is keyed by (job, attempt). It is committed to the store before it is sent, it may be
-sent again, and sent twice it happens once.
+A backend is five methods, `Backend`. What some engines can do besides is a port of its own
+(`OutputPort`, `TerminalPort`, `StepsPort`, `UsagePort`): a backend that has its method offers it,
+and the controller says so to users where one does not.
+
+Nothing here belongs to one kind of engine: no folder, no socket, no process number. Actions on
+attempts are keyed by (job, attempt), are committed to the store before they are sent, may be sent
+again, and sent twice they happen once.
 """
 
 from collections.abc import Callable, Mapping
-from socket import socket
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from muster.model.cluster import Cluster, Node
+from muster.launch.attempt import PlacedAttempt
+from muster.model.cluster import Cluster
 from muster.model.event import Event
 from muster.model.gpu import MigInstance
-from muster.model.history import Used
 from muster.model.job import EndReason, Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
+from muster.model.running import Measured, Output, TerminalStream
 from muster.model.value import DeviceId, Duration, Instant, JobId, NodeId, Value
 
 
-class Run(Value):
-    """Begin this attempt. `job.spec.launch` is empty; `launch` has it.
+class Run(PlacedAttempt):
+    """Begin this attempt. `launch.prepare` says what its processes find around them.
 
-    nodes: those of the placements, as they are known now.
-    checkpoint: the newest checkpoint that an earlier attempt really wrote, if any.
-    restarts: how many attempts there were before this one.
     images_on_host: without a container tool, run the command without its image.
     grace: how long it may take to stop when its time is over.
     """
 
-    job: Job
-    allocation: Allocation
-    launch: Launch
-    nodes: Mapping[NodeId, Node]
-    checkpoint: str | None = None
-    restarts: int = 0
     images_on_host: bool = False
     grace: Duration = Duration(30_000)
 
@@ -59,14 +55,14 @@ class Suspend(Value, gc=False):
 
 
 class Continue(Value, gc=False):
-    """Let suspended processes go on."""
+    """Resume suspended processes."""
 
     job: JobId
     attempt: int
 
 
 class Signal(Value, gc=False):
-    """Send a signal to the attempt's processes (only to the first one, or to a step, if told)."""
+    """Send a signal to the attempt's processes: to all, to the first one, or to those of a step."""
 
     job: JobId
     attempt: int
@@ -92,7 +88,7 @@ class Cut(Value):
 
 
 class Mend(Value, gc=False):
-    """An administrator says that the node is well: what was found wrong with it counts no more."""
+    """An administrator says that the node is well: faults found before no longer count."""
 
     node: NodeId
 
@@ -104,10 +100,46 @@ class Forget(Value, gc=False):
     attempt: int
 
 
-Action = Run | Stop | Suspend | Continue | Signal | Limit | Cut | Mend | Forget
+AttemptAction = Run | Stop | Suspend | Continue | Signal | Limit | Forget
+NodeAction = Cut | Mend
+"""Cut comes only to clusters whose abilities include `repartition`; Mend may mean nothing there."""
+
+Action = AttemptAction | NodeAction
+
+Wake = Callable[[], None]
+"""A backend calls this, from any thread, when there is something to observe."""
 
 
-class OutputAsked(Value):
+class Backend(Protocol):
+    """One cluster. One thread calls, except where a method says that any may."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """What it is called and what it can do: the planner plans by its abilities."""
+        ...
+
+    def adopt(self, allocations: tuple[Allocation, ...]) -> None:
+        """Called first: these attempts go on, and whatever else of ours runs there must end.
+
+        After this `observe` reports everything again, also what was reported to an earlier
+        controller; an attempt that ran and is gone is reported as ended (NodeFailed).
+        """
+        ...
+
+    def do(self, action: Action) -> None:
+        """Carry out, quickly; the result is observed. BackendDownError: it is sent again later."""
+        ...
+
+    def observe(self, now: Instant) -> tuple[Event, ...]:
+        """What happened since the last call: ClusterSeen, NodeSeen, NodeGone and what jobs did."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; the jobs run on."""
+        ...
+
+
+class OutputQuery(Value):
     """A part of what a job wrote: of one task, from `offset` on (below zero: from the end)."""
 
     job: Job
@@ -120,83 +152,44 @@ class OutputAsked(Value):
     limit: int = 65_536
 
 
-class Output(Value):
-    """The part, and where the next one begins. `where` is the file, if there is one."""
+@runtime_checkable
+class OutputPort(Protocol):
+    """Shows what jobs write."""
 
-    content: bytes
-    next: int
-    where: str | None = None
-
-
-class Measured(Value):
-    """What runs of an attempt just now: the processes of one step, or of the job's own script.
-
-    step: its number; None for the script. resident_kib is what all of them hold now together,
-    peak_kib and virtual_kib the most that one of them held.
-    """
-
-    step: int | None
-    pids: tuple[int, ...]
-    used: Used
-    resident_kib: int
-    peak_kib: int
-    virtual_kib: int
-
-
-class Backend(Protocol):
-    """One cluster."""
-
-    @property
-    def cluster(self) -> Cluster: ...
-
-    def adopt(self, allocations: tuple[Allocation, ...]) -> None:
-        """Called once, before anything else: these attempts go on. Whatever else runs must end."""
-        ...
-
-    def do(self, action: Action) -> None:
-        """Carry out, quickly; what comes of it is observed. BackendDownError: tried again later."""
-        ...
-
-    def observe(self, now: Instant) -> tuple[Event, ...]:
-        """What happened since the last call: ClusterSeen, NodeSeen, NodeGone and what jobs did.
-
-        What is not committed after this is told again by the next backend that adopts.
-        """
-        ...
-
-    def output(self, asked: OutputAsked) -> Output:
+    def output(self, query: OutputQuery) -> Output:
         """What the job wrote; UnknownError when there is nothing to read. Any thread may call."""
         ...
 
-    def attach(self, job: JobId, attempt: int) -> socket:
-        """A connected stream to the job's terminal; UnknownError when it has none."""
+
+@runtime_checkable
+class TerminalPort(Protocol):
+    """Connects users to the terminals of their jobs."""
+
+    def attach(self, job: JobId, attempt: int) -> TerminalStream:
+        """A stream to the job's terminal; UnknownError when it has none. Any thread may call."""
         ...
 
-    def steps_at(self, job: JobId, attempt: int) -> str:
-        """The folder of this machine with the socket where steps are asked for.
 
-        UnknownError where there is none: the job does not run, or runs elsewhere.
+@runtime_checkable
+class StepsPort(Protocol):
+    """Starts steps (`srun`) inside running attempts."""
+
+    def step_address(self, job: JobId, attempt: int) -> str:
+        """Where a client asks for steps, as a URL whose scheme says how (`unix://...`).
+
+        UnknownError when the attempt does not run. Any thread may call.
         """
         ...
 
-    def cpus(self, job: JobId, attempt: int) -> tuple[int, ...]:
-        """The CPUs that a running attempt has for itself, by their numbers on its node.
 
-        Empty where it has none of its own, or nobody knows which. Any thread may call.
-        """
-        ...
+@runtime_checkable
+class UsagePort(Protocol):
+    """Looks at what running attempts have and use."""
 
     def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
-        """What the attempt's processes use now, the script first. Any thread may call.
-
-        UnknownError where nobody can see it.
-        """
+        """What the attempt's processes use now, the script first. Any thread may call."""
         ...
 
-    def close(self) -> None:
-        """Let go of everything; the jobs run on."""
+    def pinned_cpus(self, job: JobId, attempt: int) -> Mapping[NodeId, tuple[int, ...]]:
+        """The CPUs that a running attempt has for itself on each node; empty where not known."""
         ...
-
-
-Wake = Callable[[], None]
-"""A backend calls this, from any thread, when there is something to observe."""

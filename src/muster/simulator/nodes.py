@@ -5,9 +5,10 @@ from pathlib import Path
 
 from muster.api.site import NodeDocument
 from muster.backends.local.hardware.pretend import Pretend, PretendGpus
-from muster.backends.local.hardware.racks import BadNodesError, Rack, hardware_of, named, racks_from
+from muster.backends.local.hardware.racks import BadNodesError, hardware_of, racks_from
 from muster.model.cluster import Node, Pool
 from muster.model.gpu import Device
+from muster.model.rack import Rack, named
 from muster.model.site import Site
 from muster.model.value import (
     ClusterName,

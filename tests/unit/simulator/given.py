@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from muster.backends.local.hardware.racks import Rack
 from muster.doors.config.default import DEFAULT_SITE
+from muster.model.rack import Rack
 from muster.model.site import Site
 from muster.model.value import Duration, Instant, QueuePath, replace
 from muster.simulator.nodes import made

@@ -1,8 +1,8 @@
 import pytest
 
-from muster.backends.local.hardware.racks import Rack
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import Pool
+from muster.model.rack import Rack
 from muster.model.value import (
     DAY,
     HOUR,

@@ -17,10 +17,8 @@ from muster.backends.base import (
     Cut,
     Forget,
     Limit,
-    Measured,
     Mend,
-    Output,
-    OutputAsked,
+    OutputQuery,
     Run,
     Signal,
     Stop,
@@ -28,21 +26,27 @@ from muster.backends.base import (
     Wake,
 )
 from muster.backends.local.attempt import cleanup, processes, spool, translate
-from muster.backends.local.attempt.environment import DeviceAccess
 from muster.backends.local.attempt.events import AttemptEvents
 from muster.backends.local.attempt.live_usage import measured
 from muster.backends.local.attempt.notifications import Notifications
 from muster.backends.local.attempt.output import read_output
 from muster.backends.local.attempt.spawner_client import SpawnerClient, reachable
+from muster.backends.local.attempt.terminal_client import SocketTerminal
 from muster.backends.local.isolation import cgroup
+from muster.launch.attempt import DeviceAccess, in_rank_order
+from muster.launch.prepare import prepare
 from muster.model.cluster import Cluster, Node
 from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
 from muster.model.job import EndReason, NodeFailed
 from muster.model.placement import Allocation, DeviceShare, Placement
+from muster.model.running import Measured, Output, TerminalStream
 from muster.model.value import Duration, Instant, JobId, NodeId, replace
 
 Clock = Callable[[], Instant]
+
+HERE = "127.0.0.1"
+"""All tasks of an attempt run on this machine."""
 
 _SCAN = Duration(5_000)
 
@@ -101,7 +105,7 @@ class LocalBackend:
     def do(self, action: Action) -> None:
         match action:
             case Run():
-                self._run(translate.in_rank_order(action))
+                self._run(in_rank_order(action))
             case Stop() | Suspend() | Continue() | Signal() | Limit():
                 self._order(action)
             case Cut():
@@ -121,10 +125,10 @@ class LocalBackend:
             events.extend(self._news(key))
         return tuple(events)
 
-    def output(self, asked: OutputAsked) -> Output:
-        return read_output(asked)
+    def output(self, query: OutputQuery) -> Output:
+        return read_output(query)
 
-    def attach(self, job: JobId, attempt: int) -> socket.socket:
+    def attach(self, job: JobId, attempt: int) -> TerminalStream:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with reachable(self._spool / spool.key_of(job, attempt)) as folder:
@@ -132,23 +136,23 @@ class LocalBackend:
         except OSError:
             connection.close()
             raise UnknownError(f"job {job} has no terminal to attach to now") from None
-        return connection
+        return SocketTerminal(connection)
 
-    def steps_at(self, job: JobId, attempt: int) -> str:
-        folder = self._spool / spool.key_of(job, attempt)
-        if not (folder / spool.STEP_SOCKET).exists():
-            raise UnknownError(f"job {job} does not run, so that no step of it can")
-        return str(folder)
-
-    def cpus(self, job: JobId, attempt: int) -> tuple[int, ...]:
-        launch = spool.read(self._spool / spool.key_of(job, attempt) / spool.LAUNCH)
-        return () if launch is None else tuple(launch["cpus"])
+    def step_address(self, job: JobId, attempt: int) -> str:
+        path = self._spool / spool.key_of(job, attempt) / spool.STEP_SOCKET
+        if not path.exists():
+            raise UnknownError(f"job {job} does not run, so it cannot have steps")
+        return f"unix://{path}"
 
     def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
         begun = spool.begun(self._spool / spool.key_of(job, attempt))
         if begun is None or processes.born(begun["pid"]) != begun["born"]:
             return ()
         return measured(begun["pid"])
+
+    def pinned_cpus(self, job: JobId, attempt: int) -> Mapping[NodeId, tuple[int, ...]]:
+        launch = spool.read(self._spool / spool.key_of(job, attempt) / spool.LAUNCH)
+        return {} if launch is None else {NodeId(launch["node"]): tuple(launch["cpus"])}
 
     def stop_spawner(self, *, even_if_busy: bool = False) -> bool:
         """End the spawner; False when it stays because jobs run. Their supervisors go on anyway."""
@@ -190,23 +194,21 @@ class LocalBackend:
         self._facts.setdefault(key, AttemptEvents(folder))
         self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
-            spool.write(folder / spool.LAUNCH, translate.launch_file(run, self._site(run, key)))
+            spool.write(folder / spool.LAUNCH, self._launch_file(run, key))
         self._ensure_supervised(key)
 
-    def _site(self, run: Run, key: str) -> translate.Site:
-        given = tuple(
+    def _launch_file(self, run: Run, key: str) -> spool.LaunchFile:
+        devices = tuple(
             DeviceAccess(
                 devices=tuple(self._machine.visible(share) for share in placement.devices),
-                sharing=self._machine.sharing(placement),
+                env=self._machine.sharing(placement),
             )
             for placement in run.allocation.placements
         )
-        return translate.Site(
-            mark=cleanup.marker(key, self._token),
-            grace=run.grace,
-            given=given,
-            cpus=self._machine.cpus(run.allocation),
+        access = translate.LocalAccess(
+            mark=cleanup.marker(key, self._token), cpus=self._machine.cpus(run.allocation)
         )
+        return translate.launch_file(run, prepare(run, devices, master=HERE), access)
 
     def _ensure_supervised(self, key: str) -> None:
         folder = self._spool / key

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
-from socket import socket
 
 from muster.backends.base import (
     Action,
@@ -12,10 +11,7 @@ from muster.backends.base import (
     Cut,
     Forget,
     Limit,
-    Measured,
     Mend,
-    Output,
-    OutputAsked,
     Run,
     Signal,
     Stop,
@@ -29,7 +25,6 @@ from muster.backends.simulated.attempt import (
 )
 from muster.backends.simulated.sharing import Pace, Sharing
 from muster.model.cluster import Cluster, Node, NodeState
-from muster.model.errors import UnknownError
 from muster.model.event import (
     ClusterSeen,
     Event,
@@ -178,21 +173,6 @@ class SimulatedBackend:
         self._pass_until(now)
         told, self._told = self._told, []
         return tuple(told)
-
-    def output(self, asked: OutputAsked) -> Output:
-        raise UnknownError(f"job {asked.job.id} ran in pretend time and wrote nothing")
-
-    def attach(self, job: JobId, attempt: int) -> socket:
-        raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time, at no terminal")
-
-    def steps_at(self, job: JobId, attempt: int) -> str:
-        raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and has no steps")
-
-    def cpus(self, job: JobId, attempt: int) -> tuple[int, ...]:  # noqa: ARG002 -- the port's
-        return ()
-
-    def usage(self, job: JobId, attempt: int) -> tuple[Measured, ...]:
-        raise UnknownError(f"job {job} (attempt {attempt}) runs in pretend time and uses nothing")
 
     def close(self) -> None:
         """Nothing is held that could be let go."""

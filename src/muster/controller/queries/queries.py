@@ -3,9 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice, takewhile
-from socket import socket
 
-from muster.backends.base import Backend, Measured, Output, OutputAsked
+from muster.backends.base import Backend, OutputQuery
 from muster.controller.loop.controller import Controller
 from muster.controller.loop.counters import Counts
 from muster.controller.messages import (
@@ -20,6 +19,7 @@ from muster.controller.messages import (
     Rehearsal,
 )
 from muster.controller.queries.rehearsals import Rehearsals
+from muster.controller.queries.running import RunningAttempts
 from muster.controller.queries.selection import select_jobs
 from muster.controller.rights import demand, grants_of, has_role, may_change
 from muster.controller.use_cases.tokens import token_of
@@ -33,6 +33,7 @@ from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.plan import NoEstimate, Plan, Wait
+from muster.model.running import Measured, Output, TerminalStream
 from muster.model.site import Grant, Role, Site, Token
 from muster.model.snapshot import Finished, Snapshot
 from muster.model.steps import Step
@@ -68,7 +69,7 @@ class Queries:
         self._record = journal.record
         self._store: KeepingStore = journal.store
         self._controller = controller
-        self._backends = backends
+        self._running = RunningAttempts(backends)
         self._clock = clock
         self._rehearsing = Rehearsals(journal, controller.parts.planner, clock)
 
@@ -254,8 +255,9 @@ class Queries:
         attempt, nodes, cluster = _where(detail, asked.attempt)
         if cluster is None:
             raise UnknownError(f"job {asked.job} has not run yet, so there is nothing to read")
-        return self._backend(cluster).output(
-            OutputAsked(
+        return self._running.output(
+            cluster,
+            OutputQuery(
                 job=detail.view.job,
                 launch=detail.launch or Launch(),
                 attempt=attempt,
@@ -264,28 +266,24 @@ class Queries:
                 task=asked.task,
                 offset=asked.offset,
                 limit=asked.limit,
-            )
+            ),
         )
 
-    def attach(self, caller: Caller, job_id: JobId) -> socket:
+    def attach(self, caller: Caller, job_id: JobId) -> TerminalStream:
         """A stream to the terminal of a running job."""
-        allocation = self._own_allocation(caller, job_id)
-        return self._backend(allocation.cluster).attach(job_id, allocation.attempt)
+        return self._running.attach(self._own_allocation(caller, job_id))
 
-    def steps_at(self, caller: Caller, job_id: JobId) -> str:
-        """The folder with the socket where steps of a running job are asked for."""
-        allocation = self._own_allocation(caller, job_id)
-        return self._backend(allocation.cluster).steps_at(job_id, allocation.attempt)
+    def step_address(self, caller: Caller, job_id: JobId) -> str:
+        """Where steps of a running job are asked for, as a URL."""
+        return self._running.step_address(self._own_allocation(caller, job_id))
 
-    def cpus(self, caller: Caller, job_id: JobId) -> tuple[int, ...]:
-        """The CPUs that a running job has for itself, where they are known."""
-        allocation = self._own_allocation(caller, job_id)
-        return self._backend(allocation.cluster).cpus(job_id, allocation.attempt)
+    def pinned_cpus(self, caller: Caller, job_id: JobId) -> Mapping[NodeId, tuple[int, ...]]:
+        """The CPUs that a running job has for itself on each node, where they are known."""
+        return self._running.pinned_cpus(self._own_allocation(caller, job_id))
 
     def usage(self, caller: Caller, job_id: JobId) -> tuple[Measured, ...]:
         """What the processes of a running job use now."""
-        allocation = self._own_allocation(caller, job_id)
-        return self._backend(allocation.cluster).usage(job_id, allocation.attempt)
+        return self._running.usage(self._own_allocation(caller, job_id))
 
     def _own_allocation(self, caller: Caller, job_id: JobId) -> Allocation:
         allocation = self._own(caller, job_id).view.allocation
@@ -313,12 +311,6 @@ class Queries:
         """Let the counts begin now. They are no facts: nothing is written."""
         demand(caller, self._record.site, Role.ADMIN, to="reset the counts")
         self._controller.counters.reset(self._clock())
-
-    def _backend(self, cluster: ClusterName) -> Backend:
-        backend = self._backends.get(cluster)
-        if backend is None:
-            raise UnknownError(f"cluster {cluster} is not at hand here; ask the Muster that leads")
-        return backend
 
     def _own(self, caller: Caller, job_id: JobId) -> JobDetail:
         detail = self.job(caller, job_id)

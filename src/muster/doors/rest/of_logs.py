@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from muster.backends.base import Output
 from muster.controller.messages import JobQuery, LogQuery
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
 from muster.model.errors import UnknownError
+from muster.model.running import Output
 
 PART = 262_144
 """So many bytes are read at once."""

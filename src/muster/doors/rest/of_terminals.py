@@ -1,20 +1,19 @@
 """The websocket to a job's terminal: bytes go both ways, text tells the size of the window."""
 
 import asyncio
-import socket
+from contextlib import closing
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from muster.backends.local.attempt.terminal import DATA, END, Frames, exit_code, frame, resize_frame
 from muster.doors.rest.auth import UserNames, caller_of
 from muster.doors.rest.operation import Door
 from muster.doors.rest.problems import trouble
 from muster.model.errors import MusterError
+from muster.model.running import TerminalStream
 from muster.model.value import JobId, Value
 
-MOST_AT_ONCE = 65_536
 MOST_LINES = 10_000
 
 # What a websocket is closed with: it went as it should, the server ends, it was refused.
@@ -46,13 +45,12 @@ class TerminalEndpoint:
             await websocket.accept()
             await websocket.close(REFUSED, trouble(error).problem.text[:120])
             return
-        with stream:
-            stream.settimeout(0)
+        with closing(stream):
             await websocket.accept()
             await _relay(websocket, stream, self._door.hub.ending)
 
 
-async def _relay(websocket: WebSocket, stream: socket.socket, ending: asyncio.Event) -> None:
+async def _relay(websocket: WebSocket, stream: TerminalStream, ending: asyncio.Event) -> None:
     shown = asyncio.create_task(_show(websocket, stream))
     typed = asyncio.create_task(_type(websocket, stream))
     ended = asyncio.create_task(ending.wait())
@@ -71,29 +69,25 @@ async def _relay(websocket: WebSocket, stream: socket.socket, ending: asyncio.Ev
         await _close(websocket, GOING_AWAY if ending.is_set() else BROKEN, "")
 
 
-async def _show(websocket: WebSocket, stream: socket.socket) -> int:
+async def _show(websocket: WebSocket, stream: TerminalStream) -> int:
     """What the job writes, until it ends; its exit code."""
-    frames, loop = Frames(), asyncio.get_running_loop()
-    while received := await loop.sock_recv(stream, MOST_AT_ONCE):
-        for kind, content in frames.take(received):
-            if kind == END:
-                return exit_code(content)
-            await websocket.send_bytes(content)
-    raise ConnectionError("the terminal went away without a word")
+    while shown := await stream.read():
+        await websocket.send_bytes(shown)
+    if stream.exit_code is None:
+        raise ConnectionError("the terminal closed before the job ended")
+    return stream.exit_code
 
 
-async def _type(websocket: WebSocket, stream: socket.socket) -> None:
+async def _type(websocket: WebSocket, stream: TerminalStream) -> None:
     """What the user types, until they leave."""
-    loop = asyncio.get_running_loop()
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
             return
         if (keys := message.get("bytes")) is not None:
-            for begin in range(0, len(keys), MOST_AT_ONCE):
-                await loop.sock_sendall(stream, frame(DATA, keys[begin : begin + MOST_AT_ONCE]))
+            await stream.write(keys)
         elif (size := _size(message.get("text") or "")) is not None:
-            await loop.sock_sendall(stream, resize_frame(size.rows, size.columns))
+            await stream.resize(size.rows, size.columns)
 
 
 def _size(text: str) -> Size | None:

@@ -143,7 +143,7 @@ class Program(Value):
 
 
 class RunStep(Value, tag="step"):
-    """Run a step of a job whose supervisor listens in `folder`, and end as it does.
+    """Run a step of a job, asked for at `address`, and end as it does.
 
     owns: the job is there for this step alone, and ends with it. pmi: its tasks speak MPI.
     names: what the patterns in names of files stand for, without the step's own.
@@ -151,7 +151,7 @@ class RunStep(Value, tag="step"):
     """
 
     job: int
-    folder: str
+    address: str
     names: Mapping[str, str]
     programs: tuple[Program, ...]
     limit_ms: int | None = None
@@ -164,7 +164,7 @@ class HoldJob(Value, tag="hold"):
     """Hold a job while a command runs here, or keep it without one; then let go of it."""
 
     job: int
-    folder: str
+    address: str
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     keeps: bool = False

@@ -3,13 +3,13 @@
 Jobs of every door are told of like this: a mail program need not know where a job came from.
 """
 
-from muster.backends.local.attempt.patterns import Names, default_stdout, filled
 from muster.controller.mail.sender import Letter
 from muster.doors.slurm.lists.jobs import LABEL, by_number
 from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import State, ended_as, state_of
+from muster.launch.patterns import Names, default_stdout, filled
 from muster.lifecycle.notices import SHARES, ArrayResult, Notice, status_of
 from muster.model.job import FINAL
 from muster.model.launch import Launch

@@ -11,11 +11,23 @@ from contracts.backends.given import (
     job_of,
     run_of,
 )
-from muster.backends.base import Continue, Cut, Forget, Limit, OutputAsked, Signal, Stop, Suspend
+from muster.backends.base import (
+    Backend,
+    Continue,
+    Cut,
+    Forget,
+    Limit,
+    OutputPort,
+    Signal,
+    StepsPort,
+    Stop,
+    Suspend,
+    TerminalPort,
+    UsagePort,
+)
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
 from muster.model.cluster import NodeState
-from muster.model.errors import UnknownError
 from muster.model.event import (
     Event,
     JobCheckpointed,
@@ -26,7 +38,6 @@ from muster.model.event import (
 )
 from muster.model.gpu import MigInstance
 from muster.model.job import EndReason, Exited, Job, NodeFailed, Requeued, TimedOut
-from muster.model.launch import NO_LAUNCH
 from muster.model.placement import Allocation
 from muster.model.value import SECOND, DeviceId, Duration, Instant, JobId, NodeId, replace
 
@@ -462,13 +473,10 @@ def test_an_old_look_tells_nothing_new_and_loses_nothing() -> None:
 
 
 def test_nothing_can_be_read_or_typed() -> None:
-    backend = Stage().backend
-    asked = OutputAsked(job=job_of(1, 1), launch=NO_LAUNCH, attempt=1, nodes=(N1,))
+    backend: Backend = Stage().backend
 
-    with pytest.raises(UnknownError, match="wrote nothing"):
-        backend.output(asked)
-    with pytest.raises(UnknownError, match="no terminal"):
-        backend.attach(JobId(1), 1)
+    for port in (OutputPort, TerminalPort, StepsPort, UsagePort):
+        assert not isinstance(backend, port)
 
 
 def test_a_requeue_is_reported_as_such() -> None:

@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.backends.local.hardware.racks import Rack
 from muster.doors.slurm.conf.association_file import entries_of
 from muster.doors.slurm.conf.exporting import Exported, exported
 from muster.doors.slurm.conf.found import Files
@@ -13,6 +12,7 @@ from muster.doors.slurm.conf.queues_of import rows_of
 from muster.model.cluster import Pool
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy
 from muster.model.queue import Ceiling, JobClass, Queue, Quota
+from muster.model.rack import Rack
 from muster.model.site import Grant, Role, Site, User
 from muster.model.value import (
     DAY,

@@ -62,7 +62,7 @@ def step(line: str, env: dict[str, str] | None = None, nodes: int = 1) -> tuple[
     )
     job = Job(id=JobId(7), spec=spec, submitted_at=Instant(0))
     names = tuple(NodeId(f"n{at}") for at in range(nodes))
-    place = StepJob(job=job, nodes=names, folder="/spool/7.1")
+    place = StepJob(job=job, nodes=names, address="unix:///spool/7.1/steps.sock")
     return step_of([request(line, env)], [place], machines_of({}))
 
 
@@ -137,7 +137,7 @@ def test_programs_come_from_the_file_of_multi_prog() -> None:
         name="job", user=UserName("ada"), queue=QueuePath("lab"), groups=(TaskGroup(count=1),)
     )
     job = Job(id=JobId(7), spec=spec, submitted_at=Instant(0))
-    place = StepJob(job=job, nodes=(NodeId("n"),), folder="/spool/7.1")
+    place = StepJob(job=job, nodes=(NodeId("n"),), address="unix:///spool/7.1/steps.sock")
 
     assert step_of([asked], [place], machines_of({}))[0].programs[0].argvs == (("a",), ("b", "1"))
 

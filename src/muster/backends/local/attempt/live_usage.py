@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from muster.backends.base import Measured
 from muster.backends.local.attempt import processes
 from muster.model.history import Used
+from muster.model.running import Measured
 
 _TICK_MS = 1_000 // os.sysconf("SC_CLK_TCK")
 _STEP = b"SLURM_STEP_ID="
@@ -23,7 +23,7 @@ def _together(step: int | None, processes: "list[_Process]") -> Measured:
     system_ms = sum(each.system_ms for each in processes)
     return Measured(
         step=step,
-        pids=tuple(each.pid for each in processes),
+        processes=tuple(str(each.pid) for each in processes),
         used=Used(
             cpu_ms=system_ms + sum(each.user_ms for each in processes),
             max_memory_mib=peak // 1_024,

@@ -4,31 +4,34 @@ import os
 import pwd
 import stat
 
-from muster.backends.base import Output, OutputAsked
-from muster.backends.local.attempt.translate import output_name
+from muster.backends.base import OutputQuery
 from muster.backends.local.isolation.users import LaunchError, local_user, start_folder
+from muster.launch.patterns import output_name
 from muster.model.errors import UnknownError
+from muster.model.running import Output
 
 
-def read_output(asked: OutputAsked) -> Output:
+def read_output(query: OutputQuery) -> Output:
     """The part that was asked for; UnknownError when there is nothing that may be read."""
-    where = _where(asked)
-    opened = _opened(where, _uid(asked.job.spec.user))
+    where = _where(query)
+    opened = _opened(where, _uid(query.job.spec.user))
     try:
         size = os.fstat(opened).st_size
-        offset = max(0, size + asked.offset) if asked.offset < 0 else asked.offset
-        content = os.pread(opened, asked.limit, offset)
+        offset = max(0, size + query.offset) if query.offset < 0 else query.offset
+        content = os.pread(opened, query.limit, offset)
     finally:
         os.close(opened)
     return Output(content=content, next=offset + len(content), where=where)
 
 
-def _where(asked: OutputAsked) -> str:
+def _where(query: OutputQuery) -> str:
     try:
-        user = local_user(asked.job.spec.user)
+        user = local_user(query.job.spec.user)
     except LaunchError as error:
-        raise UnknownError(f"job {asked.job.id} has written nothing: {error}") from None
-    return os.path.join(start_folder(asked.launch.workdir, user), output_name(asked))
+        raise UnknownError(f"job {query.job.id} has written nothing: {error}") from None
+    node = query.nodes[0] if query.nodes else ""
+    name = output_name(query.job, query.launch, node, query.task, stderr=query.stderr)
+    return os.path.join(start_folder(query.launch.workdir, user), name)
 
 
 def _uid(user: str) -> int:

@@ -58,8 +58,9 @@ def main() -> None:
 
 def stamp() -> str:
     """Of the code that runs here: a spawner with another one was left by another Muster."""
-    folder = Path(__file__).parents[1]
-    found = ((each, each.stat()) for each in sorted(folder.rglob("*.py")))
+    local, package = Path(__file__).parents[1], Path(__file__).parents[3]
+    files = sorted(path for folder in (local, package / "launch") for path in folder.rglob("*.py"))
+    found = ((each, each.stat()) for each in files)
     texts = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in found]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

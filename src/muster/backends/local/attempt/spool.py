@@ -29,10 +29,10 @@ TERMINAL_SOCKET = "terminal.sock"
 STEP_SOCKET = "steps.sock"
 SCRIPT = "script"
 HOSTS = "hosts"
-# The variable that names the host file, by the one that tells whose script it is: PBS's or LSF's.
-HOST_FILES = {"PBS_ENVIRONMENT": "PBS_NODEFILE", "LS_SUBCWD": "LSB_DJOB_HOSTFILE"}
 CONTAINERS = "containers.json"
 ORDERS_SIGNAL = signal.SIGUSR1
+# Processes of an attempt are recognised by this variable when everything else is lost.
+MARKER_VARIABLE = "MUSTER_ATTEMPT_KEY"
 
 TOKEN = "token"  # noqa: S105 -- the name of a file
 NOTIFY_SOCKET = "notify.sock"
@@ -68,28 +68,19 @@ class CheckpointingFile(TypedDict):
     signal: int | None
 
 
-class RoomFile(TypedDict):
-    """What the attempt has of one node, for its steps to share.
+class HostsFile(TypedDict):
+    """The lines of a host file, and the variables that name it."""
 
-    gpus: by the names CUDA knows; indices: by their numbers on the node.
-    component: of a job of several; each has rooms of its own, even on the same node.
-    """
-
-    node: str
-    component: int
-    cpus: int
-    memory_mib: int
-    gpu_milli: int
-    gpus: list[str]
-    indices: list[int]
-    env: dict[str, str]
+    text: str
+    variables: list[str]
 
 
 class LaunchFile(TypedDict):
     """Everything a supervisor needs to know about its attempt.
 
     steps_only: nothing is started by itself; the attempt lasts as long as somebody holds it.
-    hosts: the lines of a host file, for scripts of batch systems that have one.
+    hosts: for scripts of batch systems that expect a host file.
+    shares: each a NodeShare.
     """
 
     key: str
@@ -103,7 +94,7 @@ class LaunchFile(TypedDict):
     images_on_host: bool
     env: dict[str, str]
     tasks: list[TaskFile]
-    hosts: str | None
+    hosts: HostsFile | None
     workdir: str | None
     append: bool
     umask: int | None
@@ -117,7 +108,7 @@ class LaunchFile(TypedDict):
     cpus: list[int]
     master_port: int
     steps_only: bool
-    rooms: list[RoomFile]
+    shares: list[dict[str, Any]]
 
 
 class Begun(TypedDict):

@@ -152,14 +152,12 @@ def _command(launch: spool.LaunchFile, user: LocalUser) -> tuple[str, ...]:
 
 
 def _write_hosts(launch: spool.LaunchFile, user: LocalUser) -> None:
-    """The host file, and the variable that names it."""
-    lines = launch["hosts"]
-    if lines is None:
+    """The host file, and the variables that name it."""
+    hosts = launch["hosts"]
+    if hosts is None:
         return
-    path = _given(spool.HOSTS, lines, user, 0o600)
-    for mark, variable in spool.HOST_FILES.items():
-        if mark in launch["env"]:
-            launch["env"][variable] = path
+    path = _given(spool.HOSTS, hosts["text"], user, 0o600)
+    launch["env"] |= dict.fromkeys(hosts["variables"], path)
 
 
 def _given(name: str, text: str, user: LocalUser, mode: int) -> str:

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import time
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -18,14 +19,10 @@ from muster.backends.local.attempt import spool
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.attempt.timeline import Why
 from muster.backends.local.isolation.users import LaunchError, local_user
-from muster.backends.local.steps.room import (
-    ImpossibleStepError,
-    NodeShare,
-    StepAllocator,
-    StepRequest,
-)
-from muster.backends.local.steps.step import CreatedStep, StepRun, Tell
+from muster.backends.local.steps.step import CreatedStep, StepRun, WriteFile
 from muster.backends.local.steps.wire import HungUpError, Line, Message
+from muster.launch.steps.allocator import ImpossibleStepError, StepAllocator, StepRequest
+from muster.launch.steps.shares import NodeShare
 from muster.model.gpu_bind import FORM
 
 _HOLDER_PATIENCE_MS = 60_000
@@ -38,10 +35,10 @@ _COMPLETING = "Job/step already completing or completed"
 class Steps:
     """Listens in the folder we are in. `released` says why a held attempt may end."""
 
-    def __init__(self, launch: spool.LaunchFile, tell: Tell) -> None:
+    def __init__(self, launch: spool.LaunchFile, write: WriteFile) -> None:
         self._launch = launch
-        self._tell = tell
-        self._rooms = StepAllocator(_node_rooms(launch))
+        self._write = write
+        self._allocator = StepAllocator(_shares(launch))
         self._listener = _listener()
         self._running: RunningTasks | None = None
         self._lines: dict[int, Line] = {}
@@ -112,7 +109,7 @@ class Steps:
                 step.kill()
             if _is_due(step.ends_ms, now_ms):
                 step.ends_ms, step.kills_ms = None, now_ms + _KILL_WAIT_MS
-                step.line.tell("aborted", at=_now_ms(), why="DUE TO TIME LIMIT")
+                step.line.send("aborted", at=_now_ms(), why="DUE TO TIME LIMIT")
                 step.send(signal.SIGTERM)
 
     def send(self, step: int, number: int) -> None:
@@ -121,7 +118,7 @@ class Steps:
         if going is None:
             return
         if number == signal.SIGKILL:
-            going.line.tell("aborted", at=_now_ms(), why="")
+            going.line.send("aborted", at=_now_ms(), why="")
             going.kills_ms = _clock_ms()
         else:
             going.send(number)
@@ -132,12 +129,12 @@ class Steps:
             return
         self._is_ending = True
         for step in self._going.values():
-            step.line.tell("aborted", at=_now_ms(), why=_stop_words(why))
+            step.line.send("aborted", at=_now_ms(), why=_stop_words(why))
         for number in self._waiting:
-            self._lines[number].tell("refused", before=[], text=_COMPLETING, whole=False)
+            self._lines[number].send("refused", before=[], text=_COMPLETING, whole=False)
         self._waiting.clear()
         if self._holder is not None:
-            self._lines[self._holder].tell("revoked")
+            self._lines[self._holder].send("revoked")
 
     def finish(self) -> None:
         """Nothing runs any more: write down the ends, and tell everybody who still listens."""
@@ -156,7 +153,7 @@ class Steps:
             if is_allowed:
                 self._lines[line.fileno()] = line
             else:
-                line.tell("refused", before=[], text="Access/permission denied", whole=False)
+                line.send("refused", before=[], text="Access/permission denied", whole=False)
                 line.close()
 
     def _listen_to(self, number: int) -> None:
@@ -185,32 +182,33 @@ class Steps:
 
     def _want(self, number: int, message: Message) -> None:
         if self._is_ending:
-            self._lines[number].tell("refused", before=[], text=_COMPLETING, whole=False)
+            self._lines[number].send("refused", before=[], text=_COMPLETING, whole=False)
         elif not self._created(number, message):
             self._waiting[number] = message
-            self._lines[number].tell("busy")
+            self._lines[number].send("busy")
 
     def _created(self, number: int, message: Message) -> bool:
         """Whether the matter is settled: the step has its room, or will never have it."""
         line = self._lines[number]
         try:
             asked: list[Message] = [message, *message.get("beside", ())]
-            wishes = tuple(_wish(each["wish"]) for each in asked)
-            parts = self._rooms.take(self._count, wishes)
+            requests = tuple(_request(each["wish"]) for each in asked)
+            parts = self._allocator.take(self._count, requests)
         except ImpossibleStepError as never:
-            line.tell("refused", before=never.before, text=never.text, whole=never.whole)
+            line.send("refused", before=never.before, text=never.text, whole=never.whole)
             return True
         if parts is None:
             return False
         created = CreatedStep(
             number=self._count,
+            shares=self._allocator.nodes,
             names=tuple(str(each["name"]) for each in asked),
             commands=tuple(str(each["command"]) for each in asked),
-            wishes=wishes,
+            requests=requests,
             parts=parts,
             limit_ms=message["limit_ms"],
         )
-        self._going[self._count] = StepRun(created, self._launch, line, self._tell)
+        self._going[self._count] = StepRun(created, self._launch, line, self._write)
         self._count += 1
         return True
 
@@ -242,9 +240,9 @@ class Steps:
         facts = {
             name: text for name, text in self._launch["env"].items() if name.startswith("SLURM")
         }
-        self._lines[number].tell("held", env=facts)
+        self._lines[number].send("held", env=facts)
         if self._is_ending:
-            self._lines[number].tell("revoked")
+            self._lines[number].send("revoked")
 
     def _release(self, number: int, message: Message) -> None:
         """An exit code, a signal, or neither: then it is kept until somebody ends it."""
@@ -283,7 +281,7 @@ class Steps:
         """The step is over, and its room is for whoever waits."""
         del self._going[step.created.number]
         step.finish()
-        self._rooms.give_back(step.created.number)
+        self._allocator.give_back(step.created.number)
         for waiting, message in tuple(self._waiting.items()):
             if self._created(waiting, message):
                 self._waiting.pop(waiting, None)
@@ -301,41 +299,42 @@ def _listener() -> socket.socket:
     return listener
 
 
-def _node_rooms(launch: spool.LaunchFile) -> list[NodeShare]:
-    """The CPUs of the attempt are those of its rooms, one after the other, if it has so many."""
-    rooms, cpus = launch["rooms"], tuple(launch["cpus"])
-    if sum(room["cpus"] for room in rooms) != len(cpus):
-        return [_node_room(room, ()) for room in rooms]
-    ends = list(accumulate(room["cpus"] for room in rooms))
+def _shares(launch: spool.LaunchFile) -> list[NodeShare]:
+    """The CPUs of the attempt are those of its shares, one after the other, if it has so many."""
+    shares = [_share(each) for each in launch["shares"]]
+    cpus = tuple(launch["cpus"])
+    if sum(share.cpus for share in shares) != len(cpus):
+        return shares
+    ends = accumulate(share.cpus for share in shares)
     return [
-        _node_room(room, cpus[end - room["cpus"] : end])
-        for room, end in zip(rooms, ends, strict=True)
+        replace(share, cpu_ids=cpus[end - share.cpus : end])
+        for share, end in zip(shares, ends, strict=True)
     ]
 
 
-def _node_room(room: spool.RoomFile, cpu_ids: tuple[int, ...]) -> NodeShare:
-    return NodeShare(
-        name=room["node"],
-        cpus=room["cpus"],
-        memory_mib=room["memory_mib"],
-        gpus=len(room["gpus"]),
-        component=room["component"],
-        cpu_ids=cpu_ids,
-    )
+def _share(written: dict[str, Any]) -> NodeShare:
+    lists: dict[str, Any] = {name: tuple(written[name]) for name in ("gpus", "indices", "cpu_ids")}
+    return NodeShare(**written | lists)
 
 
-def _wish(asked: dict[str, Any]) -> StepRequest:
-    """ValueError or TypeError for what cannot be counted: whoever asks may be anybody."""
+def _request(asked: dict[str, Any]) -> StepRequest:
+    """ValueError or TypeError for what cannot be counted: any process of the user may ask."""
     lists: dict[str, Any] = {name: tuple(asked[name]) for name in ("on", "off")}
-    wish = StepRequest(**asked | lists)
-    numbers = (wish.gpus, wish.gpus_per_node, wish.gpus_per_task, wish.memory_mib, wish.relative)
+    found = StepRequest(**asked | lists)
+    numbers = (
+        found.gpus,
+        found.gpus_per_node,
+        found.gpus_per_task,
+        found.memory_mib,
+        found.relative,
+    )
     if any(number is not None and number < 0 for number in numbers):
         raise ValueError("less than nothing")
-    if not 1 <= wish.tasks <= _MOST_TASKS or wish.cpus_per_task < 1 or wish.component < 0:
+    if not 1 <= found.tasks <= _MOST_TASKS or found.cpus_per_task < 1 or found.component < 0:
         raise ValueError("no task, or too many")
-    if wish.gpu_bind and FORM.fullmatch(wish.gpu_bind) is None:
+    if found.gpu_bind and FORM.fullmatch(found.gpu_bind) is None:
         raise ValueError("no way to bind GPUs")
-    return wish
+    return found
 
 
 def _stop_words(why: Why | None) -> str:

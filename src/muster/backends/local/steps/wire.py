@@ -48,7 +48,7 @@ class Line:
         pid, uid, _ = struct.unpack("3i", found)
         return pid, uid
 
-    def tell(self, kind: str, **content: object) -> None:
+    def send(self, kind: str, **content: object) -> None:
         """What cannot be sent at once is not: whoever does not listen is as good as gone."""
         text = json.dumps({"kind": kind, **content}).encode()
         with contextlib.suppress(OSError):

@@ -155,7 +155,7 @@ def _ended(call: Call) -> "Iterator[JobDocument]":
 
 
 def _nodes(call: Call, chosen: dict[str, Any], site: "Site") -> "tuple[Node, ...]":
-    from muster.backends.local.hardware.racks import Rack  # noqa: PLC0415  the same
+    from muster.model.rack import Rack  # noqa: PLC0415  the same
     from muster.simulator.nodes import as_seen, made, nodes_in  # noqa: PLC0415  the same
 
     if chosen["cluster"] is not None:

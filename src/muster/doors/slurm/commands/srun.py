@@ -170,16 +170,18 @@ def _places(
     requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool
 ) -> tuple[StepJob, ...]:
     """A place for each: in its component, or beside each other where the job has but one."""
-    folder = door.queries.steps_at(door.caller, view.job.id)
+    address = door.queries.step_address(door.caller, view.job.id)
     placements = () if view.allocation is None else view.allocation.placements
     if component_count(view.job) == 1:
         nodes = tuple(dict.fromkeys(NodeId(each.node) for each in placements))
-        return side_by_side(requests, StepJob(job=view.job, nodes=nodes, folder=folder, owns=owns))
+        return side_by_side(
+            requests, StepJob(job=view.job, nodes=nodes, address=address, owns=owns)
+        )
     found: list[StepJob] = []
     for number in (request.component for request in requests):
         here = (each.node for each in placements if is_of_component(each.group, number))
         nodes = tuple(dict.fromkeys(map(NodeId, here)))
-        place = StepJob(job=view.job, nodes=nodes, folder=folder, owns=owns, component=number)
+        place = StepJob(job=view.job, nodes=nodes, address=address, owns=owns, component=number)
         found.append(place)
     return tuple(found)
 

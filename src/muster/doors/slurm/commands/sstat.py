@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 
-from muster.backends.base import Measured
 from muster.doors.slurm.accounting import values
 from muster.doors.slurm.accounting.records import AcctRow
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
@@ -25,6 +24,7 @@ from muster.doors.slurm.words.formats import Field, Form, cut_table, parsable, p
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.model.errors import ForbiddenError, UnknownError
+from muster.model.running import Measured
 from muster.model.value import Duration, Instant
 
 NAME = "sstat"
@@ -215,7 +215,7 @@ _FIELDS: tuple[tuple[str, int, Callable[[Sight], str]], ...] = (
     ("MinCPUTask", 10, lambda _: "0"),
     ("Nodelist", 20, lambda sight: compressed(values.nodes(sight.row))),
     ("NTasks", 8, lambda sight: str(sight.tasks)),
-    ("Pids", 20, lambda sight: ",".join(map(str, sight.now.pids))),
+    ("Pids", 20, lambda sight: ",".join(sight.now.processes)),
     ("ReqCPUFreq", 10, lambda _: "0"),
     ("ReqCPUFreqMin", 13, lambda _: "0"),
     ("ReqCPUFreqMax", 13, lambda _: "0"),

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from muster.backends.local.hardware.racks import Rack
 from muster.doors.slurm.conf.association_file import FlatFileEntry
 from muster.doors.slurm.conf.lines import ConfLine
 from muster.model.errors import MusterError
+from muster.model.rack import Rack
 from muster.model.site import Site
 from muster.model.value import GpuModel, Value
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
-from muster.backends.local.hardware.racks import Rack
 from muster.doors.slurm.conf.found import BadSlurmConfError, Notes
 from muster.doors.slurm.conf.lines import ConfLine, defaults_applied
 from muster.doors.slurm.conf.policy_of import whole
 from muster.doors.slurm.words.hostlist import expanded
 from muster.model.gpu_products import sizes_of
+from muster.model.rack import Rack
 from muster.model.value import GpuModel, PoolName, Value, replace
 
 UNKNOWN = GpuModel("GPU-40GB")

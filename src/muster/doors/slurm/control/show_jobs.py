@@ -18,6 +18,7 @@ from muster.doors.slurm.words import states, times
 from muster.doors.slurm.words.hostlist import compressed, ranges_text
 from muster.doors.slurm.words.states import State
 from muster.model.placement import Allocation
+from muster.model.value import NodeId
 
 SHOWN = (
     "admin-comment",
@@ -245,12 +246,12 @@ def _held_there(row: JobRow, held: Allocation, name: str) -> str:
         gres = f"gpu:{kind}:{len(devices)}(IDX:{numbers})"
     cpus = max(1, sum(each.amount.cpu_milli for each in placed) // 1_000)
     memory = sum(each.amount.memory_mib for each in placed)
-    return f"CPU_IDs={_cpu_ids(row, cpus)} Mem={memory} GRES={gres}"
+    return f"CPU_IDs={_cpu_ids(row, placed[0].node, cpus)} Mem={memory} GRES={gres}"
 
 
-def _cpu_ids(row: JobRow, count: int) -> str:
-    """As the machine numbers them; where nobody knows, as if they were the node's first."""
-    known = row.scene.cpus_of(row.job.id)
+def _cpu_ids(row: JobRow, node: NodeId, count: int) -> str:
+    """As the machine numbers them; where that is not known, as if they were the node's first."""
+    known = row.scene.cpus_of(row.job.id).get(node, ())
     return ranges_text(known if len(known) == count else range(count))
 
 

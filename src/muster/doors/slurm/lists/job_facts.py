@@ -3,12 +3,12 @@
 import os.path
 from collections import Counter
 
-from muster.backends.local.attempt.patterns import Names, filled
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.jobs import JobRow, nodes
 from muster.doors.slurm.submit.job_details import CORRESPONDING
 from muster.doors.slurm.words.sizes import memory_text
 from muster.doors.slurm.words.states import State
+from muster.launch.patterns import Names, filled
 from muster.model.job import ArrayPart, Dependency, DependencyKind, JobState, ways
 from muster.model.value import Instant, JobId
 

@@ -52,12 +52,12 @@ class Scene:
         """Everything there is; for those who need to know all jobs."""
         return self._door.queries.snapshot()
 
-    def cpus_of(self, job: JobId) -> tuple[int, ...]:
-        """The numbers of a running job's CPUs, where they are known and the user may know them."""
+    def cpus_of(self, job: JobId) -> Mapping[NodeId, tuple[int, ...]]:
+        """The CPUs of a running job by node, where they are known and the user may know them."""
         try:
-            return self._door.queries.cpus(self._door.caller, job)
+            return self._door.queries.pinned_cpus(self._door.caller, job)
         except MusterError:
-            return ()
+            return {}
 
     @cached_property
     def turns(self) -> Turns:

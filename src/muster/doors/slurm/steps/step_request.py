@@ -32,7 +32,7 @@ class StepJob(Value):
 
     job: Job
     nodes: tuple[NodeId, ...]
-    folder: str
+    address: str
     owns: bool = False
     component: int = 0
     beside: int = 0
@@ -48,7 +48,7 @@ def step_of(
     label = request.has("label")
     step = RunStep(
         job=place.job.id,
-        folder=place.folder,
+        address=place.address,
         names=_names(place.job),
         programs=tuple(
             replace(program, output=replace(program.output, label=label)) for program, _ in found

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-SOCKET = "steps.sock"
+SCHEME = "unix://"
 MOST_FILES = 200
 
 _LENGTH = struct.Struct("!I")
@@ -24,12 +24,15 @@ class Lost(Exception):  # noqa: N818 -- a fact, for whoever waits
 class Line:
     """Connected from the beginning; OSError when nobody listens."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, address: str) -> None:
+        if not address.startswith(SCHEME):
+            raise OSError(f"this command cannot start steps at {address}")
+        folder, _, name = address[len(SCHEME) :].rpartition("/")
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # The address of a socket may not be long, so that the folder is named by a number.
         number = os.open(folder, os.O_PATH | os.O_DIRECTORY)
         try:
-            self._connection.connect(f"/proc/self/fd/{number}/{SOCKET}")
+            self._connection.connect(f"/proc/self/fd/{number}/{name}")
         finally:
             os.close(number)
         self._rest = b""

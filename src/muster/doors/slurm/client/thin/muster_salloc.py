@@ -23,7 +23,7 @@ def run(then: "dict[str, Any]") -> int:
     """Hold the job, run the command here, end as it does."""
     job = then["job"]
     try:
-        line = Line(then["folder"])
+        line = Line(then["address"])
         line.tell("hold")
         env = line.first()["env"]
         _say(then, f"Granted job allocation {job}")

@@ -37,7 +37,7 @@ def run(then: "dict[str, Any]") -> int:
     """Run the step; a job of our own is held meanwhile, and ends as the step does."""
     job = then["job"]
     try:
-        holder = Line(then["folder"]) if then["owns"] else None
+        holder = Line(then["address"]) if then["owns"] else None
         if holder is not None:
             holder.tell("hold")
             holder.first()
@@ -66,7 +66,7 @@ class Srun:
     def __init__(self, then: "dict[str, Any]") -> None:
         self._then = then
         self._conduct: dict[str, Any] = then["conduct"]
-        self._line = Line(then["folder"])
+        self._line = Line(then["address"])
         self._hears, self._tells = socket.socketpair()
         self._streams: Streams | None = None
         self._report: Report | None = None

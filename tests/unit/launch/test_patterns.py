@@ -1,6 +1,6 @@
 import pytest
 
-from muster.backends.local.attempt.patterns import Names, filled
+from muster.launch.patterns import Names, filled
 
 ALONE = Names(job=42, job_name="fit", user="ann", node="n7", node_index=1, task=3)
 OF_ARRAY = Names(job=44, job_name="fit", user="ann", node="n7", array=42, index=2)

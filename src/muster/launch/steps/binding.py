@@ -1,15 +1,9 @@
-"""Which CPUs each task of a step is bound to, of those that the step has on a node.
+"""Which CPUs each task of a step is bound to, of those that the step has on a node."""
 
-Only the standard library is used here: every supervisor carries it.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-CPUS = Path("/sys/devices/system/cpu")
-NODES = Path("/sys/devices/system/node")
 NONE = "none"
 _TYPES = {
     "map_cpu": "MAP ",
@@ -41,24 +35,42 @@ class StepCpus:
     cpus_per_task: int = 1
 
 
+class CpuTopology(Protocol):
+    """How the CPUs of a node belong together. Asked only for kinds of binding that need it."""
+
+    def core(self, cpu: int) -> tuple[int, ...]:
+        """The CPUs of the core that this one belongs to."""
+        ...
+
+    def socket(self, cpu: int) -> tuple[int, ...]:
+        """The CPUs of its socket."""
+        ...
+
+    def domains(self) -> Mapping[int, tuple[int, ...]]:
+        """The CPUs of each NUMA node."""
+        ...
+
+
 def read(asked: Mapping[str, Any] | None) -> Bind | None:
-    """As a launch says it; ValueError or LookupError for what nobody can mean."""
+    """As a launch says it; ValueError or LookupError for what has no meaning."""
     if asked is None:
         return None
     values = tuple(int(value) for value in asked["values"])
     return Bind(kind=str(asked["kind"]), values=values, verbose=bool(asked["verbose"]))
 
 
-def cpus_of_tasks(bind: Bind, seats: StepCpus) -> list[tuple[int, ...]] | None:
+def cpus_of_tasks(
+    bind: Bind, step: StepCpus, topology: CpuTopology
+) -> list[tuple[int, ...]] | None:
     """For each task its CPUs, in order; None where some that are named are not the step's."""
     if bind.kind == NONE:
-        return [seats.cpus] * seats.tasks
+        return [step.cpus] * step.tasks
     if bind.kind in _TYPES:
-        found = [_named(bind, seats, place) for place in range(seats.tasks)]
+        found = [_named(bind, step, topology, place) for place in range(step.tasks)]
         return [each for each in found if each] if all(found) else None
-    widened = _WIDENED.get(bind.kind, _itself)
     return [
-        tuple(sorted(widened(_own(seats, place)) & set(seats.cpus))) for place in range(seats.tasks)
+        tuple(sorted(_widened(bind.kind, _own(step, place), topology) & set(step.cpus)))
+        for place in range(step.tasks)
     ]
 
 
@@ -91,73 +103,46 @@ def remark(bind: Bind, node: str, rank: int, local: int, cpus: Sequence[int]) ->
     return f"{where}: mask {mask(cpus)}{action}\n"
 
 
-def _own(seats: StepCpus, place: int) -> set[int]:
+def _own(step: StepCpus, place: int) -> set[int]:
     """So many for each, in order; all, where there are too few for that."""
-    each = seats.cpus_per_task
-    if each * seats.tasks > len(seats.cpus):
-        return set(seats.cpus)
-    return set(seats.cpus[place * each : (place + 1) * each])
+    each = step.cpus_per_task
+    if each * step.tasks > len(step.cpus):
+        return set(step.cpus)
+    return set(step.cpus[place * each : (place + 1) * each])
 
 
-def _named(bind: Bind, seats: StepCpus, place: int) -> tuple[int, ...]:
+def _named(bind: Bind, step: StepCpus, topology: CpuTopology, place: int) -> tuple[int, ...]:
     """What the list says for this task; empty where that is not the step's."""
     if bind.kind == "rank_ldom":
-        return _of_domains({place % max(1, len(_domains()))}, seats)
+        return _of_domains(topology, {place % max(1, len(topology.domains()))}, step)
     value = bind.values[place % len(bind.values)]
     if bind.kind == "map_ldom":
-        return _of_domains({value}, seats)
+        return _of_domains(topology, {value}, step)
     if bind.kind == "mask_ldom":
-        return _of_domains(_bits(value), seats)
+        return _of_domains(topology, _bits(value), step)
     wanted = {value} if bind.kind == "map_cpu" else _bits(value)
-    return tuple(sorted(wanted)) if wanted <= set(seats.cpus) else ()
+    return tuple(sorted(wanted)) if wanted <= set(step.cpus) else ()
 
 
-def _of_domains(numbers: set[int], seats: StepCpus) -> tuple[int, ...]:
-    cpus = {cpu for number in numbers for cpu in _domains().get(number, ())}
-    return tuple(cpu for cpu in seats.cpus if cpu in cpus)
+def _of_domains(topology: CpuTopology, numbers: set[int], step: StepCpus) -> tuple[int, ...]:
+    domains = topology.domains()
+    cpus = {cpu for number in numbers for cpu in domains.get(number, ())}
+    return tuple(cpu for cpu in step.cpus if cpu in cpus)
 
 
 def _bits(value: int) -> set[int]:
     return {place for place in range(value.bit_length()) if value >> place & 1}
 
 
-def _itself(cpus: set[int]) -> set[int]:
-    return cpus
-
-
-def _pinning(cpus: set[int]) -> set[int]:
-    return cpus.union(*(_listed(CPUS / f"cpu{cpu}/topology/thread_siblings_list") for cpu in cpus))
-
-
-def _sockets(cpus: set[int]) -> set[int]:
-    return cpus.union(*(_listed(CPUS / f"cpu{cpu}/topology/core_siblings_list") for cpu in cpus))
-
-
-def _ldoms(cpus: set[int]) -> set[int]:
-    return cpus.union(*(members for members in _domains().values() if cpus & set(members)))
-
-
-_WIDENED: Mapping[str, Callable[[set[int]], set[int]]] = {
-    "cores": _pinning,
-    "sockets": _sockets,
-    "ldoms": _ldoms,
-}
-
-
-def _domains() -> dict[int, tuple[int, ...]]:
-    """NUMA nodes; a machine that does not tell them has one, with everything."""
-    found = {int(each.name[4:]): _listed(each / "cpulist") for each in NODES.glob("node[0-9]*")}
-    return found or {0: _listed(CPUS / "online")}
-
-
-def _listed(path: Path) -> tuple[int, ...]:
-    """`0-3,8` as numbers: how the kernel lists CPUs."""
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except OSError:
-        return ()
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+def _widened(kind: str, cpus: set[int], topology: CpuTopology) -> set[int]:
+    """All of the cores, sockets or NUMA nodes that these CPUs are of; otherwise only themselves."""
+    match kind:
+        case "cores":
+            return cpus.union(*map(topology.core, cpus))
+        case "sockets":
+            return cpus.union(*map(topology.socket, cpus))
+        case "ldoms":
+            domains = topology.domains().values()
+            return cpus.union(*(members for members in domains if cpus & set(members)))
+        case _:
+            return cpus

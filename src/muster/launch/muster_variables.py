@@ -1,70 +1,49 @@
-"""What a job's processes find in their environment. Pure: values in, names and texts out."""
+"""What every job finds in its environment: MUSTER_*, ranks, and its devices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from muster.backends.base import Run
+from muster.launch.attempt import DeviceAccess, PlacedAttempt, nodes_of
 from muster.model.job import Job
 from muster.model.launch import Runs
 from muster.model.placement import Placement
-from muster.model.value import Value
-
-_FIRST_PORT = 20_000
-_PORTS = 40_000
 
 
-class DeviceAccess(Value):
-    """What the machine gives a placement: its devices by the names CUDA knows, and more to set."""
-
-    devices: tuple[str, ...] = ()
-    sharing: Mapping[str, str] = {}
-
-
-def of_attempt(run: Run) -> dict[str, str]:
+def of_attempt(placed: PlacedAttempt, master: str) -> dict[str, str]:
     """What all tasks of the attempt have in common."""
-    job, placements = run.job, run.allocation.placements
+    job, placements = placed.job, placed.allocation.placements
     nodes = nodes_of(placements)
     found = {
         "MUSTER_JOB_ID": str(job.id),
-        "MUSTER_ATTEMPT": str(run.allocation.attempt),
+        "MUSTER_ATTEMPT": str(placed.allocation.attempt),
         "MUSTER_JOB_NAME": job.spec.name,
         "MUSTER_QUEUE": job.spec.queue,
-        "MUSTER_CLUSTER": run.allocation.cluster,
+        "MUSTER_CLUSTER": placed.allocation.cluster,
         "MUSTER_NODELIST": ",".join(nodes),
         "MUSTER_NODES": str(len(nodes)),
         "MUSTER_TASKS": str(len(placements)),
-        "MUSTER_RESTARTS": str(run.restarts),
-        "MASTER_ADDR": "127.0.0.1",
+        "MUSTER_RESTARTS": str(placed.restarts),
+        "MASTER_ADDR": master,
     }
-    return found | _of_array(job) | _of_checkpoint(run) | _of_limit(job)
+    return found | _of_array(job) | _of_checkpoint(placed) | _of_limit(job)
 
 
-def of_tasks(run: Run, given: Sequence[DeviceAccess]) -> list[dict[str, str]]:
+def of_tasks(placed: PlacedAttempt, access: Sequence[DeviceAccess]) -> list[dict[str, str]]:
     """What each process has of its own: one process for each placement, or one beside the first.
 
     A process that is to start the ranks itself (torchrun, mpirun) is given no rank.
     """
-    placements = run.allocation.placements
-    if run.launch.runs is Runs.STEPS_ONLY:
+    placements = placed.allocation.placements
+    if placed.launch.runs is Runs.STEPS_ONLY:
         return []
-    if run.launch.runs is Runs.FIRST_TASK:
-        return [_of_first(placements, given)]
+    if placed.launch.runs is Runs.FIRST_TASK:
+        return [_of_first(placements, access)]
     return [
         _of_node(placement.node)
         | _of_rank(rank, placements)
         | _of_amount((placement,))
-        | _of_devices((given[rank],))
+        | _of_devices((access[rank],))
         for rank, placement in enumerate(placements)
     ]
-
-
-def master_port(job: int, attempt: int) -> int:
-    """Where the tasks meet, unless somebody else already listens there."""
-    return _FIRST_PORT + (job * 7 + attempt) % _PORTS
-
-
-def nodes_of(placements: Sequence[Placement]) -> tuple[str, ...]:
-    """The nodes in the order of the ranks."""
-    return tuple(dict.fromkeys(placement.node for placement in placements))
 
 
 def _of_array(job: Job) -> dict[str, str]:
@@ -74,8 +53,8 @@ def _of_array(job: Job) -> dict[str, str]:
     return {"MUSTER_ARRAY_JOB_ID": str(part.array), "MUSTER_ARRAY_INDEX": str(part.index)}
 
 
-def _of_checkpoint(run: Run) -> dict[str, str]:
-    return {} if run.checkpoint is None else {"MUSTER_CHECKPOINT": run.checkpoint}
+def _of_checkpoint(placed: PlacedAttempt) -> dict[str, str]:
+    return {} if placed.checkpoint is None else {"MUSTER_CHECKPOINT": placed.checkpoint}
 
 
 def _of_limit(job: Job) -> dict[str, str]:
@@ -83,14 +62,14 @@ def _of_limit(job: Job) -> dict[str, str]:
     return {} if limit is None else {"MUSTER_TIME_LIMIT_S": str(limit // 1_000)}
 
 
-def _of_first(placements: Sequence[Placement], given: Sequence[DeviceAccess]) -> dict[str, str]:
+def _of_first(placements: Sequence[Placement], access: Sequence[DeviceAccess]) -> dict[str, str]:
     """The one process has what all tasks on its node have together."""
     node = placements[0].node
     here = [rank for rank, placement in enumerate(placements) if placement.node == node]
     return (
         _of_node(node)
         | _of_amount([placements[rank] for rank in here])
-        | _of_devices([given[rank] for rank in here])
+        | _of_devices([access[rank] for rank in here])
     )
 
 
@@ -129,10 +108,10 @@ def _of_amount(placements: Sequence[Placement]) -> dict[str, str]:
     }
 
 
-def _of_devices(given: Sequence[DeviceAccess]) -> dict[str, str]:
-    devices = list(dict.fromkeys(name for each in given for name in each.devices))
+def _of_devices(access: Sequence[DeviceAccess]) -> dict[str, str]:
+    devices = list(dict.fromkeys(name for each in access for name in each.devices))
     visible = ",".join(devices)
     found = {"CUDA_VISIBLE_DEVICES": visible, "NVIDIA_VISIBLE_DEVICES": visible or "void"}
-    for each in given:
-        found |= each.sharing
+    for each in access:
+        found |= each.env
     return found

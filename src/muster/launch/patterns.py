@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass
 
+from muster.model.job import Job
+from muster.model.launch import Launch
+
 _PATTERN = re.compile(r"%(\d*)([a-zA-Z%])")
 _NUMBERS = frozenset("jAanst")
 _WIDEST = 10
@@ -36,6 +39,32 @@ def filled(text: str, names: Names) -> str:
         return _padded(meanings[letter], width if letter in _NUMBERS else "")
 
     return _PATTERN.sub(meaning, text)
+
+
+def names_of(job: Job, node: str, task: int, node_index: int = 0) -> Names:
+    """What the patterns stand for in a task of this job, on this node."""
+    part = job.spec.array
+    return Names(
+        job=job.id,
+        job_name=job.spec.name,
+        user=job.spec.user,
+        node=node,
+        node_index=node_index,
+        task=task,
+        array=None if part is None else part.array,
+        index=None if part is None else part.index,
+    )
+
+
+def stdout_pattern(job: Job, launch: Launch) -> str:
+    """Where the job's output goes, as it asked for it or as is usual."""
+    return launch.stdout or default_stdout(is_array=job.spec.array is not None)
+
+
+def output_name(job: Job, launch: Launch, node: str, task: int, *, stderr: bool) -> str:
+    """The file that a task wrote to, perhaps relative to where the job began."""
+    wanted = launch.stderr if stderr else None
+    return filled(wanted or stdout_pattern(job, launch), names_of(job, node, task))
 
 
 def default_stdout(*, is_array: bool) -> str:

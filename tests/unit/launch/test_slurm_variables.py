@@ -1,7 +1,7 @@
 """Against what jobs of a real Slurm 22.05 found in their environment."""
 
-from muster.backends.base import Run
-from muster.backends.local.attempt.slurm_environment import of_attempt, of_tasks
+from muster.launch.attempt import PlacedAttempt
+from muster.launch.slurm_variables import of_attempt, of_tasks
 from muster.model.cluster import Node
 from muster.model.gpu import Device
 from muster.model.job import ArrayPart, Job, JobSpec, TaskGroup
@@ -80,12 +80,14 @@ def placed(index: int, name: str, cpus: int, gpus: range) -> Placement:
     )
 
 
-def run_of(number: int, name: str, placements: tuple[Placement, ...], launch: Launch) -> Run:
+def run_of(
+    number: int, name: str, placements: tuple[Placement, ...], launch: Launch
+) -> PlacedAttempt:
     spec = JobSpec(
         name=name, user=UserName("alice"), queue=QueuePath("science"), groups=(TaskGroup(),)
     )
     names = {placement.node for placement in placements}
-    return Run(
+    return PlacedAttempt(
         job=Job(id=JobId(number), spec=spec, submitted_at=Instant(0), attempt=1),
         allocation=Allocation(
             job=JobId(number),
@@ -103,7 +105,7 @@ def batch(**env: str) -> Launch:
     return Launch(script="#!/bin/sh\n", runs=Runs.FIRST_TASK, env=SUBMITTED | env)
 
 
-def seen(run: Run, task: int = 0) -> dict[str, str]:
+def seen(run: PlacedAttempt, task: int = 0) -> dict[str, str]:
     return {**run.launch.env, **of_attempt(run), **of_tasks(run)[task]}
 
 

@@ -5,26 +5,26 @@ from collections import Counter
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from muster.backends.local.steps.room import (
+from muster.launch.steps.allocator import (
     ImpossibleStepError,
-    NodeShare,
     StepAllocator,
     StepRequest,
     StepShare,
 )
+from muster.launch.steps.shares import NodeShare
 
 few = some.integers(0, 3)
 rooms = some.lists(
     some.builds(
         NodeShare,
-        name=some.sampled_from("abcd"),
+        node=some.sampled_from("abcd"),
         cpus=some.integers(1, 6),
         memory_mib=some.sampled_from([0, 100]),
-        gpus=few,
+        gpus=few.map(lambda count: tuple(f"GPU-{at}" for at in range(count))),
     ),
     min_size=1,
     max_size=3,
-    unique_by=lambda node: node.name,
+    unique_by=lambda node: node.node,
 )
 wishes = some.builds(
     StepRequest,
@@ -53,7 +53,7 @@ moves = some.lists(
 
 
 @example(
-    [NodeShare(name="a", cpus=4)],
+    [NodeShare(node="a", cpus=4)],
     [StepRequest(exact=True), StepRequest(exact=True, overcommit=True, tasks=5)],
 )
 @given(rooms, moves)
@@ -116,7 +116,7 @@ def assert_fits(
         here = [part for _, parts in held for part in parts if part.node == at]
         gpus = Counter(gpu for part in here for gpu in part.gpus)
         assert all(count == 1 for count in gpus.values())
-        assert all(0 <= gpu < node.gpus for gpu in gpus)
+        assert all(0 <= gpu < len(node.gpus) for gpu in gpus)
         assert sum(part.cpus for part in here) <= node.cpus
         if node.memory_mib:
             assert sum(part.memory_mib for part in here) <= node.memory_mib

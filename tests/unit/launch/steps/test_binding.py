@@ -1,6 +1,7 @@
 import pytest
 
-from muster.backends.local.steps.binding import (
+from muster.backends.local.steps.topology import SysTopology
+from muster.launch.steps.binding import (
     Bind,
     StepCpus,
     cpus_of_tasks,
@@ -28,20 +29,20 @@ FOUR = StepCpus(cpus=(2, 3, 6, 7), tasks=2)
 def test_tasks_are_bound_to_cpus_of_their_step(
     bind: Bind, expected: list[tuple[int, ...]] | None
 ) -> None:
-    assert cpus_of_tasks(bind, FOUR) == expected
+    assert cpus_of_tasks(bind, FOUR, SysTopology()) == expected
 
 
 def test_tasks_have_as_many_cpus_as_they_asked_for_or_share_all() -> None:
     pairs = StepCpus(cpus=(2, 3, 6, 7), tasks=2, cpus_per_task=2)
     crowd = StepCpus(cpus=(2, 3), tasks=3)
 
-    assert cpus_of_tasks(Bind(kind="threads"), pairs) == [(2, 3), (6, 7)]
-    assert cpus_of_tasks(Bind(kind="threads"), crowd) == [(2, 3)] * 3
+    assert cpus_of_tasks(Bind(kind="threads"), pairs, SysTopology()) == [(2, 3), (6, 7)]
+    assert cpus_of_tasks(Bind(kind="threads"), crowd, SysTopology()) == [(2, 3)] * 3
 
 
 @pytest.mark.parametrize("kind", ["cores", "sockets", "ldoms"])
 def test_whole_cores_sockets_and_numa_nodes_stay_within_the_step(kind: str) -> None:
-    found = cpus_of_tasks(Bind(kind=kind), StepCpus(cpus=(0,), tasks=1))
+    found = cpus_of_tasks(Bind(kind=kind), StepCpus(cpus=(0,), tasks=1), SysTopology())
 
     assert found == [(0,)]
 

@@ -1,8 +1,7 @@
-from muster.backends.base import Run
-from muster.backends.local.attempt.environment import DeviceAccess
-from muster.backends.local.attempt.translate import Site, launch_file
-from muster.backends.local.steps.environment import StepLaunch, of_task
-from muster.backends.local.steps.room import StepRequest, StepShare
+from muster.launch.attempt import DeviceAccess, PlacedAttempt
+from muster.launch.prepare import prepare
+from muster.launch.steps.allocator import StepRequest, StepShare
+from muster.launch.steps.variables import StepLaunch, of_task
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch, Runs
 from muster.model.placement import Allocation, DeviceShare, Placement
@@ -10,7 +9,6 @@ from muster.model.resources import Resources
 from muster.model.value import (
     ClusterName,
     DeviceId,
-    Duration,
     Instant,
     JobId,
     NodeId,
@@ -36,11 +34,11 @@ def placement(node: str) -> Placement:
     )
 
 
-def around(env: dict[str, str], *, per_task: int | None = None) -> StepLaunch:
+def step_of(env: dict[str, str], *, per_task: int | None = None) -> StepLaunch:
     spec = JobSpec(
         name="train", user=UserName("ada"), queue=QueuePath("lab"), groups=(TaskGroup(count=2),)
     )
-    run = Run(
+    attempt = PlacedAttempt(
         job=Job(id=JobId(7), spec=spec, submitted_at=Instant(0), state=JobState.STARTING),
         allocation=Allocation(
             job=JobId(7),
@@ -52,12 +50,16 @@ def around(env: dict[str, str], *, per_task: int | None = None) -> StepLaunch:
         launch=Launch(runs=Runs.STEPS_ONLY, env={"SECRET": "of the script"}),
         nodes={},
     )
-    given = tuple(DeviceAccess(devices=(f"{node}-a", f"{node}-b")) for node in NODES)
-    site = Site(mark="7.1.mark", grace=Duration(0), given=given)
+    access = tuple(DeviceAccess(devices=(f"{node}-a", f"{node}-b")) for node in NODES)
+    prepared = prepare(attempt, access, master="127.0.0.1")
     return StepLaunch(
-        launch=launch_file(run, site),
+        job=attempt.job.id,
+        shares=prepared.shares,
+        env=prepared.env,
+        fixed={"MUSTER_ATTEMPT_KEY": "7.1.mark"},
+        address="127.0.0.1",
         number=3,
-        wishes=(
+        requests=(
             StepRequest(
                 tasks=3,
                 gpus_per_task=per_task,
@@ -75,7 +77,7 @@ def around(env: dict[str, str], *, per_task: int | None = None) -> StepLaunch:
 
 
 def test_a_task_knows_its_step_its_node_and_its_rank() -> None:
-    step = around({})
+    step = step_of({})
 
     first, last = of_task(step, step.parts[0], 1), of_task(step, step.parts[1], 2)
 
@@ -90,7 +92,7 @@ def test_a_task_knows_its_step_its_node_and_its_rank() -> None:
 
 
 def test_tasks_see_the_gpus_of_the_step_or_their_own() -> None:
-    shared, own = around({}), around({}, per_task=1)
+    shared, own = step_of({}), step_of({}, per_task=1)
 
     assert of_task(shared, shared.parts[0], 1)["CUDA_VISIBLE_DEVICES"] == "n1-a,n1-b"
     assert of_task(own, own.parts[0], 1)["CUDA_VISIBLE_DEVICES"] == "n1-b"
@@ -100,7 +102,7 @@ def test_tasks_see_the_gpus_of_the_step_or_their_own() -> None:
 
 
 def test_from_outside_of_the_job_its_facts_are_added_and_its_secrets_are_not() -> None:
-    step = around({"HOME": "/home/ada", "SLURM_JOB_ID": "5", "SLURM_JOB_NAME": "other"})
+    step = step_of({"HOME": "/home/ada", "SLURM_JOB_ID": "5", "SLURM_JOB_NAME": "other"})
 
     found = of_task(step, step.parts[0], 0)
 
@@ -110,7 +112,7 @@ def test_from_outside_of_the_job_its_facts_are_added_and_its_secrets_are_not() -
 
 
 def test_what_made_one_rank_of_the_caller_is_not_passed_on() -> None:
-    step = around({"SLURM_JOB_ID": "7", "RANK": "5", "PMI_RANK": "5", "OMPI_COMM_WORLD_RANK": "5"})
+    step = step_of({"SLURM_JOB_ID": "7", "RANK": "5", "PMI_RANK": "5", "OMPI_COMM_WORLD_RANK": "5"})
 
     found = of_task(step, step.parts[1], 2)
 

@@ -1,24 +1,24 @@
 import pytest
 
-from muster.backends.local.steps.room import (
+from muster.launch.steps.allocator import (
     ImpossibleStepError,
-    NodeShare,
     StepAllocator,
     StepRequest,
 )
+from muster.launch.steps.shares import NodeShare
 
 TWO = (
-    NodeShare(name="n1", cpus=2, cpu_ids=(4, 5)),
-    NodeShare(name="n2", cpus=3, component=1),
-    NodeShare(name="n1", cpus=4, component=1, cpu_ids=(0, 1, 2, 3)),
+    NodeShare(node="n1", cpus=2, cpu_ids=(4, 5)),
+    NodeShare(node="n2", cpus=3, component=1),
+    NodeShare(node="n1", cpus=4, component=1, cpu_ids=(0, 1, 2, 3)),
 )
 
 
 def test_a_step_has_only_the_nodes_of_its_components() -> None:
-    rooms = StepAllocator(TWO)
+    allocator = StepAllocator(TWO)
 
-    first = rooms.take(0, [StepRequest(tasks=2)])
-    second = rooms.take(1, [StepRequest(tasks=4, component=1)])
+    first = allocator.take(0, [StepRequest(tasks=2)])
+    second = allocator.take(1, [StepRequest(tasks=4, component=1)])
 
     assert first is not None
     assert second is not None
@@ -30,20 +30,20 @@ def test_ranks_go_on_from_one_component_to_the_next() -> None:
     parts = StepAllocator(TWO).take(0, [StepRequest(tasks=2), StepRequest(tasks=2, component=1)])
 
     assert parts is not None
-    assert [(part.wish, part.ranks) for part in parts] == [(0, (0, 1)), (1, (2,)), (1, (3,))]
+    assert [(part.request, part.ranks) for part in parts] == [(0, (0, 1)), (1, (2,)), (1, (3,))]
 
 
 def test_a_step_has_room_in_all_its_components_or_waits() -> None:
-    rooms = StepAllocator(TWO)
+    allocator = StepAllocator(TWO)
     both = [StepRequest(tasks=1), StepRequest(tasks=2, component=1, nodes=2)]
-    rooms.take(0, [StepRequest(tasks=1, component=1, on=("n2",), nodes=1)])
+    allocator.take(0, [StepRequest(tasks=1, component=1, on=("n2",), nodes=1)])
 
-    assert rooms.take(1, both) is None
-    assert rooms.take(1, [StepRequest(tasks=2)]) is not None
-    rooms.give_back(0)
-    assert rooms.take(2, both) is None
-    rooms.give_back(1)
-    assert rooms.take(2, both) is not None
+    assert allocator.take(1, both) is None
+    assert allocator.take(1, [StepRequest(tasks=2)]) is not None
+    allocator.give_back(0)
+    assert allocator.take(2, both) is None
+    allocator.give_back(1)
+    assert allocator.take(2, both) is not None
 
 
 def test_what_one_component_lacks_is_lacking_for_ever() -> None:
@@ -54,19 +54,19 @@ def test_what_one_component_lacks_is_lacking_for_ever() -> None:
 
 
 def test_parts_of_a_step_in_one_component_are_beside_each_other() -> None:
-    rooms = StepAllocator([NodeShare(name=f"n{at}", cpus=1) for at in range(2)])
+    allocator = StepAllocator([NodeShare(node=f"n{at}", cpus=1) for at in range(2)])
 
-    parts = rooms.take(0, [StepRequest(nodes=1), StepRequest(nodes=1, relative=1)])
+    parts = allocator.take(0, [StepRequest(nodes=1), StepRequest(nodes=1, relative=1)])
 
     assert parts is not None
     assert [(part.node, part.ranks) for part in parts] == [(0, (0,)), (1, (1,))]
 
 
 def test_steps_that_take_only_what_they_asked_for_have_cpus_of_their_own() -> None:
-    rooms = StepAllocator([NodeShare(name="n", cpus=4, cpu_ids=(0, 1, 2, 3))])
+    allocator = StepAllocator([NodeShare(node="n", cpus=4, cpu_ids=(0, 1, 2, 3))])
 
-    taken = [rooms.take(number, [StepRequest(tasks=2, exact=True)]) for number in range(2)]
-    shared = rooms.take(2, [StepRequest(tasks=1, overlap=True)])
+    taken = [allocator.take(number, [StepRequest(tasks=2, exact=True)]) for number in range(2)]
+    shared = allocator.take(2, [StepRequest(tasks=1, overlap=True)])
 
     assert [parts and parts[0].cpu_ids for parts in taken] == [(0, 1), (2, 3)]
     assert shared is not None
