@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from bench.world import Size, advance, world
 from muster.model.job import WAITING
-from muster.model.plan import Clear, NoEstimate, Plan, Start, Wait
+from muster.model.plan import Backlog, Clear, NoEstimate, Plan, Start
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.schedule.plan import Planner
@@ -133,29 +133,29 @@ def _cycle(
     plan = watch.time(f"{when}-plan", lambda: planner.plan(snapshot))
     broken = watch.time(f"{when}-verify", lambda: violations(snapshot, plan, register))
     assert not broken, broken[:10]
-    assert_everyone_is_answered(snapshot, plan)
-    starts = [one for one in plan.decisions if isinstance(one, Start)]
+    backlog = watch.time(f"{when}-backlog", planner.backlog)
+    assert_everyone_is_answered(snapshot, plan, backlog)
+    starts = [one for one in plan.moves if isinstance(one, Start)]
     placements = [placement for start in starts for placement in start.placements]
-    waits = [one for one in plan.decisions if isinstance(one, Wait)]
     return plan, Cycle(
         plan=watch.laps[f"{when}-plan"],
         verify=watch.laps[f"{when}-verify"],
-        jobs=len(plan.decisions),
+        jobs=len(plan.moves) + len(plan.waits),
         started=len(starts),
         placements=len(placements),
         gpu_milli=sum(placement.amount.gpu_milli for placement in placements),
-        cleared=sum(isinstance(one, Clear) for one in plan.decisions),
-        reasons=[type(one.why).__name__ for one in waits],
-        estimated=sum(not isinstance(one.expected, NoEstimate) for one in waits),
+        cleared=sum(isinstance(one, Clear) for one in plan.moves),
+        reasons=[type(one.why).__name__ for one in plan.waits.values()],
+        estimated=sum(not isinstance(one.expected, NoEstimate) for one in backlog.values()),
     )
 
 
-def assert_everyone_is_answered(snapshot: Snapshot, plan: Plan) -> None:
-    """One decision for each waiting job; if it waits, why, and until when or why nobody knows."""
+def assert_everyone_is_answered(snapshot: Snapshot, plan: Plan, backlog: Backlog) -> None:
+    """One decision for each waiting job; if it waits, until when or why that is unknown."""
     waiting = {job.id for job in snapshot.jobs.values() if job.state in WAITING}
-    assert len(plan.decisions) == len(waiting)
-    assert {one.job for one in plan.decisions} == waiting
-    for one in plan.decisions:
-        if isinstance(one, Wait):
-            assert one.why is not None
-            assert isinstance(one.expected, NoEstimate) or one.expected >= snapshot.now
+    moved = [one.job for one in plan.moves]
+    assert len(moved) + len(plan.waits) == len(waiting)
+    assert {*moved, *plan.waits} == waiting
+    assert backlog.keys() == plan.waits.keys()
+    for one in backlog.values():
+        assert isinstance(one.expected, NoEstimate) or one.expected >= snapshot.now

@@ -41,8 +41,8 @@ from muster.model.job import (
 from muster.model.placement import Allocation, Claim
 from muster.model.plan import (
     Clear,
-    Decision,
     Measure,
+    Move,
     Plan,
     Preempt,
     Repartition,
@@ -188,8 +188,11 @@ def advance(
     What did not change is shared with the snapshot before; what did is named, as by the controller.
     """
     draft = _Draft(snapshot)
-    for decision in plan.decisions:
-        draft.follow(decision, rng)
+    for move in plan.moves:
+        draft.follow(move, rng)
+    for job in snapshot.jobs.values():
+        if job.claim is not None and job.id in plan.waits:
+            draft.drop_claim(job, plan.waits[job.id])
     for measure in plan.measures:
         draft.take(measure)
     draft.end(ended, rng)
@@ -209,7 +212,7 @@ class _Draft:
         self.finished = dict(before.finished)
         self.used = {(used.queue, used.user): used for used in before.used_lately}
 
-    def follow(self, decision: Decision, rng: Random) -> None:
+    def follow(self, decision: Move, rng: Random) -> None:
         job = self.jobs[decision.job]
         match decision:
             case Start():
@@ -224,9 +227,11 @@ class _Draft:
                 self.jobs[job.id] = replace(job, claim=claim)
             case Resume():
                 self.jobs[job.id] = replace(job, state=JobState.RUNNING)
-            case Wait():
-                if job.claim is not None and not isinstance(decision.why, MakingRoom):
-                    self.jobs[job.id] = replace(job, claim=None)
+
+    def drop_claim(self, job: Job, wait: Wait) -> None:
+        """Room is kept only for jobs that still wait for it to become free."""
+        if not isinstance(wait.why, MakingRoom):
+            self.jobs[job.id] = replace(job, claim=None)
 
     def take(self, measure: Measure) -> None:
         match measure:

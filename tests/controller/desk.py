@@ -14,7 +14,7 @@ from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.loop.commit import events_of
 from muster.controller.messages import Caller, Outcome
-from muster.controller.planner.client import InlinePlanner, PlannerClient, Thought
+from muster.controller.planner.client import InlinePlanner, PlannerClient
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
 from muster.controller.world.transaction import Transaction
 from muster.model.cluster import Cluster, Node, Pool
@@ -23,6 +23,7 @@ from muster.model.gpu import Device, GpuAsk, Slice
 from muster.model.job import Ask, Job, JobSpec, JobState, RetryPolicy, TaskGroup
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
+from muster.model.plan import Plan
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
 from muster.model.site import Grant, Role, Site, User
@@ -159,12 +160,12 @@ class Desk:
             lambda transaction: act_on_jobs(request, jobs, transaction)
         ).result()
 
-    def plans(self) -> tuple[Thought, Snapshot]:
+    def plans(self) -> tuple[Plan, Snapshot]:
         """A plan that is not carried out yet, and the world that it was made for."""
         snapshot = self.record.snapshot(self.simulation.now)
         return InlinePlanner().plan(snapshot, self.record.site.policy), snapshot
 
-    def carries_out(self, plan: tuple[Thought, Snapshot]) -> list[Event]:
+    def carries_out(self, plan: tuple[Plan, Snapshot]) -> list[Event]:
         """What becomes of a plan that was made some time ago."""
         told: list[Event] = []
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muster.model.job import WAITING, Job, JobState, TaskGroup
 from muster.model.placement import Placement
-from muster.model.plan import Clear, NoEstimate, Plan, Resume, Start, Wait
+from muster.model.plan import Clear, NoEstimate, Plan, Start
 from muster.model.snapshot import Snapshot
 from muster.model.value import replace
 from muster.schedule.plan import Planner, plan
@@ -59,7 +59,9 @@ def test_memory_of_other_worlds_does_not_change_the_plan(
 def test_every_waiting_job_is_decided_once(world: World) -> None:
     snapshot = world.scene.snapshot()
 
-    decided = [decision.job for decision in plan(snapshot, world.policy).decisions]
+    made = plan(snapshot, world.policy)
+
+    decided = [*(move.job for move in made.moves), *made.waits]
 
     waiting = {job.id for job in snapshot.jobs.values() if job.state in WAITING}
     assert len(decided) == len(set(decided))
@@ -70,7 +72,7 @@ def test_every_waiting_job_is_decided_once(world: World) -> None:
 def test_a_gang_is_never_placed_in_part(world: World) -> None:
     snapshot = world.scene.snapshot()
 
-    for decision in plan(snapshot, world.policy).decisions:
+    for decision in plan(snapshot, world.policy).moves:
         if isinstance(decision, Start | Clear):
             groups = snapshot.jobs[decision.job].spec.groups
             assert all(is_whole(group, decision.placements) for group in groups)
@@ -80,11 +82,16 @@ def test_a_gang_is_never_placed_in_part(world: World) -> None:
 def test_every_wait_has_a_time_to_come_or_the_reason_there_is_none(world: World) -> None:
     snapshot = world.scene.snapshot()
 
-    for decision in plan(snapshot, world.policy).decisions:
-        if isinstance(decision, Wait):
-            job = snapshot.jobs[decision.job]
-            assert isinstance(decision.expected, NoEstimate) or decision.expected > snapshot.now
-            assert (job.state is JobState.HELD) == (decision.expected is NoEstimate.HELD)
+    planner = Planner(world.policy)
+    made = planner.plan(snapshot)
+
+    assert planner.backlog().keys() == made.waits.keys()
+    for job_id, prospect in planner.backlog().items():
+        job, expected = snapshot.jobs[job_id], prospect.expected
+        assert isinstance(expected, NoEstimate) or expected > snapshot.now
+        assert (job.state is JobState.HELD) == (expected is NoEstimate.HELD)
+        assert (job.state is JobState.HELD) == (prospect.position is None)
+        assert planner.expected_start(job_id) == expected
 
 
 @given(worlds(EMPTY))
@@ -94,7 +101,7 @@ def test_an_empty_cluster_starts_something_if_anything_could_start(world: World)
 
     made = plan(snapshot, world.policy)
 
-    assert any(isinstance(decision, Start) for decision in made.decisions)
+    assert any(isinstance(decision, Start) for decision in made.moves)
 
 
 @given(guaranteed_worlds())
@@ -155,7 +162,7 @@ def starts_alone(job: Job, snapshot: Snapshot, world: World) -> bool:
     if job.spec.after:
         return False
     alone = replace(snapshot, jobs={job.id: job})
-    return any(isinstance(one, Start) for one in plan(alone, world.policy).decisions)
+    return any(isinstance(one, Start) for one in plan(alone, world.policy).moves)
 
 
 def shortfalls(snapshot: Snapshot, made: Plan) -> dict[str, int]:
@@ -164,8 +171,7 @@ def shortfalls(snapshot: Snapshot, made: Plan) -> dict[str, int]:
     for path, queue in snapshot.queues.items():
         jobs = {job.id for job in snapshot.jobs.values() if job.spec.queue == path}
         waiting = {job for job in jobs if snapshot.jobs[job].state is JobState.PENDING}
-        served = [one for one in made.decisions if isinstance(one, Start | Clear | Resume)]
-        got = len({one.job for one in served} & waiting)
+        got = len({one.job for one in made.moves} & waiting)
         owed = sum(_gpus(line.guaranteed) for line in queue.quotas) - len(jobs - waiting)
         if got < min(owed, len(waiting)):
             short[path] = min(owed, len(waiting)) - got

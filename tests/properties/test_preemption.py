@@ -10,7 +10,7 @@ from muster.model.gpu import Mig, MigInstance
 from muster.model.job import HOLDING, WAITING, Job
 from muster.model.levels import Levels, ran_by
 from muster.model.placement import DeviceShare
-from muster.model.plan import Clear, NoEstimate, Plan, Preempt, Repartition, Start, Wait
+from muster.model.plan import Clear, Plan, Preempt, Repartition, Start, Wait
 from muster.model.policy import Aim, Policy, PreemptPolicy
 from muster.model.reason import NoRoom
 from muster.model.snapshot import Snapshot
@@ -27,7 +27,7 @@ from stories.world import World
 def test_every_victim_is_needed_and_all_of_them_suffice(world: World) -> None:
     made = plan(world.scene.snapshot(), world.policy)
 
-    for clear in made.decisions:
+    for clear in made.moves:
         if isinstance(clear, Clear):
             assert fits(world.scene, made, clear, without=set(clear.victims))
             for victim in clear.victims:
@@ -129,7 +129,7 @@ def waited_for(job: Job, snapshot: Snapshot) -> int:
 
 def is_quiet(made: Plan) -> bool:
     """Does nothing happen by this plan?"""
-    return not made.measures and all(isinstance(one, Wait) for one in made.decisions)
+    return not made.measures and not made.moves
 
 
 def fits(scene: Scene, made: Plan, clear: Clear, *, without: set[JobId]) -> bool:
@@ -143,15 +143,16 @@ def fits(scene: Scene, made: Plan, clear: Clear, *, without: set[JobId]) -> bool
         stop(after, victim, modes[victim])
     after.jobs[clear.job] = replace(after.jobs[clear.job], claim=None)
     snapshot = after.snapshot()
-    decisions = tuple(
-        start(clear, scene) if job.id == clear.job else wait(job.id)
+    waits = {
+        job.id: wait(job.id)
         for job in snapshot.jobs.values()
-        if job.state in WAITING
-    )
+        if job.state in WAITING and job.id != clear.job
+    }
     tried = Plan(
         snapshot_version=snapshot.version,
         policy=made.policy,
-        decisions=decisions,
+        moves=(start(clear, scene),),
+        waits=waits,
         measures=tuple(cuts(clear, snapshot)),
     )
     return violations(snapshot, tried) == []
@@ -197,4 +198,4 @@ def start(clear: Clear, scene: Scene) -> Start:
 
 def wait(job: JobId) -> Wait:
     why = NoRoom(group="main", placed=0, wanted=1, nodes=0)
-    return Wait(job=job, why=why, expected=NoEstimate.UNBOUNDED)
+    return Wait(job=job, why=why)

@@ -37,7 +37,7 @@ def test_points_are_the_planners_own(world: World, weights: OrderWeights) -> Non
         if entry.job.begin_at is not None and entry.job.begin_at > snapshot.now:
             continue
         factor = books.shares.factor(entry.lane.leaf)
-        key = entry.merit + weights.fair_share * factor + aged(snapshot.now, weights)
+        key = entry.points + weights.fair_share * factor + aged(snapshot.now, weights)
         least = entry.shape.least_gpu_milli
         points = turns.of(entry.job)
         assert points.total == key == turns.total(entry.job)

@@ -7,15 +7,14 @@ from muster.model.levels import ran_by
 from muster.model.placement import Allocation, Claim
 from muster.model.plan import (
     Clear,
-    Decision,
     Measure,
+    Move,
     Plan,
     Preempt,
     Repartition,
     Resize,
     Resume,
     Start,
-    Wait,
 )
 from muster.model.queue import PreemptMode
 from muster.model.value import JobId, replace
@@ -29,7 +28,7 @@ def carry_out(scene: Scene, plan: Plan) -> Stopping:
     """Do all that the plan says; victims are told to stop, and still hold what they have."""
     for measure in plan.measures:
         _take(scene, measure)
-    for decision in plan.decisions:
+    for decision in plan.moves:
         _follow(scene, decision)
     return {one.job: one.mode for one in plan.measures if isinstance(one, Preempt)}
 
@@ -57,7 +56,7 @@ def _take(scene: Scene, measure: Measure) -> None:
             scene.jobs[job] = replace(one, state=JobState.STOPPING, ran=ran)
 
 
-def _follow(scene: Scene, decision: Decision) -> None:
+def _follow(scene: Scene, decision: Move) -> None:
     match decision:
         case Start():
             _start(scene, decision)
@@ -65,8 +64,6 @@ def _follow(scene: Scene, decision: Decision) -> None:
             scene.jobs[job] = replace(scene.jobs[job], state=JobState.RUNNING)
         case Clear():
             _claim(scene, decision)
-        case Wait():
-            pass
 
 
 def _start(scene: Scene, start: Start) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from muster.model.explanation import Change, Explanation
 from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import (
+    Backlog,
     Clear,
     NoEstimate,
     Plan,
@@ -31,33 +32,34 @@ class Outcome:
 
     snapshot: Snapshot
     plan: Plan
+    backlog: Backlog
     names: Mapping[str, JobId]
 
     def started(self, of: str = "") -> list[str]:
         """Jobs that start now; those of many that are called `of`, if it is given."""
-        jobs = {one.job for one in self.plan.decisions if isinstance(one, Start)}
+        jobs = {one.job for one in self.plan.moves if isinstance(one, Start)}
         return [name for name in self._called(jobs) if not of or name.rstrip("0123456789") == of]
 
     def resumed(self) -> list[str]:
         """Suspended jobs that go on."""
-        return self._called({one.job for one in self.plan.decisions if isinstance(one, Resume)})
+        return self._called({one.job for one in self.plan.moves if isinstance(one, Resume)})
 
     def waiting(self) -> list[str]:
         """Jobs that neither start nor have room made for them."""
-        return self._called({one.job for one in self.plan.decisions if isinstance(one, Wait)})
+        return self._called(set(self.plan.waits))
 
     def cleared(self) -> list[str]:
         """Jobs that room is made for, from now on."""
-        return self._called({one.job for one in self.plan.decisions if isinstance(one, Clear)})
+        return self._called({one.job for one in self.plan.moves if isinstance(one, Clear)})
 
     def preempted(self) -> list[str]:
         """Jobs that must make room."""
         return self._called({one.job for one in self.plan.measures if isinstance(one, Preempt)})
 
     def in_turn(self) -> list[str]:
-        """All waiting jobs in the order they were decided."""
+        """All waiting jobs: those that move in the order that was decided, then the others."""
         called = {job: name for name, job in self.names.items()}
-        return [called[one.job] for one in self.plan.decisions]
+        return [called[job] for job in (*(one.job for one in self.plan.moves), *self.backlog)]
 
     def why(self, name: str) -> WaitReason:
         """The reason a job waits."""
@@ -65,14 +67,14 @@ class Outcome:
 
     def expected(self, name: str) -> float | NoEstimate:
         """In how many minutes a waiting job is expected to start, or why nobody can say."""
-        expected = self._wait(name).expected
+        expected = self.backlog[self._wait(name).job].expected
         if isinstance(expected, NoEstimate):
             return expected
         return (expected - self.snapshot.now) / MINUTE
 
     def placements(self, name: str) -> tuple[Placement, ...]:
         """Where the tasks of a job go that starts, or that room is made for."""
-        decision = self.plan.decisions[self._index(name)]
+        decision = self.plan.decision(self.names[name])
         assert isinstance(decision, Start | Clear), f"{name} does not start: {decision}"
         return decision.placements
 
@@ -86,7 +88,7 @@ class Outcome:
 
     def cluster(self, name: str) -> str:
         """The cluster of a job that starts."""
-        decision = self.plan.decisions[self._index(name)]
+        decision = self.plan.decision(self.names[name])
         assert isinstance(decision, Start | Clear), f"{name} does not start: {decision}"
         return decision.cluster
 
@@ -109,7 +111,7 @@ class Outcome:
 
     def explained(self, name: str) -> Explanation:
         """All there is to say about a job."""
-        return explain(self.snapshot, self.plan, self.names[name])
+        return explain(self.snapshot, self.plan, self.names[name], self.backlog)
 
     def blockers(self, name: str) -> list[str]:
         """The jobs that are in the way of a job, the most important first."""
@@ -123,10 +125,7 @@ class Outcome:
     def _called(self, jobs: set[JobId]) -> list[str]:
         return [name for name, job in self.names.items() if job in jobs]
 
-    def _index(self, name: str) -> int:
-        return [one.job for one in self.plan.decisions].index(self.names[name])
-
     def _wait(self, name: str) -> Wait:
-        decision = self.plan.decisions[self._index(name)]
+        decision = self.plan.decision(self.names[name])
         assert isinstance(decision, Wait), f"{name} does not wait: {decision}"
         return decision

@@ -5,7 +5,7 @@ import pytest
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy
 from muster.model.value import replace
 from muster.schedule.explain.explanation import explain
-from muster.schedule.plan import plan
+from muster.schedule.plan import Planner
 from stories.world import World
 
 BY_SERVICE = Policy(
@@ -144,4 +144,6 @@ def test_the_explanation_says_what_a_job_had_and_its_level() -> None:
 
 def explained(world: World, name: str) -> str:
     snapshot = world.scene.snapshot()
-    return explain(snapshot, plan(snapshot, world.policy), world.names[name]).text
+    planner = Planner(world.policy)
+    made = planner.plan(snapshot)
+    return explain(snapshot, made, world.names[name], planner.backlog()).text

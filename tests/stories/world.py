@@ -37,7 +37,7 @@ from muster.model.value import (
     UserName,
     replace,
 )
-from muster.schedule.plan import Planner, plan
+from muster.schedule.plan import Planner
 from muster.schedule.verify import violations
 from stories.acting import Stopping, carry_out, stop
 from stories.outcome import Outcome
@@ -287,11 +287,13 @@ class World:
     def plans(self) -> Outcome:
         """Decide. The plan keeps to all rules, and memory does not change it."""
         snapshot = self.scene.snapshot()
-        made = plan(snapshot, self.policy)
+        fresh = Planner(self.policy)
+        made, backlog = fresh.plan(snapshot), fresh.backlog()
         broken = violations(snapshot, made)
         assert broken == [], broken
         assert self._planner.plan(snapshot) == made
-        return Outcome(snapshot=snapshot, plan=made, names=dict(self.names))
+        assert self._planner.backlog() == backlog
+        return Outcome(snapshot=snapshot, plan=made, backlog=backlog, names=dict(self.names))
 
     def goes_on(self, *, slowly: bool = False) -> Outcome:
         """Decide and do it. Victims are gone at once or, slowly, when the story `stops` them."""

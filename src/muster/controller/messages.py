@@ -9,7 +9,7 @@ from muster.model.history import Attempt
 from muster.model.job import Job, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import Wait
+from muster.model.plan import NoEstimate, Prospect, Wait
 from muster.model.site import Site, Token
 from muster.model.value import (
     ClusterName,
@@ -103,6 +103,7 @@ class JobView(Value):
     job: Job
     allocation: Allocation | None = None
     wait: Wait | None = None
+    prospect: Prospect | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
     pretend: bool = False
@@ -181,6 +182,7 @@ class Rehearsal(Value):
     preempted: tuple[JobId, ...] = ()
     job: JobId | None = None
     wait: Wait | None = None
+    expected: Instant | NoEstimate | None = None
     placements: tuple[Placement, ...] = ()
     text: str = ""
 

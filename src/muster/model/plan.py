@@ -1,5 +1,6 @@
 """What to do: one decision for every waiting job, and every wait with its reason."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from muster.model.gpu import MigInstance
@@ -46,11 +47,10 @@ class Clear(Value, tag="clear"):
 
 
 class Wait(Value, tag="wait", gc=False):
-    """Not now, for this reason; expected to start then, or why nobody can say."""
+    """Not now, for this reason. When it may be: see `Prospect`."""
 
     job: JobId
     why: WaitReason
-    expected: Instant | NoEstimate
 
 
 class Preempt(Value, tag="preempt", gc=False):
@@ -84,7 +84,10 @@ class Repartition(Value, tag="repartition"):
     for_job: JobId
 
 
-Decision = Start | Resume | Clear | Wait
+Move = Start | Resume | Clear
+"""A decision that changes something."""
+
+Decision = Move | Wait
 """What becomes of one waiting job."""
 
 Measure = Preempt | Resize | Repartition
@@ -92,9 +95,66 @@ Measure = Preempt | Resize | Repartition
 
 
 class Plan(Value):
-    """Exactly one decision for each waiting job, in the order they were taken, and the measures."""
+    """Exactly one decision for each waiting job, and the measures.
+
+    A waiting job moves (in the order in which that was decided) or is among the waits. Plans that
+    one planner makes in succession share the waits that did not change; `edition.changed` names
+    the others.
+    """
 
     snapshot_version: int
     policy: Policy
-    decisions: tuple[Decision, ...]
+    moves: tuple[Move, ...] = ()
+    waits: Mapping[JobId, Wait] = {}
     measures: tuple[Measure, ...] = ()
+
+    def decision(self, job: JobId) -> Decision | None:
+        """What becomes of this job; None if it does not wait."""
+        return self.waits.get(job) or next((each for each in self.moves if each.job == job), None)
+
+
+class Priority(Value, gc=False):
+    """The points by which jobs are put in order. is_own: its queue is within its guarantee.
+
+    asked: what the job itself was given, more for a priority and less for a nice value.
+    """
+
+    job_class: int
+    queue: int
+    size: int
+    short: int
+    service: int
+    asked: int
+    age: int
+    fair_share: int
+    is_own: bool
+
+    @property
+    def total(self) -> int:
+        """Of two jobs, both within a guarantee or both not, the one with more goes first."""
+        return (
+            self.job_class
+            + self.queue
+            + self.size
+            + self.short
+            + self.service
+            + self.asked
+            + self.age
+            + self.fair_share
+        )
+
+
+class Prospect(Value, gc=False):
+    """Where a waiting job stands after a plan, and when it may start, or why that is unknown.
+
+    position: its place in the order of all jobs that wait, from 1; None while it is held.
+    priority: as it was before the first decision of the plan; None while it is held.
+    """
+
+    expected: Instant | NoEstimate
+    position: int | None = None
+    priority: Priority | None = None
+
+
+Backlog = Mapping[JobId, Prospect]
+"""Every job that still waits after a plan, first in line first."""

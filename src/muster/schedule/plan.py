@@ -1,13 +1,20 @@
 """The plan: for every waiting job, whether it starts now or why it waits. The contents page."""
 
-from muster.model.plan import Plan
+from collections.abc import Callable
+from typing import TypeVar
+
+from muster.model.plan import Backlog, Measure, NoEstimate, Plan, Resize
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
+from muster.model.value import Instant, JobId
+from muster.schedule.policy.backlog import After, Outset, backlog, expected_start
 from muster.schedule.policy.decide import Turn
 from muster.schedule.policy.measures import measures
 from muster.schedule.policy.order import Order
-from muster.schedule.policy.wait import waits
+from muster.schedule.policy.waits import Waits
 from muster.schedule.state.follow import Memory
+
+T = TypeVar("T")
 
 
 def plan(snapshot: Snapshot, policy: Policy) -> Plan:
@@ -21,6 +28,10 @@ class Planner:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._memory: Memory | None = None
+        self._waits = Waits()
+        self._after: After | None = None
+        self._backlog: Backlog | None = None
+        self._measures: tuple[Measure, ...] = ()
         self._number = 0
 
     def plan(self, snapshot: Snapshot) -> Plan:
@@ -29,14 +40,43 @@ class Planner:
         standing = memory.standing()
         order = Order(memory.books.shares, memory.books.quotas, self._policy.order.fair_share)
         turn = Turn(memory, standing, self._number)
+        self._after = After(memory, standing, turn, order, Outset(memory))
         for entry in order.in_turn(memory.roster.lanes.values(), turn):
             turn.take(entry)
+        waits = self._waits.after(memory, turn)
+        self._measures, self._backlog = measures(memory, standing, turn), None
         return Plan(
             snapshot_version=snapshot.version,
             policy=self._policy,
-            decisions=(*turn.decided.values(), *waits(memory, standing, turn, order)),
-            measures=measures(memory, standing, turn),
+            moves=tuple(turn.decided.values()),
+            waits=waits,
+            measures=self._measures,
         )
+
+    def backlog(self) -> Backlog:
+        """Where those stand who wait after the last plan; worked out when it is first asked for."""
+        if self._backlog is None:
+            self._backlog = self._before_growth(backlog) or {}
+        return self._backlog
+
+    def expected_start(self, job: JobId) -> Instant | NoEstimate:
+        """When a job may start that waits after the last plan: quicker than the whole backlog."""
+        found = self._before_growth(lambda after: expected_start(after, job))
+        return NoEstimate.NEVER if found is None else found
+
+    def _before_growth(self, ask: Callable[[After], T]) -> T | None:
+        """Ask how things stand after the last plan, before elastic jobs took what was left."""
+        if self._after is None:
+            return None
+        grown = [each for each in self._measures if isinstance(each, Resize)]
+        memory = self._after.memory
+        for each in grown:
+            memory.shrink(each.job, each.placements)
+        try:
+            return ask(self._after)
+        finally:
+            for each in grown:
+                memory.grow(each.job, each.placements)
 
     def _following(self, snapshot: Snapshot) -> Memory:
         self._number += 1

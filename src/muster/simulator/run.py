@@ -12,7 +12,7 @@ from muster.backends.simulated.backend import SimulatedBackend
 from muster.controller.loop.cycle import BackendDriver, Parts, decide
 from muster.controller.loop.triggers import HEARTBEAT_MS, PlanTriggers
 from muster.controller.messages import Caller, Receipt
-from muster.controller.planner.client import InlinePlanner, PlannerClient, Thought
+from muster.controller.planner.client import InlinePlanner, PlannerClient
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.journal import Command, Journal, Listener
 from muster.controller.world.record import Record
@@ -20,6 +20,7 @@ from muster.controller.world.transaction import Change
 from muster.model.errors import RefusedError
 from muster.model.event import SiteChanged
 from muster.model.job import JobSpec
+from muster.model.plan import Plan
 from muster.model.site import Site
 from muster.model.value import ClusterName, Instant, UserName, Value
 from muster.stores.base import Batch
@@ -72,7 +73,7 @@ class Simulation:
             planner=planner or InlinePlanner(),
             backends=backends,
         )
-        self.thought: Thought | None = None
+        self.plan: Plan | None = None
         self._backends = backends
         self._driver = BackendDriver(self.parts)
         self._triggers = PlanTriggers(self.record)
@@ -135,7 +136,7 @@ class Simulation:
         if self._has_reason():
             self._is_reason = False
             self._planned_at = self.now
-            self.thought = decide(self.parts, self.now)
+            self.plan = decide(self.parts, self.now)
             self._driver.act()
 
     def _clock(self) -> Instant:

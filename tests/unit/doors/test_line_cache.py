@@ -3,7 +3,7 @@
 from muster.controller.messages import JobView
 from muster.doors.line_cache import FEWEST_KEPT, MOST_FORMS, LineCache, LineCaches
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
-from muster.model.plan import NoEstimate, Wait
+from muster.model.plan import Wait
 from muster.model.reason import NoRoom, TooManyJobs, WaitReason
 from muster.model.value import Instant, JobId, QueuePath, UserName, replace
 
@@ -13,7 +13,7 @@ NO_ROOM = NoRoom(group="main", placed=0, wanted=1, nodes=3)
 def waiting(number: int = 7, why: WaitReason = NO_ROOM) -> JobView:
     spec = JobSpec(name="fit", queue=QueuePath("a"), user=UserName("ann"), groups=(TaskGroup(),))
     job = Job(id=JobId(number), spec=spec, submitted_at=Instant(0))
-    return JobView(job=job, wait=Wait(job=job.id, why=why, expected=NoEstimate.UNBOUNDED))
+    return JobView(job=job, wait=Wait(job=job.id, why=why))
 
 
 def test_a_line_is_known_while_the_job_and_its_reason_stay_the_same() -> None:

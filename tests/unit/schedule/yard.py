@@ -12,7 +12,6 @@ from muster.model.plan import (
     Clear,
     Decision,
     Measure,
-    NoEstimate,
     Plan,
     Preempt,
     Repartition,
@@ -245,10 +244,11 @@ class Yard:
 
     def plan(self, *told: Decision | Measure) -> Plan:
         """A plan in which everyone of whom nothing is said waits."""
-        decisions = [each for each in told if not isinstance(each, Preempt | Resize | Repartition)]
-        decided = {decision.job for decision in decisions}
-        waits = [
-            Wait(job=job.id, why=NotBefore(at=NOW), expected=NoEstimate.HELD)
+        moves = [each for each in told if isinstance(each, Start | Resume | Clear)]
+        waits = [each for each in told if isinstance(each, Wait)]
+        decided = {decision.job for decision in (*moves, *waits)}
+        waits += [
+            Wait(job=job.id, why=NotBefore(at=NOW))
             for job in self.jobs.values()
             if job.state in WAITING and job.id not in decided
         ]
@@ -256,7 +256,8 @@ class Yard:
         return Plan(
             snapshot_version=7,
             policy=self.policy,
-            decisions=(*decisions, *waits),
+            moves=tuple(moves),
+            waits={wait.job: wait for wait in waits},
             measures=tuple(measures),
         )
 

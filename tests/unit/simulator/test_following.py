@@ -6,10 +6,11 @@ import pytest
 
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
-from muster.controller.planner.client import InlinePlanner, Thought, sorted_out
+from muster.controller.planner.client import InlinePlanner, verified
 from muster.model.cluster import Cluster, Node, Pool
 from muster.model.gpu import Device, GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
+from muster.model.plan import Plan
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
 from muster.model.site import Site
@@ -53,15 +54,15 @@ class Doubter(InlinePlanner):
         self.register = Register()
         self.plans = 0
 
-    def plan(self, snapshot: Snapshot, policy: Policy) -> Thought:
-        thought = super().plan(snapshot, policy)
+    def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
+        made = super().plan(snapshot, policy)
         told = replace(
             snapshot,
             nodes=dict(snapshot.nodes),
             jobs=dict(snapshot.jobs),
             allocations=dict(snapshot.allocations),
         )
-        assert thought == sorted_out(told, plan(told, policy))
+        assert made == verified(told, plan(told, policy))
         self.register.follow(snapshot)
         fresh = Register()
         fresh.follow(told)
@@ -70,7 +71,7 @@ class Doubter(InlinePlanner):
         for node in snapshot.nodes:
             assert set(self.register.on(node)) == set(fresh.on(node))
         self.plans += 1
-        return thought
+        return made
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,7 +9,6 @@ What does not stand is decided again in the next plan.
 from collections.abc import Iterable, Iterator
 
 from muster.controller.loop.orders import SYSTEM_USER
-from muster.controller.planner.client import Thought
 from muster.controller.world.transaction import Transaction
 from muster.model.event import (
     CancelAsked,
@@ -25,7 +24,7 @@ from muster.model.event import (
 )
 from muster.model.job import DeadlinePassed
 from muster.model.placement import Claim, Placement
-from muster.model.plan import Clear, Preempt, Repartition, Resize, Resume, Start
+from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Resume, Start
 from muster.model.reason import DependsOn, MakingRoom, MissesDeadline
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, JobId, NodeId
@@ -33,26 +32,26 @@ from muster.model.value import DeviceId, JobId, NodeId
 Where = tuple[NodeId, DeviceId]
 
 
-def events_of(thought: Thought, snapshot: Snapshot, transaction: Transaction) -> Iterator[Event]:
+def events_of(plan: Plan, snapshot: Snapshot, transaction: Transaction) -> Iterator[Event]:
     """Facts that follow from the plan, in the order in which they must be applied."""
     if transaction.record.foreign_placement_at > snapshot.version:
         return
     still = Still(snapshot, transaction)
-    starts = _standing_starts(thought, still)
-    yield from _cuts(thought, {each.job for each in starts}, transaction)
-    for move in thought.moves:
+    starts = _standing_starts(plan, still)
+    yield from _cuts(plan, {each.job for each in starts}, transaction)
+    for move in plan.moves:
         match move:
             case Start() if move in starts:
                 yield _placed(move, transaction)
             case Resume(job=job, attempt=attempt) if still.holds(job):
                 yield JobResumed(at=transaction.now, job=job, attempt=attempt)
             case Clear() if still.job(move.job) and still.rooms(move.placements):
-                yield from _clearing(move, thought, still, transaction)
+                yield from _clearing(move, plan, still, transaction)
             case Start() | Resume() | Clear():
                 pass
-    yield from _resizes(thought, still, transaction)
-    yield from _dropped_claims(thought, still, transaction)
-    yield from _ended_unstarted(thought, still, transaction)
+    yield from _resizes(plan, still, transaction)
+    yield from _dropped_claims(plan, still, transaction)
+    yield from _ended_unstarted(plan, still, transaction)
 
 
 class Still:
@@ -78,14 +77,14 @@ class Still:
         return self.job(job) and allocation is not None and self.rooms(allocation.placements)
 
 
-def _standing_starts(thought: Thought, still: Still) -> list[Start]:
+def _standing_starts(plan: Plan, still: Still) -> list[Start]:
     """Starts that can be carried out; with a cut that cannot, all that would land on it fall."""
     starts = [
         move
-        for move in thought.moves
+        for move in plan.moves
         if isinstance(move, Start) and still.job(move.job) and still.rooms(move.placements)
     ]
-    cuts = [each for each in thought.measures if isinstance(each, Repartition)]
+    cuts = [each for each in plan.measures if isinstance(each, Repartition)]
     while True:
         standing = {each.job for each in starts}
         spoiled = {(cut.node, cut.device) for cut in cuts if cut.for_job not in standing}
@@ -99,8 +98,8 @@ def _devices(placements: Iterable[Placement]) -> Iterator[Where]:
     return ((placed.node, share.device) for placed in placements for share in placed.devices)
 
 
-def _cuts(thought: Thought, standing: set[JobId], transaction: Transaction) -> Iterator[Event]:
-    for measure in thought.measures:
+def _cuts(plan: Plan, standing: set[JobId], transaction: Transaction) -> Iterator[Event]:
+    for measure in plan.measures:
         if isinstance(measure, Repartition) and measure.for_job in standing:
             yield DeviceCut(
                 at=transaction.now,
@@ -120,9 +119,7 @@ def _placed(start: Start, transaction: Transaction) -> JobPlaced:
     )
 
 
-def _clearing(
-    clear: Clear, thought: Thought, still: Still, transaction: Transaction
-) -> Iterator[Event]:
+def _clearing(clear: Clear, plan: Plan, still: Still, transaction: Transaction) -> Iterator[Event]:
     claim = Claim(
         cluster=clear.cluster,
         placements=clear.placements,
@@ -130,7 +127,7 @@ def _clearing(
         until=clear.until,
     )
     yield JobClaimed(at=transaction.now, job=clear.job, claim=claim)
-    for measure in thought.measures:
+    for measure in plan.measures:
         if not isinstance(measure, Preempt) or measure.for_job != clear.job:
             continue
         if still.job(measure.job):
@@ -144,8 +141,8 @@ def _clearing(
             )
 
 
-def _resizes(thought: Thought, still: Still, transaction: Transaction) -> Iterator[Event]:
-    for measure in thought.measures:
+def _resizes(plan: Plan, still: Still, transaction: Transaction) -> Iterator[Event]:
+    for measure in plan.measures:
         if not isinstance(measure, Resize):
             continue
         if still.job(measure.job) and still.rooms(measure.placements):
@@ -157,18 +154,18 @@ def _resizes(thought: Thought, still: Still, transaction: Transaction) -> Iterat
             )
 
 
-def _dropped_claims(thought: Thought, still: Still, transaction: Transaction) -> Iterator[Event]:
+def _dropped_claims(plan: Plan, still: Still, transaction: Transaction) -> Iterator[Event]:
     """Room is kept only for jobs that still wait for it to become free."""
     for job in sorted(transaction.record.claimed):
-        wait = thought.waits.get(job)
+        wait = plan.waits.get(job)
         if wait is not None and not isinstance(wait.why, MakingRoom) and still.job(job):
             yield ClaimDropped(at=transaction.now, job=job)
 
 
-def _ended_unstarted(thought: Thought, still: Still, transaction: Transaction) -> Iterator[Event]:
+def _ended_unstarted(plan: Plan, still: Still, transaction: Transaction) -> Iterator[Event]:
     """Jobs that missed their deadline, and those that will not wait for what cannot be."""
     for job_id in sorted(transaction.record.endable):
-        wait, job = thought.waits.get(job_id), transaction.job(job_id)
+        wait, job = plan.waits.get(job_id), transaction.job(job_id)
         if wait is None or job is None or not still.job(job_id):
             continue
         why = wait.why

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Condition, Event, Thread
 from typing import Protocol
 
@@ -10,13 +10,12 @@ from muster.controller.loop.counters import Counters
 from muster.controller.loop.cycle import BackendDriver, Parts, decide
 from muster.controller.loop.triggers import HEARTBEAT_MS, PlanTriggers
 from muster.controller.messages import Caller
-from muster.controller.planner.client import Thought
 from muster.controller.use_cases.audit import audit
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.transaction import Change, Transaction
 from muster.model.errors import BadPlanError, MusterError
 from muster.model.job import WAITING
-from muster.model.plan import Wait
+from muster.model.plan import Backlog, Plan, Wait
 from muster.model.value import Duration, Instant, JobId, UserName
 from muster.stores.base import Batch, Leadership
 
@@ -41,17 +40,29 @@ class LastPlan:
     """The last plan, as far as doors show it; written by the planning thread."""
 
     def __init__(self) -> None:
-        self.waits: dict[JobId, Wait] = {}
+        self.waits: Mapping[JobId, Wait] = {}
         self.version = -1
         self.planned_at: Instant | None = None
         self.plan_ms = 0
         self.problem: str | None = None
         self._changed = Condition()
+        # The backlog, and when the plan was made after which it was asked for.
+        self._backlog: tuple[Instant | None, Backlog] = (None, {})
 
-    def settle(self, thought: Thought, now: Instant, plan_ms: int) -> None:
+    def backlog(self, ask: Callable[[], Backlog]) -> Backlog:
+        """Where the jobs stand that wait after the last plan; asked for once after each plan."""
+        planned_at = self.planned_at
+        known_at, known = self._backlog
+        if known_at == planned_at:
+            return known
+        found = ask()
+        self._backlog = (planned_at, found)
+        return found
+
+    def settle(self, plan: Plan, now: Instant, plan_ms: int) -> None:
         with self._changed:
-            self.waits = dict(thought.waits)
-            self.version = thought.version
+            self.waits = plan.waits
+            self.version = plan.snapshot_version
             self.planned_at = now
             self.plan_ms = plan_ms
             self.problem = None
@@ -123,8 +134,8 @@ class Controller:
     def look(self) -> None:
         """Plan without committing: so a process that does not lead can say why jobs wait."""
         now, record = self._clock(), self.parts.record
-        thought = self.parts.planner.plan(record.snapshot(now), record.site.policy)
-        self.last_plan.settle(thought, now, 0)
+        plan = self.parts.planner.plan(record.snapshot(now), record.site.policy)
+        self.last_plan.settle(plan, now, 0)
 
     def _note(self, batch: Batch, changes: tuple[Change, ...]) -> None:
         if not self._is_listening:
@@ -209,17 +220,18 @@ class Controller:
     def _plan(self, now: Instant) -> None:
         began = time.monotonic()
         if not any(job.state in WAITING for job in self.parts.record.jobs.values()):
-            empty = Thought(version=self.parts.record.version, moves=(), measures=(), waits={})
+            record = self.parts.record
+            empty = Plan(snapshot_version=record.version, policy=record.site.policy)
             self.last_plan.settle(empty, now, 0)
             return
         try:
-            thought = decide(self.parts, now)
+            plan = decide(self.parts, now)
         except BadPlanError as error:
             self.last_plan.problem = f"the planner broke a rule and was stopped: {error}"
             raise
         took_s = time.monotonic() - began
-        self.last_plan.settle(thought, now, int(took_s * 1_000))
-        self.counters.planned(int(took_s * 1_000_000), len(thought.waits) + len(thought.moves))
+        self.last_plan.settle(plan, now, int(took_s * 1_000))
+        self.counters.planned(int(took_s * 1_000_000), len(plan.waits) + len(plan.moves))
         self._stopping.wait(min(LONGEST_PAUSE_S, took_s / 4))
 
     def _forget(self) -> None:

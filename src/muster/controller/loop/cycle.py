@@ -18,7 +18,7 @@ from muster.controller.loop.orders import (
     orders_again,
     overdue,
 )
-from muster.controller.planner.client import PlannerClient, Thought
+from muster.controller.planner.client import PlannerClient
 from muster.controller.world.journal import Commit
 from muster.controller.world.record import Record
 from muster.controller.world.reservations import current_windows
@@ -38,6 +38,7 @@ from muster.model.event import (
 from muster.model.gpu import Mig
 from muster.model.job import NodeFailed
 from muster.model.placement import Allocation
+from muster.model.plan import Plan
 from muster.model.site import Site
 from muster.model.value import ClusterName, DeviceId, Instant, NodeId, Value
 from muster.stores.base import Batch, History, Store
@@ -213,15 +214,15 @@ class BackendDriver:
         return True
 
 
-def decide(parts: Parts, now: Instant) -> Thought:
+def decide(parts: Parts, now: Instant) -> Plan:
     """Plan what is, check the plan, commit it."""
     snapshot = parts.record.snapshot(now)
-    thought = parts.planner.plan(snapshot, parts.record.site.policy)
-    if thought.moves or thought.measures or parts.record.claimed or parts.record.endable:
+    plan = parts.planner.plan(snapshot, parts.record.site.policy)
+    if plan.moves or plan.measures or parts.record.claimed or parts.record.endable:
         parts.write(
-            lambda transaction: transaction.apply_all(events_of(thought, snapshot, transaction))
+            lambda transaction: transaction.apply_all(events_of(plan, snapshot, transaction))
         ).result()
-    return thought
+    return plan
 
 
 def _run(order: Begin, parts: Parts) -> Run | None:

@@ -9,8 +9,10 @@ import subprocess
 import sys
 from threading import Lock
 
-from muster.controller.planner.client import Thought
+from muster.controller.planner.client import RehearsedPlan
 from muster.controller.planner.protocol import (
+    BacklogReply,
+    BacklogRequest,
     ErrorReply,
     ExplanationReply,
     ExplanationRequest,
@@ -28,10 +30,11 @@ from muster.controller.planner.protocol import (
 )
 from muster.model.errors import BadPlanError, MusterError, OurBugError, UnknownError
 from muster.model.explanation import Explanation
-from muster.model.plan import Wait
+from muster.model.plan import Backlog, Plan, Prospect, Wait
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
+from muster.model.versioned import VersionHistory
 
 NOTHING_YET = Snapshot(now=Instant(0))
 
@@ -46,10 +49,11 @@ class ProcessPlanner:
         self._process: subprocess.Popen[bytes] | None = None
         self._told = NOTHING_YET
         self._waits: dict[JobId, Wait] = {}
+        self._history: VersionHistory[JobId, Wait] = VersionHistory(self._waits)
         # True while nobody can say what the process knows of the world.
         self._in_doubt = False
 
-    def plan(self, snapshot: Snapshot, policy: Policy) -> Thought:
+    def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
         """Plan and verify over there."""
         with self._lock:
             pipe = self._alive()
@@ -57,17 +61,32 @@ class ProcessPlanner:
             self._in_doubt = True
             waits, planned = self._planned(pipe, PlanRequest(delta=difference, policy=policy))
             self._told, self._in_doubt = snapshot, False
-            merged = dict(self._waits)
-            merged.update((each.job, each) for each in waits)
+            for each in waits:
+                self._waits[each.job] = each
+                self._history.note(each.job)
             for job in planned.no_longer:
-                merged.pop(job, None)
-            self._waits = merged
-            return Thought(
-                version=planned.version,
+                self._waits.pop(job, None)
+                self._history.note(job)
+            return Plan(
+                snapshot_version=planned.version,
+                policy=policy,
                 moves=planned.moves,
+                waits=self._history.version(),
                 measures=planned.measures,
-                waits=merged,
             )
+
+    def backlog(self) -> Backlog:
+        """Ask for it over there."""
+        with self._lock:
+            found: dict[JobId, Prospect] = {}
+            process = self._alive()
+            answer = self._ask(process, BacklogRequest())
+            while isinstance(answer, BacklogReply):
+                found.update(answer.prospects)
+                if answer.is_last:
+                    return found
+                answer = self._next(process)
+            raise _error(answer)
 
     def explain(self, job: JobId) -> Explanation:
         """Explain by the last plan, when it is made."""
@@ -78,18 +97,23 @@ class ProcessPlanner:
                 case other:
                     raise _error(other)
 
-    def rehearse(self, snapshot: Snapshot, policy: Policy) -> Thought:
+    def rehearse(
+        self, snapshot: Snapshot, policy: Policy, job: JobId | None = None
+    ) -> RehearsedPlan:
         """Plan another world over there."""
         with self._lock:
             pipe = self._alive()
-            question = RehearsalRequest(delta=snapshot_delta(self._told, snapshot), policy=policy)
+            difference = snapshot_delta(self._told, snapshot)
+            question = RehearsalRequest(delta=difference, policy=policy, job=job)
             waits, planned = self._planned(pipe, question)
-            return Thought(
-                version=planned.version,
+            made = Plan(
+                snapshot_version=planned.version,
+                policy=policy,
                 moves=planned.moves,
-                measures=planned.measures,
                 waits={each.job: each for each in waits},
+                measures=planned.measures,
             )
+            return RehearsedPlan(plan=made, expected=planned.expected)
 
     @property
     def pid(self) -> int | None:
@@ -111,6 +135,7 @@ class ProcessPlanner:
             self._end(self._process)
             log.warning("the planner's process ended; starting another")
         self._told, self._waits, self._in_doubt = NOTHING_YET, {}, False
+        self._history = VersionHistory(self._waits)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "muster.controller.planner.server"],
             stdin=subprocess.PIPE,
@@ -163,5 +188,5 @@ def _error(answer: Reply) -> MusterError:
             return BadPlanError((text,))
         case ErrorReply(kind=kind, text=text):
             return OurBugError(f"{kind}: {text}")
-        case WaitsReply() | PlanReply() | ExplanationReply():
+        case WaitsReply() | PlanReply() | BacklogReply() | ExplanationReply():
             return OurBugError(f"an answer of the wrong kind: {type(answer).__name__}")

@@ -5,13 +5,12 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from muster.controller.planner.client import Move
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.explanation import Explanation
 from muster.model.job import Job
 from muster.model.levels import Levels
 from muster.model.placement import Allocation
-from muster.model.plan import Measure, Wait
+from muster.model.plan import Measure, Move, NoEstimate, Prospect, Wait
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
 from muster.model.snapshot import Finished, Snapshot, UsedLately, UsualAsk
@@ -64,10 +63,14 @@ class PlanRequest(Value, tag="plan"):
 
 
 class RehearsalRequest(Value, tag="rehearsal"):
-    """Plan a world that differs so from the last planned one, and forget it again."""
+    """Plan a world that differs so from the last planned one, and forget it again.
+
+    job: whose expected start is asked for.
+    """
 
     delta: SnapshotDelta
     policy: Policy
+    job: JobId | None = None
 
 
 class ExplanationRequest(Value, tag="explanation"):
@@ -76,7 +79,11 @@ class ExplanationRequest(Value, tag="explanation"):
     job: JobId
 
 
-Request = PlanRequest | RehearsalRequest | ExplanationRequest
+class BacklogRequest(Value, tag="backlog"):
+    """Where the jobs stand that wait after the last plan."""
+
+
+Request = PlanRequest | RehearsalRequest | ExplanationRequest | BacklogRequest
 
 
 class WaitsReply(Value, tag="waits"):
@@ -92,6 +99,14 @@ class PlanReply(Value, tag="planned"):
     moves: tuple[Move, ...]
     measures: tuple[Measure, ...]
     no_longer: tuple[JobId, ...] = ()
+    expected: Instant | NoEstimate | None = None
+
+
+class BacklogReply(Value, tag="backlog"):
+    """Part of a backlog; more frames follow until the last."""
+
+    prospects: Mapping[JobId, Prospect]
+    is_last: bool
 
 
 class ExplanationReply(Value, tag="explained"):
@@ -107,7 +122,7 @@ class ErrorReply(Value, tag="failed"):
     text: str
 
 
-Reply = WaitsReply | PlanReply | ExplanationReply | ErrorReply
+Reply = WaitsReply | PlanReply | BacklogReply | ExplanationReply | ErrorReply
 
 encode = msgspec.msgpack.Encoder().encode
 decode_request = msgspec.msgpack.Decoder(Request).decode

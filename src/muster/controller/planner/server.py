@@ -3,10 +3,13 @@
 import gc
 import os
 import sys
+from collections.abc import Mapping
 
-from muster.controller.planner.client import InlinePlanner, Thought
+from muster.controller.planner.client import InlinePlanner, RehearsedPlan
 from muster.controller.planner.protocol import (
     WAITS_AT_ONCE,
+    BacklogReply,
+    BacklogRequest,
     ErrorReply,
     ExplanationReply,
     ExplanationRequest,
@@ -23,9 +26,10 @@ from muster.controller.planner.protocol import (
     write_frame,
 )
 from muster.model.errors import MusterError
-from muster.model.plan import Wait
+from muster.model.plan import Backlog, Plan, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
+from muster.model.versioned import changed_keys
 
 NOTHING_YET = Snapshot(now=Instant(0))
 
@@ -36,7 +40,7 @@ class PlannerServer:
     def __init__(self) -> None:
         self._planner = InlinePlanner()
         self._world = NOTHING_YET
-        self._waits: dict[JobId, Wait] = {}
+        self._waits: Mapping[JobId, Wait] = {}
         self._plans = 0
 
     def replies(self, request: Request) -> list[Reply]:
@@ -52,18 +56,24 @@ class PlannerServer:
                 self._world = snapshot_after(self._world, delta)
                 self._tidy()
                 return self._plan_reply(self._planner.plan(self._world, policy))
-            case RehearsalRequest(delta=delta, policy=policy):
-                thought = self._planner.rehearse(snapshot_after(self._world, delta), policy)
-                return _frames(thought, list(thought.waits.values()), ())
+            case RehearsalRequest(delta=delta, policy=policy, job=job):
+                world = snapshot_after(self._world, delta)
+                rehearsed = self._planner.rehearse(world, policy, job)
+                return _frames(rehearsed, list(rehearsed.plan.waits.values()), ())
+            case BacklogRequest():
+                return _backlog_frames(self._planner.backlog())
             case ExplanationRequest(job=job):
                 return [ExplanationReply(explanation=self._planner.explain(job))]
 
-    def _plan_reply(self, thought: Thought) -> list[Reply]:
-        known = self._waits
-        new = [each for each in thought.waits.values() if known.get(each.job) != each]
-        gone = tuple(job for job in known if job not in thought.waits)
-        self._waits = dict(thought.waits)
-        return _frames(thought, new, gone)
+    def _plan_reply(self, made: Plan) -> list[Reply]:
+        old, self._waits = self._waits, made.waits
+        others = changed_keys(old, made.waits)
+        if others is None:
+            # Another planner made this plan: what it says stands for everything.
+            others = old.keys() | made.waits.keys()
+        new = [made.waits[job] for job in others if job in made.waits]
+        gone = tuple(job for job in others if job in old and job not in made.waits)
+        return _frames(RehearsedPlan(plan=made), new, gone)
 
     def _tidy(self) -> None:
         """The world is large and long-lived: looking for garbage in it takes longer than a plan."""
@@ -73,18 +83,29 @@ class PlannerServer:
             gc.freeze()
 
 
-def _frames(thought: Thought, waits: list[Wait], gone: tuple[JobId, ...]) -> list[Reply]:
+def _frames(planned: RehearsedPlan, waits: list[Wait], gone: tuple[JobId, ...]) -> list[Reply]:
     frames: list[Reply] = [
         WaitsReply(waits=tuple(waits[at : at + WAITS_AT_ONCE]))
         for at in range(0, len(waits), WAITS_AT_ONCE)
     ]
-    planned = PlanReply(
-        version=thought.version,
-        moves=thought.moves,
-        measures=thought.measures,
+    made = planned.plan
+    last = PlanReply(
+        version=made.snapshot_version,
+        moves=made.moves,
+        measures=made.measures,
         no_longer=gone,
+        expected=planned.expected,
     )
-    return [*frames, planned]
+    return [*frames, last]
+
+
+def _backlog_frames(backlog: Backlog) -> list[Reply]:
+    jobs = list(backlog)
+    parts = [jobs[at : at + WAITS_AT_ONCE] for at in range(0, len(jobs), WAITS_AT_ONCE)] or [[]]
+    return [
+        BacklogReply(prospects={job: backlog[job] for job in part}, is_last=part is parts[-1])
+        for part in parts
+    ]
 
 
 def main() -> None:

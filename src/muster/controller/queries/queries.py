@@ -32,7 +32,7 @@ from muster.model.history import Attempt, AuditEntry, Ended
 from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
-from muster.model.plan import NoEstimate, Plan, Wait
+from muster.model.plan import Backlog, NoEstimate, Plan, Wait
 from muster.model.running import Measured, Output, TerminalStream
 from muster.model.site import Grant, Role, Site, Token
 from muster.model.snapshot import Finished, Snapshot
@@ -102,13 +102,20 @@ class Queries:
     def view(self, job: Job) -> JobView:
         """A live job."""
         allocation = self._record.allocations.get(job.id)
+        is_waiting = job.state in WAITING
         return JobView(
             job=job,
             allocation=allocation,
-            wait=self._controller.last_plan.waits.get(job.id) if job.state in WAITING else None,
+            wait=self._controller.last_plan.waits.get(job.id) if is_waiting else None,
+            prospect=self.backlog().get(job.id) if is_waiting else None,
             started_at=None if allocation is None else allocation.started_at,
             pretend=self._is_pretend(allocation),
         )
+
+    def backlog(self) -> Backlog:
+        """Where the jobs stand that wait after the last plan."""
+        controller = self._controller
+        return controller.last_plan.backlog(controller.parts.planner.backlog)
 
     def jobs(self, caller: Caller, query: JobQuery) -> JobsPage:
         """Live jobs in the order of their ids, a page of them."""
@@ -202,11 +209,11 @@ class Queries:
         """About a job that needs no plan: it has what it asked for, or somebody holds it."""
         snapshot, policy = self.snapshot(), self._record.site.policy
         if isinstance(job.why, HeldBy):
-            held = Wait(job=job.id, why=job.why, expected=NoEstimate.HELD)
+            held = Wait(job=job.id, why=job.why)
             text = decided(held, job, snapshot)
             return Explanation(job=job.id, decision=held, text=text, expected=NoEstimate.HELD)
-        nothing = Plan(snapshot_version=snapshot.version, policy=policy, decisions=())
-        return explain(snapshot, nothing, job.id)
+        nothing = Plan(snapshot_version=snapshot.version, policy=policy)
+        return explain(snapshot, nothing, job.id, {})
 
     # The rest.
 

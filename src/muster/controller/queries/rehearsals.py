@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import inf
 
 from muster.controller.messages import Caller, Rehearsal
-from muster.controller.planner.client import PlannerClient, Thought
+from muster.controller.planner.client import PlannerClient
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.reservations import current_windows
@@ -12,11 +12,11 @@ from muster.controller.world.transaction import Transaction
 from muster.model.job import Job, JobSpec
 from muster.model.launch import NO_LAUNCH
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import Decision, NoEstimate, Preempt, Start, Wait
+from muster.model.plan import Decision, NoEstimate, Plan, Preempt, Start
 from muster.model.policy import Policy
 from muster.model.site import Site
 from muster.model.snapshot import Snapshot
-from muster.model.value import JobId, replace
+from muster.model.value import Instant, JobId, replace
 from muster.schedule.explain.words import decided
 
 
@@ -41,21 +41,23 @@ class Rehearsals:
         world = self._world()
         changed = replace(world, jobs={**world.jobs, job.id: job})
         policy = self._journal.record.site.policy
-        thought = self._planner.rehearse(changed, policy)
-        decision = _decision(thought, job.id)
+        rehearsed = self._planner.rehearse(changed, policy, job.id)
+        decision = rehearsed.plan.decision(job.id)
         return replace(
-            self._compared(world, thought),
+            self._compared(world, rehearsed.plan),
             job=job.id,
-            wait=thought.waits.get(job.id),
-            placements=_placed(decision) or self._later(changed, job, decision),
+            wait=rehearsed.plan.waits.get(job.id),
+            expected=rehearsed.expected,
+            placements=_placed(decision) or self._later(changed, job, rehearsed.expected),
             text="" if decision is None else decided(decision, job, changed),
         )
 
-    def _later(self, world: Snapshot, job: Job, decision: Decision | None) -> tuple[Placement, ...]:
+    def _later(
+        self, world: Snapshot, job: Job, at: Instant | NoEstimate | None
+    ) -> tuple[Placement, ...]:
         """Where it would start at the expected time, when all who must have left are gone."""
-        if not isinstance(decision, Wait) or isinstance(decision.expected, NoEstimate):
+        if at is None or isinstance(at, NoEstimate):
             return ()
-        at = decision.expected
         held = {
             each: allocation
             for each, allocation in world.allocations.items()
@@ -63,8 +65,8 @@ class Rehearsals:
         }
         jobs = {each: world.jobs[each] for each in held}
         later = replace(world, now=at, jobs={**jobs, job.id: job}, allocations=held)
-        thought = self._planner.rehearse(later, self._journal.record.site.policy)
-        return _placed(_decision(thought, job.id))
+        rehearsed = self._planner.rehearse(later, self._journal.record.site.policy)
+        return _placed(rehearsed.plan.decision(job.id))
 
     def apply(self, change: Callable[[Site], Site]) -> Rehearsal:
         """What would be different at once under other rules."""
@@ -78,28 +80,28 @@ class Rehearsals:
             pools=self._journal.record.pools(after),
             reservations=current_windows(after.reservations, world.now),
         )
-        return self._compared(world, self._planner.rehearse(changed, after.policy))
+        return self._compared(world, self._planner.rehearse(changed, after.policy).plan)
 
     def _world(self) -> Snapshot:
         return self._journal.record.snapshot(self._clock())
 
-    def _compared(self, world: Snapshot, thought: Thought) -> Rehearsal:
+    def _compared(self, world: Snapshot, plan: Plan) -> Rehearsal:
         policy: Policy = self._journal.record.site.policy
-        usual = self._planner.rehearse(world, policy)
-        now, then = _starting(usual), _starting(thought)
+        usual = self._planner.rehearse(world, policy).plan
+        now, then = _starting(usual), _starting(plan)
         return Rehearsal(
             starts=tuple(sorted(then - now)),
             waits=tuple(sorted(now - then)),
-            preempted=tuple(sorted(_preempted(thought) - _preempted(usual))),
+            preempted=tuple(sorted(_preempted(plan) - _preempted(usual))),
         )
 
 
-def _starting(thought: Thought) -> set[JobId]:
-    return {move.job for move in thought.moves if isinstance(move, Start)}
+def _starting(plan: Plan) -> set[JobId]:
+    return {move.job for move in plan.moves if isinstance(move, Start)}
 
 
-def _preempted(thought: Thought) -> set[JobId]:
-    return {each.job for each in thought.measures if isinstance(each, Preempt)}
+def _preempted(plan: Plan) -> set[JobId]:
+    return {each.job for each in plan.measures if isinstance(each, Preempt)}
 
 
 def _placed(decision: Decision | None) -> tuple[Placement, ...]:
@@ -110,9 +112,3 @@ def _ends_at(job: Job, allocation: Allocation) -> float:
     if job.spec.time_limit is None:
         return inf
     return (allocation.started_at or allocation.placed_at) + job.spec.time_limit
-
-
-def _decision(thought: Thought, job: JobId) -> Decision | None:
-    if job in thought.waits:
-        return thought.waits[job]
-    return next((move for move in thought.moves if move.job == job), None)

@@ -121,7 +121,7 @@ async def _encoded(views: tuple[JobView, ...], asked: Asked, show: Show) -> tupl
 def encoded(view: JobView, now: Instant, show: Show, cache: LineCache[Raw]) -> Raw:
     """The job as `show` has it, in JSON; from the cache, if it is known there."""
     wait = view.wait
-    expected = None if wait is None else wait.expected
+    expected = None if view.prospect is None else view.prospect.expected
     known = cache.get(view, expected)
     if known is not None:
         return known

@@ -65,7 +65,7 @@ def job_document(view: JobView, now: Instant) -> JobDocument:
         submitted_at=stamp(job.submitted_at),
         started_at=stamp_or_none(view.started_at),
         ended_at=stamp_or_none(view.ended_at),
-        expected_start=None if wait is None else _expected(wait.expected),
+        expected_start=None if view.prospect is None else _expected(view.prospect.expected),
         time_limit=None if spec.time_limit is None else spec.time_limit // 1_000,
         attempt=job.attempt,
         exit_code=code,

@@ -109,15 +109,14 @@ def audit_document(entry: AuditEntry) -> AuditDocument:
 
 def rehearsal_document(rehearsal: Rehearsal, explanation: str | None) -> RehearsalDocument:
     """What would be different."""
-    wait = rehearsal.wait
-    expected = None if wait is None or isinstance(wait.expected, NoEstimate) else wait.expected
+    expected = rehearsal.expected
     return RehearsalDocument(
         text=rehearsal.text,
         starts=rehearsal.starts,
         waits=rehearsal.waits,
         preempted=rehearsal.preempted,
         explanation=explanation,
-        expected_start=stamp_or_none(expected),
+        expected_start=stamp_or_none(None if isinstance(expected, NoEstimate) else expected),
     )
 
 

@@ -16,9 +16,9 @@ from muster.model.explanation import (
     Shorter,
 )
 from muster.model.job import Job, JobSpec, Spot, TaskGroup, Where
-from muster.model.plan import Clear, Decision, NoEstimate, Resume, Start, Wait
+from muster.model.plan import Clear, NoEstimate, Plan, Start, Wait
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, replace
+from muster.model.value import Instant, JobId, replace
 from muster.schedule.explain.changes import Ladder, ladders
 from muster.schedule.explain.words import outlook, suggestion
 from muster.schedule.plan import Planner
@@ -29,10 +29,15 @@ MOST_PLANS = 12
 Expected = Instant | NoEstimate
 
 
-def alternatives(snapshot: Snapshot, wait: Wait, planner: Planner) -> tuple[Alternative, ...]:
-    """The changes that let the job start now, and then those that let it start sooner."""
+def alternatives(
+    snapshot: Snapshot, wait: Wait, expected: Expected, planner: Planner
+) -> tuple[Alternative, ...]:
+    """The changes that let the job start now, and then those that let it start sooner.
+
+    expected: when it is to start as it is.
+    """
     job = snapshot.jobs[wait.job]
-    climbs = [_Climb(ladder, wait.expected) for ladder in ladders(snapshot, job, wait.why)]
+    climbs = [_Climb(ladder, expected) for ladder in ladders(snapshot, job, wait.why)]
     found: list[Alternative] = []
     for _ in range(MOST_PLANS):
         # In turn, so that no ladder uses up the plans before the others had their first.
@@ -58,17 +63,6 @@ def changed(change: Change, spec: JobSpec) -> JobSpec:
             return replace(spec, time_limit=limit)
         case OtherQueue(queue=queue):
             return replace(spec, queue=queue)
-
-
-def expected_by(decision: Decision, now: Instant) -> Expected:
-    """When the job is to start by this decision."""
-    match decision:
-        case Start() | Resume():
-            return now
-        case Clear(until=until):
-            return until
-        case Wait(expected=expected):
-            return expected
 
 
 class _Climb:
@@ -103,9 +97,8 @@ def _alternative(change: Change, snapshot: Snapshot, job: Job, planner: Planner)
     # A claim is room for the old request; the new one has to find its own.
     other = replace(job, spec=changed(change, job.spec), claim=None)
     again = planner.plan(replace(snapshot, jobs={**snapshot.jobs, job.id: other}))
-    decision = next(each for each in again.decisions if each.job == job.id)
-    starts_now = isinstance(decision, Start)
-    expected = expected_by(decision, snapshot.now)
+    starts_now = any(isinstance(each, Start) and each.job == job.id for each in again.moves)
+    expected = _expected_by(again, job.id, snapshot.now, planner)
     then = "would start now" if starts_now else outlook(expected, snapshot.now)
     return Alternative(
         change=change,
@@ -113,6 +106,13 @@ def _alternative(change: Change, snapshot: Snapshot, job: Job, planner: Planner)
         expected=expected,
         text=suggestion(change, job.spec, then),
     )
+
+
+def _expected_by(plan: Plan, job: JobId, now: Instant, planner: Planner) -> Expected:
+    if job in plan.waits:
+        return planner.expected_start(job)
+    move = plan.decision(job)
+    return move.until if isinstance(move, Clear) else now
 
 
 def _is_sooner(one: Expected, other: Expected) -> bool:

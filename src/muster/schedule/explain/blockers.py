@@ -6,7 +6,7 @@ from typing import NamedTuple
 from muster.model.amounts import measured
 from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Placement
-from muster.model.plan import Clear, Plan, Resume, Start
+from muster.model.plan import Plan, Resume
 from muster.model.policy import Policy
 from muster.model.reason import BorrowedOut, ForOthers, Limit, NoRoom, WaitingToResume, WaitReason
 from muster.model.snapshot import Snapshot
@@ -43,11 +43,11 @@ def holders(snapshot: Snapshot, plan: Plan, beside: JobId) -> list[Holder]:
     """All others that hold room, or for whom it is held, with what the plan gives them."""
     given: dict[JobId, tuple[Placement, ...]] = {}
     resumed: set[JobId] = set()
-    for decision in plan.decisions:
-        if isinstance(decision, (Start, Clear)):
-            given[decision.job] = decision.placements
-        elif isinstance(decision, Resume):
-            resumed.add(decision.job)
+    for move in plan.moves:
+        if isinstance(move, Resume):
+            resumed.add(move.job)
+        else:
+            given[move.job] = move.placements
     for job in snapshot.jobs.values():
         allocation = snapshot.allocations.get(job.id)
         if allocation is not None and (job.state in HOLDING or job.id in resumed):

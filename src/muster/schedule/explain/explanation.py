@@ -4,22 +4,27 @@ from muster.model.errors import RefusedError, StaleSnapshotError
 from muster.model.explanation import Explanation, UnknownJob
 from muster.model.job import WAITING, Job, JobState
 from muster.model.levels import has_its_due, ran_by, waited_by
-from muster.model.plan import Clear, Decision, Plan, Resume, Start, Wait
+from muster.model.plan import Backlog, Clear, Decision, NoEstimate, Plan, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
-from muster.model.value import Duration, JobId
+from muster.model.value import Duration, Instant, JobId
 from muster.model.words import span
-from muster.schedule.explain.alternatives import alternatives, expected_by
+from muster.schedule.explain.alternatives import alternatives
 from muster.schedule.explain.blockers import blockers
 from muster.schedule.explain.words import decided, when, where
 from muster.schedule.plan import Planner
 
 
 def explain(
-    snapshot: Snapshot, plan: Plan, job: JobId, planner: Planner | None = None
+    snapshot: Snapshot,
+    plan: Plan,
+    job: JobId,
+    backlog: Backlog,
+    planner: Planner | None = None,
 ) -> Explanation:
     """All there is to say about a job of the snapshot that the plan was made for.
 
-    A planner of the same policy that knows this world saves the time of a first plan.
+    backlog: that of the planner after this plan. A planner of the same policy that knows this world
+    saves the time of a first plan; afterwards it has planned other worlds.
     Raises RefusedError if there is no such job, StaleSnapshotError if the plan is for another
     snapshot.
     """
@@ -27,23 +32,34 @@ def explain(
     if found is None:
         advice = f"There is no job {job}: it never was, or it has ended. Look at the list of jobs."
         raise RefusedError(UnknownJob(job=job), advice)
-    decision = next((each for each in plan.decisions if each.job == job), None)
+    decision = plan.decision(job)
     if plan.snapshot_version != snapshot.version or (decision is None and found.state in WAITING):
         raise StaleSnapshotError(expected=plan.snapshot_version, found=snapshot.version)
     if decision is None:
         return _of_holder(snapshot, found, plan)
+    expected = _expected(decision, backlog, snapshot.now)
     return Explanation(
         job=job,
         decision=decision,
         text=decided(decision, found, snapshot) + _service(snapshot, found, plan),
         blockers=_blockers(decision, found, snapshot, plan),
-        expected=expected_by(decision, snapshot.now),
+        expected=expected,
         alternatives=(
-            alternatives(snapshot, decision, planner or Planner(plan.policy))
+            alternatives(snapshot, decision, expected, planner or Planner(plan.policy))
             if isinstance(decision, Wait)
             else ()
         ),
     )
+
+
+def _expected(decision: Decision, backlog: Backlog, now: Instant) -> Instant | NoEstimate:
+    match decision:
+        case Start() | Resume():
+            return now
+        case Clear(until=until):
+            return until
+        case Wait(job=job):
+            return backlog[job].expected
 
 
 def _blockers(decision: Decision, job: Job, snapshot: Snapshot, plan: Plan) -> tuple[JobId, ...]:

@@ -1,7 +1,7 @@
 """One job's turn: it starts, resumes, has room cleared for it, or waits for a reason."""
 
 from muster.model.job import JobState
-from muster.model.plan import Clear, Decision, Preempt, Resume, Start
+from muster.model.plan import Clear, Move, Preempt, Resume, Start
 from muster.model.reason import Behind, NeverFits, NoRoom, WaitReason
 from muster.model.value import ClassName, Instant, JobId, QueuePath
 from muster.schedule.policy.backfill import earliest
@@ -16,7 +16,7 @@ from muster.schedule.room.needs import Need
 from muster.schedule.state.follow import Hold, Memory
 from muster.schedule.state.roster import Entry, Lane, Shape
 
-Outcome = Start | Resume | Clear | WaitReason
+Outcome = Move | WaitReason
 
 Claimants = tuple[Shape, ClassName, QueuePath, int]
 """Jobs that may take the same from the same: by shape, class, queue and level."""
@@ -35,7 +35,7 @@ class Turn:
         self._clearings_left = standing.policy.preempt.tries
         self._hopeless: set[Claimants] = set()
         self._singletons = Singletons(standing.snapshot.jobs)
-        self.decided: dict[JobId, Decision] = {}
+        self.decided: dict[JobId, Move] = {}
         self.reasons: dict[JobId, WaitReason] = {}
         self.dates: dict[JobId, Instant] = {}
         self.preempted: list[Preempt] = []
@@ -56,6 +56,11 @@ class Turn:
         if why is not None:
             self.reasons[entry.id] = why
         return why is not None
+
+    def why(self, entry: Entry) -> WaitReason:
+        """Why a job waits about which nothing else was decided."""
+        # Without a reason of its own it was passed over: its shape had found no room.
+        return self.reasons.get(entry.id) or entry.shape.why
 
     def only_room_counts(self, lane: Lane) -> bool:
         """In this lane nobody gets a promise any more, nor victims unless his class takes them."""

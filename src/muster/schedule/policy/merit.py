@@ -30,6 +30,9 @@ class Merit(NamedTuple):
     age: int
 
 
+NO_MERIT = Merit(0, 0, 0, 0, 0, 0, 0)
+
+
 class Merits:
     """Points by the rules of one site."""
 

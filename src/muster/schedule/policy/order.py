@@ -155,7 +155,7 @@ class Order:
         if place == len(lane.entries):
             return None
         entry = lane.entries[place]
-        key = entry.merit + self._weight * self._shares.factor(lane.leaf)
+        key = entry.points + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
         return _Turn(-key, entry.rank[1], entry.id, place, entry)

@@ -112,6 +112,11 @@ class Memory:
         hold = self._holds[job_id]
         self.change(job_id, hold._replace(placements=hold.placements + more))
 
+    def shrink(self, job_id: JobId, less: tuple[Placement, ...]) -> None:
+        """Take back what `grow` gave."""
+        hold = self._holds[job_id]
+        self.change(job_id, hold._replace(placements=hold.placements[: -len(less)]))
+
     def standing(self) -> Standing:
         """How things stand before the first decision."""
         snapshot, books = self.snapshot, self.books

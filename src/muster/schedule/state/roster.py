@@ -23,7 +23,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.policy.merit import Merits
+from muster.schedule.policy.merit import NO_MERIT, Merits
 from muster.schedule.room.needs import Need, Needs
 from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
 from muster.schedule.state.share import Branch, Shares
@@ -110,6 +110,7 @@ class Entry:
         "limit_ms",
         "may_preempt",
         "merit",
+        "points",
         "problem",
         "rank",
         "shape",
@@ -123,7 +124,8 @@ class Entry:
         self.job_class = job_class
         self.lane = lane
         self.limit_ms = WITHOUT_END if job.spec.time_limit is None else job.spec.time_limit
-        self.merit = 0
+        self.merit = NO_MERIT
+        self.points = 0
         self.rank: tuple[int, Instant, JobId] = (0, job.submitted_at, job.id)
         self.turn: tuple[int, Instant, JobId] = self.rank
         self.problem: WaitReason | None = None
@@ -198,8 +200,9 @@ class Roster:
         if self._levels is not None:
             entry.level = self._levels.level(spec, job.ran)
             entry.may_preempt |= self._by_service
-        entry.merit = sum(self._merits.of(job, shape.amount.gpu_milli, entry.level))
-        entry.rank = (-entry.merit, job.submitted_at, job.id)
+        entry.merit = self._merits.of(job, shape.amount.gpu_milli, entry.level)
+        entry.points = sum(entry.merit)
+        entry.rank = (-entry.points, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
             times = (spec.time_limit, entry.limit_ms)
             entry.kin = self._kin((shape, spec.queue, spec.job_class, entry.level, times))

@@ -119,9 +119,16 @@ def violations(snapshot: Snapshot, plan: Plan, register: Register | None = None)
 
     register: kept by whoever asks about one snapshot after the other; it only saves time.
     """
-    if register is not None:
-        register.follow(snapshot)
-    case = case_of(snapshot, plan, register)
+    if register is None:
+        return _violations(case_of(snapshot, plan))
+    register.follow(snapshot)
+    found = _violations(case_of(snapshot, plan, register))
+    register.approve(plan, is_sound=not found)
+    return found
+
+
+def _violations(case: Case) -> list[Violation]:
+    plan = case.plan
     if not case.additions and not plan.measures and not case.clears:
         return [broken for rule in RULES_FOR_NONE for broken in rule(case)]
     found = [broken for rule in RULES_FOR_ALL for broken in rule(case)]

@@ -1,9 +1,9 @@
 """What is judged: the snapshot, the plan, and what follows from both before any rule is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from muster.model.job import HOLDING, Job, JobState
-from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Wait
+from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize
 from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, JobId, NodeId, Value, replace
 from muster.schedule.verify.additions import Addition, Kind, additions_of
@@ -23,6 +23,8 @@ class Case(Value):
     `placed` are those for which the plan chose a place: a resumed job goes on where it was;
     `fresh` are Starts and Clears: a place for a job that has none.
     `served` are the Starts of each job for which a device is cut.
+    `suspects` are the jobs of which it is not known from the case before that they have one
+    decision; None if nothing is known.
     """
 
     snapshot: Snapshot
@@ -38,6 +40,7 @@ class Case(Value):
     served: dict[JobId, list[Addition]]
     moments: tuple[Moment, ...]
     fleet: Fleet
+    suspects: Set[JobId] | None = None
 
     def parts(self) -> Iterator["Case"]:
         """The same case with a few of its additions at a time."""
@@ -63,10 +66,9 @@ class Case(Value):
 
 def case_of(snapshot: Snapshot, plan: Plan, register: Register | None = None) -> Case:
     """Gather it, looking once at each decision, each job and each allocation."""
-    acts = [each for each in plan.decisions if not isinstance(each, Wait)]
-    clears = [each for each in acts if isinstance(each, Clear)]
+    clears = [each for each in plan.moves if isinstance(each, Clear)]
     resizes = [each for each in plan.measures if isinstance(each, Resize)]
-    additions = additions_of(snapshot, acts) + additions_of(snapshot, resizes)
+    additions = additions_of(snapshot, plan.moves) + additions_of(snapshot, resizes)
     glance, cuts = glance_at(additions), _cuts(plan)
     return Case(
         snapshot=snapshot,
@@ -82,6 +84,7 @@ def case_of(snapshot: Snapshot, plan: Plan, register: Register | None = None) ->
         served=_served(cuts, additions),
         moments=moments_of(snapshot, additions, glance.nodes, clears, register),
         fleet=Fleet(snapshot),
+        suspects=None if register is None else register.suspects(plan),
     )
 
 

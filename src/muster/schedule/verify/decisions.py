@@ -22,20 +22,18 @@ def names_the_snapshot(case: Case) -> Iterator[Violation]:
 
 def every_waiting_job_has_one_decision(case: Case) -> Iterator[Violation]:
     """Each waiting job (HELD, PENDING, SUSPENDED) has exactly one decision; no other has one."""
-    if _all_accounted_for(case):
-        return
-    jobs = case.snapshot.jobs
-    waiting = {job_id for job_id, job in jobs.items() if job.state in WAITING}
-    counts = Counter([decision.job for decision in case.plan.decisions])
-    for job_id in sorted(waiting - counts.keys()):
-        text = "It waits, and has no decision."
-        yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
-    for job_id in sorted(counts.keys() - waiting):
-        text = "It has a decision, and does not wait."
-        yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
-    for job_id, times in sorted(counts.items()):
-        if times > 1:
-            text = f"It has {times} decisions."
+    jobs, waits = case.snapshot.jobs, case.plan.waits
+    moves = Counter([move.job for move in case.plan.moves])
+    asked = case.suspects
+    if asked is None:
+        asked = jobs.keys() | waits.keys() | moves.keys()
+    for job_id in sorted(asked):
+        job, wait = jobs.get(job_id), waits.get(job_id)
+        is_waiting = job is not None and job.state in WAITING
+        text = _miscounted(moves[job_id] + (wait is not None), is_waiting=is_waiting)
+        if wait is not None and wait.job != job_id:
+            text = f"The decision noted for it is about job {wait.job}."
+        if text is not None:
             yield Violation(rule="one decision", subject=f"job {job_id}", text=text)
 
 
@@ -91,20 +89,14 @@ def queue_and_class_exist(case: Case) -> Iterator[Violation]:
             yield Violation(rule="class", subject=f"job {addition.job.id}", text=text)
 
 
-def _all_accounted_for(case: Case) -> bool:
-    """Has each decision a waiting job of its own, and do all other jobs hold something?
-
-    It is nearly always so, and shorter to ask than which jobs wait.
-    """
-    jobs, decisions = case.snapshot.jobs, case.plan.decisions
-    found = {decision.job: jobs.get(decision.job) for decision in decisions}
-    if len(found) < len(decisions):
-        return False
-    states = {None if job is None else job.state for job in found.values()}
-    if not states <= WAITING:
-        return False
-    holding = case.staying.count + len(case.moments[0].leaving)
-    return len(decisions) + holding == len(jobs)
+def _miscounted(decisions: int, *, is_waiting: bool) -> str | None:
+    if decisions > 1:
+        return f"It has {decisions} decisions."
+    if is_waiting and not decisions:
+        return "It waits, and has no decision."
+    if decisions and not is_waiting:
+        return "It has a decision, and does not wait."
+    return None
 
 
 def _suits(addition: Addition) -> bool:

@@ -7,7 +7,7 @@ from muster.doors.rest.listing import EncodedPage, encoded
 from muster.doors.rest.show_jobs import job_document
 from muster.model.job import Ask, Job, JobSpec, JobState, TaskGroup
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import Wait
+from muster.model.plan import Prospect, Wait
 from muster.model.reason import Behind, NoRoom, WaitReason
 from muster.model.resources import Resources
 from muster.model.value import (
@@ -39,7 +39,8 @@ def job(number: int = 7, state: JobState = JobState.PENDING) -> Job:
 
 
 def waiting(known: Job, why: WaitReason = NO_ROOM) -> JobView:
-    return JobView(job=known, wait=Wait(job=known.id, why=why, expected=Instant(NOW + HOUR)))
+    prospect = Prospect(expected=Instant(NOW + HOUR))
+    return JobView(job=known, wait=Wait(job=known.id, why=why), prospect=prospect)
 
 
 class Jobs:
@@ -69,7 +70,7 @@ def test_another_wait_and_another_job_are_encoded_again() -> None:
     jobs, view = Jobs(), waiting(job())
     jobs.of(view, NOW)
     moved = replace(view, job=replace(view.job, spec=replace(view.job.spec, priority=5)))
-    sooner = JobView(job=view.job, wait=Wait(job=JobId(7), why=NO_ROOM, expected=LATER))
+    sooner = replace(view, prospect=Prospect(expected=LATER))
 
     for each in (moved, sooner, JobView(job=view.job)):
         assert read(jobs.of(each, NOW)) == job_document(each, NOW)

@@ -35,7 +35,7 @@ from muster.model.job import (
 )
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, DeviceShare, Placement
-from muster.model.plan import NoEstimate, Wait
+from muster.model.plan import Prospect, Wait
 from muster.model.policy import SharePolicy
 from muster.model.queue import Meter, Percent, PreemptMode, Queue, Quota, Scope
 from muster.model.reason import Behind, NoRoom
@@ -146,9 +146,13 @@ def world() -> Snapshot:
 
 def test_a_waiting_job_shows_what_it_asks_for_and_why_it_waits() -> None:
     why = NoRoom(group="main", placed=0, wanted=1, nodes=3)
-    wait = Wait(job=JobId(7), why=why, expected=Instant(NOW + HOUR))
+    view = JobView(
+        job=job(),
+        wait=Wait(job=JobId(7), why=why),
+        prospect=Prospect(expected=Instant(NOW + HOUR)),
+    )
 
-    shown = job_document(JobView(job=job(), wait=wait), NOW)
+    shown = job_document(view, NOW)
 
     assert (shown.cpus, shown.memory_mib, shown.gpus, shown.task_count) == (2, 1_024, 2, 1)
     assert shown.reason is not None
@@ -164,17 +168,14 @@ def test_two_jobs_that_wait_for_the_same_but_ask_for_different_things_read_diffe
     why = NoRoom(group="main", placed=0, wanted=1, nodes=3)
     small = replace(job(), spec=replace(job().spec, groups=(TaskGroup(each=Ask(cpu_milli=1)),)))
 
-    texts = [
-        reason(each, Wait(job=each.id, why=why, expected=NoEstimate.NEVER), NOW)
-        for each in (job(), small)
-    ]
+    texts = [reason(each, Wait(job=each.id, why=why), NOW) for each in (job(), small)]
 
     assert texts[0] != texts[1]
 
 
 def test_a_reason_that_tells_the_time_grows_old() -> None:
     why = Behind(job=JobId(3), starts_at=Instant(NOW + HOUR))
-    wait = Wait(job=JobId(7), why=why, expected=NoEstimate.NEVER)
+    wait = Wait(job=JobId(7), why=why)
 
     texts = [reason(job(), wait, at) for at in (NOW, Instant(NOW + 30 * MINUTE))]
 

@@ -317,7 +317,7 @@ def test_a_job_that_nobody_knows_is_refused() -> None:
     snapshot = Snapshot(now=NOW)
 
     with pytest.raises(RefusedError, match="There is no job 9") as refused:
-        explain(snapshot, plan(snapshot, Policy()), JobId(9))
+        explain(snapshot, plan(snapshot, Policy()), JobId(9), {})
 
     assert refused.value.reason == UnknownJob(job=JobId(9))
 
@@ -328,17 +328,17 @@ def test_a_plan_for_another_snapshot_is_stale() -> None:
     before, after = world.scene.snapshot(), world.scene.snapshot()
 
     with pytest.raises(StaleSnapshotError):
-        explain(after, plan(before, Policy()), JobId(1))
+        explain(after, plan(before, Policy()), JobId(1), {})
 
 
 def test_a_plan_that_forgot_the_job_is_stale() -> None:
     world = World()
     world.submits("job")
     snapshot = world.scene.snapshot()
-    forgetful = Plan(snapshot_version=snapshot.version, policy=Policy(), decisions=())
+    forgetful = Plan(snapshot_version=snapshot.version, policy=Policy())
 
     with pytest.raises(StaleSnapshotError):
-        explain(snapshot, forgetful, JobId(1))
+        explain(snapshot, forgetful, JobId(1), {})
 
 
 def test_a_planner_that_knows_the_world_changes_nothing() -> None:
@@ -347,9 +347,11 @@ def test_a_planner_that_knows_the_world_changes_nothing() -> None:
     world.runs("train", on="n1", gpus=4, minutes=60)
     world.submits("big", tasks=2, gpus=8)
     snapshot, planner = world.scene.snapshot(), Planner(Policy())
-    made = planner.plan(snapshot)
+    made, backlog = planner.plan(snapshot), planner.backlog()
 
-    assert explain(snapshot, made, JobId(2), planner) == explain(snapshot, made, JobId(2))
+    knowing = explain(snapshot, made, JobId(2), backlog, planner)
+
+    assert knowing == explain(snapshot, made, JobId(2), backlog)
     assert planner.plan(snapshot) == made
 
 
@@ -366,7 +368,8 @@ def test_a_job_that_asks_for_everything_special_is_planned_again_a_few_times() -
     planner = CountingPlanner(Policy())
     snapshot = replace(world.scene.snapshot(), jobs={job.id: job})
 
-    explain(snapshot, plan(snapshot, Policy()), job.id, planner)
+    first = Planner(Policy())
+    explain(snapshot, first.plan(snapshot), job.id, first.backlog(), planner)
 
     why = Behind(job=JobId(7), starts_at=SOON)
     assert sum(map(len, ladders(snapshot, job, why))) > MOST_PLANS

@@ -3,7 +3,7 @@
 from muster.model.cluster import Abilities, NodeState
 from muster.model.gpu import GpuAsk, MpsShare
 from muster.model.job import HeldBy, JobState, Spot, TaskGroup
-from muster.model.plan import NoEstimate, Wait
+from muster.model.plan import Wait
 from muster.model.policy import Policy
 from muster.model.reason import NotBefore
 from muster.model.resources import Resources
@@ -65,7 +65,7 @@ def test_a_waiting_job_without_decision_is_found() -> None:
     yard = Yard()
     yard.waits(1, state=JobState.HELD)
 
-    found = violations(yard.snapshot(), replace(yard.plan(), decisions=()))
+    found = violations(yard.snapshot(), replace(yard.plan(), waits={}))
 
     assert [(each.rule, each.subject) for each in found] == [("one decision", "job 1")]
 
@@ -73,16 +73,27 @@ def test_a_waiting_job_without_decision_is_found() -> None:
 def test_two_decisions_for_one_job_are_found() -> None:
     yard = Yard()
     yard.waits(1)
-    wait = Wait(job=JobId(1), why=NotBefore(at=NOW), expected=NoEstimate.HELD)
+    wait = Wait(job=JobId(1), why=NotBefore(at=NOW))
 
-    assert yard.judge(wait, wait) == ["one decision"]
+    assert "one decision" in yard.judge(wait, start(1, at("n1")))
+    assert "one decision" in yard.judge(start(1, at("n1")), start(1, at("n1")))
+
+
+def test_a_decision_that_is_noted_for_another_job_is_found() -> None:
+    yard = Yard()
+    yard.waits(1)
+    wait = Wait(job=JobId(2), why=NotBefore(at=NOW))
+
+    found = violations(yard.snapshot(), replace(yard.plan(), waits={JobId(1): wait}))
+
+    assert [(each.rule, each.subject) for each in found] == [("one decision", "job 1")]
 
 
 def test_a_running_job_has_no_decision() -> None:
     yard = Yard()
     yard.runs(1, at("n1"))
 
-    found = yard.judge(Wait(job=JobId(1), why=NotBefore(at=NOW), expected=NOW))
+    found = yard.judge(Wait(job=JobId(1), why=NotBefore(at=NOW)))
 
     assert found == ["one decision"]
 

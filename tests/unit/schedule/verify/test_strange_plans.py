@@ -18,7 +18,6 @@ from muster.model.job import (
 from muster.model.placement import DeviceShare, Placement
 from muster.model.plan import (
     Clear,
-    NoEstimate,
     Plan,
     Preempt,
     Repartition,
@@ -121,7 +120,7 @@ clusters = st.sampled_from(["c", "d"]).map(ClusterName)
 attempts = st.integers(-1, 3)
 instants = st.just(NOW)
 
-decisions = st.one_of(
+moves = st.one_of(
     st.builds(Start, job=ids, attempt=attempts, cluster=clusters, placements=placed),
     st.builds(Resume, job=ids, attempt=attempts),
     st.builds(
@@ -132,13 +131,8 @@ decisions = st.one_of(
         victims=st.lists(ids, max_size=4).map(tuple),
         until=instants,
     ),
-    st.builds(
-        Wait,
-        job=ids,
-        why=st.builds(NotBefore, at=instants),
-        expected=st.sampled_from(NoEstimate),
-    ),
 )
+waits = st.builds(Wait, job=ids, why=st.builds(NotBefore, at=instants))
 instances = st.builds(
     MigInstance, profile=st.sampled_from(["1g.10gb", "x"]), start=st.integers(-1, 8)
 )
@@ -171,7 +165,8 @@ plans = st.builds(
             Policy(preempt=PreemptPolicy(by_class=False, reclaim=False, min_run=HOUR)),
         ]
     ),
-    decisions=st.lists(decisions, max_size=6).map(tuple),
+    moves=st.lists(moves, max_size=6).map(tuple),
+    waits=st.dictionaries(ids, waits, max_size=6),
     measures=st.lists(measures, max_size=4).map(tuple),
 )
 
@@ -199,7 +194,7 @@ def test_a_strange_plan_is_judged(plan: Plan) -> None:
     ],
 )
 def test_what_nobody_knows_is_reported(job: int, placement: Placement, rule: str) -> None:
-    plan = Plan(snapshot_version=7, policy=Policy(), decisions=(start(job, placement),))
+    plan = Plan(snapshot_version=7, policy=Policy(), moves=(start(job, placement),))
 
     found = {each.rule for each in violations(SNAPSHOT, plan) if each.subject == f"job {job}"}
 
@@ -207,6 +202,6 @@ def test_what_nobody_knows_is_reported(job: int, placement: Placement, rule: str
 
 
 def test_nothing_is_wrong_with_nothing() -> None:
-    plan = Plan(snapshot_version=0, policy=Policy(), decisions=())
+    plan = Plan(snapshot_version=0, policy=Policy())
 
     assert violations(Snapshot(now=NOW), plan) == []

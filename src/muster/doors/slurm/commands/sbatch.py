@@ -140,12 +140,9 @@ def _code(text: str) -> int:
 
 def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
     rehearsal = door.queries.rehearse(door.caller, spec=want.spec)
-    wait = rehearsal.wait
-    at = door.now
-    if wait is not None:
-        if isinstance(wait.expected, NoEstimate):
-            raise SlurmError(f"allocation failure: {UNAVAILABLE}")
-        at = wait.expected
+    if isinstance(rehearsal.expected, NoEstimate):
+        raise SlurmError(f"allocation failure: {UNAVAILABLE}")
+    at = door.now if rehearsal.expected is None else rehearsal.expected
     placed = rehearsal.placements
     spec = want.spec
     milli = sum(each.amount.cpu_milli for each in placed)

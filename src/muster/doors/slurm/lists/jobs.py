@@ -299,12 +299,12 @@ def started_at(row: JobRow) -> Instant | None:
 def expected_at(row: JobRow) -> Instant | None:
     """When it began, or is expected to."""
     begun = started_at(row)
-    wait = row.view.wait
     if begun is not None:
         return begun
-    if wait is None or isinstance(wait.expected, NoEstimate):
+    expected = None if row.view.prospect is None else row.view.prospect.expected
+    if expected is None or isinstance(expected, NoEstimate):
         return row.job.begin_at
-    return max(wait.expected, row.scene.now)
+    return max(expected, row.scene.now)
 
 
 def elapsed(row: JobRow) -> Duration:
