@@ -80,7 +80,7 @@ class Search:
         shut = frozenset(self.shut)
         table = self.need.tables.get((option, shut))
         if table is None:
-            table = Table(self.need, tier, option, shut, self.standing.ledger).fill()
+            table = Table(self.need, tier, option, shut, self.standing.ledger)
             self.need.tables[option, shut] = table
         table.catch_up()
         return table if self.allows is None else table.among(self.allows)

@@ -1,21 +1,24 @@
-"""The best room for one task: groups of nodes in order of merit, the first one with room wins.
+"""The best room for one task: every node has a number for each need, and the least one wins.
 
-What a group is worth to a need never changes, so each need keeps its groups in order; only groups
-that came to life since it last looked have to be judged. Between groups of equal worth the best
-room decides, so those are looked into as long as they could hold a better one.
+A need remembers the numbers and looks again at the nodes that changed only. Nodes that are equal by
+the number are compared exactly: in the order of their kinds, levels and profiles, and at last by
+name, so that an answer never depends on which node was met first.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Callable
 from typing import NamedTuple
 
-from muster.model.gpu import WHOLE_GPU_MILLI
-from muster.model.policy import Packing
-from muster.schedule.room.index import Group, Kind, Room
+import numpy as np
+
+from muster.model.value import replace
+from muster.schedule.room.index import Index, Kind, Numbers, Room
 from muster.schedule.room.ledger import Ledger, Seat
 from muster.schedule.room.needs import Need, Offer, Shut, Tier
-from muster.schedule.room.profiles import GpuNeed, Profile, Taking
-from muster.schedule.room.score import MOST_CPU
+from muster.schedule.room.profiles import GpuNeed
+from muster.schedule.room.worth import NEVER, Ask, Worths, penalty_part
+
+MOST_REFUSALS = 8
+"""After so many nodes that a search may not have, it asks about all nodes at once."""
 
 
 class Bounds(NamedTuple):
@@ -25,80 +28,40 @@ class Bounds(NamedTuple):
     allows: Callable[[Room], bool] | None = None
 
 
-class _Aim(NamedTuple):
-    """Which room of a group is best: the one whose free CPU is nearest the target, and how far off.
+class _Lane:
+    """The numbers of all nodes for one of the GPU models that nodes have."""
 
-    Without a target more CPU is better, for each `per_milli` of GPU beside it.
-    """
+    __slots__ = ("gpus", "keys", "penalties", "worths")
 
-    target_milli: int
-    per_milli: int = WHOLE_GPU_MILLI
-    ahead: int = 0
-
-    def off(self, cpu_milli: int) -> int:
-        """How far a room with this much free CPU is off; less is better."""
-        if self.target_milli == MOST_CPU:
-            return -cpu_milli * WHOLE_GPU_MILLI // self.per_milli
-        return abs(cpu_milli - self.target_milli) - self.ahead
-
-    def least_off(self, floor_milli: int, end_milli: int) -> int:
-        """The least that any room between these amounts can be off."""
-        return self.off(min(max(self.target_milli, floor_milli), end_milli))
-
-
-class Worth(NamedTuple):
-    """What the rooms of a level that look alike are worth to a need, whatever kind of node it is.
-
-    Devices to cut, steps of fragmentation lost, the least that the balance of any such room can be
-    off, and what that would be if nodes had no end; then what is taken, and which room is best.
-    """
-
-    cuts: int
-    lost: int
-    least_off: int
-    nominal_off: int
-    taking: Taking | None
-    aim: _Aim
-
-
-_Merit = tuple[int, int, int, int, int, tuple[str, int, str], str, Group, GpuNeed | None, Worth]
-"""Groups are tried in this order; group and model make it complete, so that no two are equal.
-
-Unmet preferences, then as `Worth` says; the group's own turn, model; then group and what is taken.
-"""
+    def __init__(self, worths: Worths) -> None:
+        self.worths = worths
+        # What each kind of node offers in this lane; by slot, what unmet preferences add.
+        self.gpus: dict[Kind, GpuNeed | None] = {}
+        self.penalties: Numbers = np.zeros(0, np.int64)
+        self.keys: Numbers = np.zeros(0, np.int64)
 
 
 class _Found(NamedTuple):
-    """The best room so far: `key` is what the merit would be if every room were as far off."""
-
-    key: tuple[object, ...]
-    merit: _Merit
-    room: Room
-
-
-class _Source:
-    """One kind of node: what it offers, and how far its log of groups was read."""
-
-    __slots__ = ("groups", "offer", "read")
-
-    def __init__(self, groups: list[Group], offer: Offer) -> None:
-        self.groups = groups
-        self.offer = offer
-        self.read = 0
+    lane: _Lane
+    slot: int
 
 
 class Finder:
     """Looks for one need among the kinds of one tier."""
 
     __slots__ = (
+        "_family",
+        "_index",
         "_kinds_seen",
+        "_lanes",
+        "_lap",
         "_ledger",
-        "_merits",
         "_need",
+        "_offers",
+        "_read",
         "_shut",
-        "_sources",
+        "_slots_seen",
         "_tier",
-        "_to_judge",
     )
 
     def __init__(self, need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> None:
@@ -106,158 +69,181 @@ class Finder:
         self._tier = tier
         self._shut = shut
         self._ledger = ledger
-        self._merits: list[_Merit] = []
-        # Groups that had no rooms when it last looked, and came to have some.
-        self._to_judge: list[Group] = []
-        self._sources: dict[Kind, _Source] = {}
+        self._index: Index = ledger.index
+        self._family = need.family
+        self._lanes: list[_Lane] = []
+        self._offers: dict[Kind, Offer] = {}
         self._kinds_seen = -1
+        self._slots_seen = -1
+        self._lap = -1
+        self._read = 0
 
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
         self._catch_up()
-        closed, allows = bounds
-        best: _Found | None = None
-        empty: list[int] = []
-        for place, merit in enumerate(self._merits):
-            # No room of a group, nor of any after it, is better than the group says.
-            if best is not None and merit > best.key:
-                break
-            group = merit[7]
-            if not group.rooms:
-                empty.append(place)
-            elif not closed or (group.kind, merit[8]) not in closed:
-                best = self._better(best, merit, allows)
-        self._drop(empty)
-        return None if best is None else (Seat(best.room, best.merit[9].taking), best.merit[8])
+        keys = [lane.keys for lane in self._lanes]
+        if bounds.closed:
+            keys = [self._less(lane, bounds.closed) for lane in self._lanes]
+        found = self._least(keys)
+        if bounds.allows is not None:
+            found = self._allowed(found, keys, bounds.allows)
+        return None if found is None else self._seat(found)
 
-    def _better(
-        self, best: _Found | None, merit: _Merit, allows: Callable[[Room], bool] | None
+    def _seat(self, found: _Found) -> tuple[Seat, GpuNeed | None]:
+        room = self._index.rooms[found.slot]
+        gpus = found.lane.gpus[room.kind]
+        profiles = self._ledger.profiles
+        taking = None if gpus is None else profiles.taking(room.views[self._family], gpus)
+        return Seat(room, taking), gpus
+
+    def _least(self, keys: list[Numbers]) -> _Found | None:
+        """The node with the least number; of several, the first by their exact worth."""
+        least, found = NEVER, None
+        equal: list[tuple[_Lane, Numbers]] = []
+        for lane, each in zip(self._lanes, keys, strict=True):
+            place = int(each.argmin())
+            key = int(each[place])
+            if key >= NEVER or key > least:
+                continue
+            if key < least:
+                least, found = key, _Found(lane, place)
+                equal.clear()
+            # Is it the only one? Look for another in its absence.
+            each[place] = NEVER
+            is_only = each[each.argmin()] != key
+            each[place] = key
+            equal.append((lane, np.array((place,)) if is_only else np.flatnonzero(each == key)))
+        if found is None or (len(equal) == 1 and len(equal[0][1]) == 1):
+            return found
+        return self._first(equal)
+
+    def _first(self, equal: list[tuple[_Lane, Numbers]]) -> _Found | None:
+        """Of nodes with the same number, the best one by their exact worth, then by names."""
+        alike = [(lane, each) for lane, slots in equal for each in self._alike(slots)]
+        found = [_Found(lane, self._nearest(lane, slots)) for lane, slots in alike]
+        return found[0] if len(found) == 1 else min(found, key=self._exactly)
+
+    def _alike(self, slots: Numbers) -> list[Numbers]:
+        """Slots by view and kind."""
+        index = self._index
+        views, codes = index.numbers[self._family].take(slots), index.kinds.take(slots)
+        if (views == views[0]).all() and (codes == codes[0]).all():
+            return [slots]
+        pairs = views * len(index.kind_of) + codes
+        return [slots[pairs == pair] for pair in np.unique(pairs)]
+
+    def _nearest(self, lane: _Lane, slots: Numbers) -> int:
+        """Of nodes that look alike the one nearest the target, rather above; then by name."""
+        index = self._index
+        target_milli = lane.worths.target_milli(int(index.numbers[self._family][slots[0]]))
+        cpu_milli = index.cpu_milli.take(slots)
+        off = np.abs(cpu_milli - target_milli)
+        is_nearest = off == off.min()
+        above = slots[is_nearest & (cpu_milli >= target_milli)]
+        if above.size:
+            return int(above[index.order.take(above).argmin()])
+        below = slots[is_nearest]
+        return int(below[index.order.take(below).argmax()])
+
+    def _exactly(self, found: _Found) -> tuple[object, ...]:
+        lane, slot = found
+        room = self._index.rooms[slot]
+        number = int(self._index.numbers[self._family][slot])
+        view = self._index.views[self._family][number]
+        worth = lane.worths.exactly(number, room.open_cpu_milli)
+        gpus, kind = lane.gpus[room.kind], room.kind
+        return (
+            self._offers[kind].penalty,
+            *worth,
+            kind.name,
+            view.level,
+            view.profile.name,
+            "" if gpus is None else gpus.model,
+        )
+
+    def _less(self, lane: _Lane, closed: frozenset[tuple[Kind, GpuNeed | None]]) -> Numbers:
+        """The numbers without the kinds of node that are closed."""
+        is_closed = np.zeros(len(self._index.kind_of), np.bool)
+        for kind, gpus in closed:
+            if kind in lane.gpus and lane.gpus[kind] is gpus:
+                is_closed[kind.code] = True
+        return np.where(is_closed.take(self._index.kinds[: len(lane.keys)]), NEVER, lane.keys)
+
+    def _allowed(
+        self, found: _Found | None, keys: list[Numbers], allows: Callable[[Room], bool]
     ) -> _Found | None:
-        """The better of what was found before and the best room of this group."""
-        aim = merit[9].aim
-        room = _pick(merit[7].rooms, self._need, aim.target_milli, allows)
-        if room is None:
-            return best
-        key = (*merit[:3], aim.off(room.open_cpu_milli), *merit[4:7])
-        return _Found(key, merit, room) if best is None or key < best.key else best
-
-    def _drop(self, places: list[int]) -> None:
-        """Groups without rooms are judged again when they come to have some."""
-        for place in reversed(places):
-            self._merits.pop(place)[7].watchers.append(self._to_judge)
+        """The best one among the rooms that are allowed."""
+        rooms = self._index.rooms
+        refused = 0
+        while found is not None:
+            if allows(rooms[found.slot]):
+                return found
+            if not refused:
+                keys = [each.copy() for each in keys]
+            refused += 1
+            for each in keys:
+                each[found.slot] = NEVER
+            if refused == MOST_REFUSALS:
+                _forbid(keys, rooms, allows)
+            found = self._least(keys)
+        return None
 
     def _catch_up(self) -> None:
-        if self._kinds_seen != self._ledger.kinds_version:
+        index, ledger = self._index, self._ledger
+        if (self._kinds_seen, self._slots_seen) != (ledger.kinds_version, index.slots_version):
             self._look_for_kinds()
-        for source in self._sources.values():
-            if source.read != len(source.groups):
-                self._read(source)
-        if self._to_judge:
-            found, self._to_judge[:] = self._to_judge[:], ()
-            for group in found:
-                if group.rooms:
-                    self._look_again(group)
-                else:
-                    group.watchers.append(self._to_judge)
+        changed = index.since(self._lap, self._read)
+        if changed is None:
+            changed = np.arange(index.size)
+            for lane in self._lanes:
+                lane.keys = np.full(index.size, NEVER, np.int64)
+        elif not changed.size:
+            return
+        self._lap, self._read = index.lap, index.end
+        views = index.numbers[self._family].take(changed)
+        cpu_milli = index.cpu_milli.take(changed)
+        serves = cpu_milli >= self._need.cpu_milli
+        serves &= index.memory_mib.take(changed) >= self._need.memory_mib
+        for lane in self._lanes:
+            penalties = lane.penalties.take(changed)
+            keys = lane.worths.of(views, cpu_milli, serves & (penalties < NEVER))
+            lane.keys[changed] = keys + penalties
 
     def _look_for_kinds(self) -> None:
-        need, known = self._need, self._sources
-        self._sources = {}
-        for kind in self._ledger.kinds.values():
-            offer = self._ledger.offer(kind, need)
+        ledger, index = self._ledger, self._index
+        self._offers = {}
+        for kind in ledger.kinds.values():
+            offer = ledger.offer(kind, self._need)
             if offer is not None and offer.tier == self._tier and kind not in self._shut:
-                self._sources[kind] = known.get(kind) or _Source(kind.families[need.family], offer)
-        # A kind that came back by the same name is another one.
-        self._merits = [merit for merit in self._merits if merit[7].kind in self._sources]
-        self._kinds_seen = self._ledger.kinds_version
+                self._offers[kind] = offer
+        lanes = max((len(kind.models) for kind in self._offers), default=0)
+        count = 1 if self._need.gpus is None else lanes
+        self._lanes = [self._lane(place) for place in range(count if self._offers else 0)]
+        self._kinds_seen, self._slots_seen = ledger.kinds_version, index.slots_version
+        self._lap = -1
 
-    def _read(self, source: _Source) -> None:
-        gpu_milli, cpu_milli = self._need.gpu_milli, self._need.cpu_milli
-        for group in source.groups[source.read :]:
-            if group.profile.left_milli < gpu_milli or group.end_milli <= cpu_milli:
-                continue
-            if group.rooms:
-                self._judge(group, source.offer)
-            else:
-                group.watchers.append(self._to_judge)
-        source.read = len(source.groups)
-
-    def _look_again(self, group: Group) -> None:
-        source = self._sources.get(group.kind)
-        if source is None:
-            return
-        if len(source.offer.gpus) > 1:
-            # Of several merits only one need have been dropped.
-            self._merits = [merit for merit in self._merits if merit[7] is not group]
-        self._judge(group, source.offer)
-
-    def _judge(self, group: Group, offer: Offer) -> None:
-        worths = self._need.worths
-        for gpus in offer.gpus:
-            key = (group.profile, group.level, gpus)
-            worth = worths[key] if key in worths else self._settle(key)
-            if worth is not None:
-                model = "" if gpus is None else gpus.model
-                insort(
-                    self._merits, (offer.penalty, *worth[:4], group.turn, model, group, gpus, worth)
-                )
-
-    def _settle(self, key: tuple[Profile, int, GpuNeed | None]) -> Worth | None:
-        """Work out what such groups are worth, once and for all."""
-        profile, level, gpus = key
-        taking = None if gpus is None else self._ledger.profiles.taking(profile, gpus)
-        worth = None
-        if gpus is None or taking is not None:
-            lost, aim = self._aim(profile, level, profile if taking is None else taking.after)
-            floor_milli, end_milli = self._ledger.score.reach(level)
-            most_milli = max(floor_milli, min(end_milli, self._ledger.most_cpu_milli))
-            worth = Worth(
-                0 if taking is None else taking.cuts,
-                lost,
-                aim.least_off(floor_milli, most_milli),
-                aim.least_off(floor_milli, end_milli),
-                taking,
-                aim,
-            )
-        self._need.worths[key] = worth
-        return worth
-
-    def _aim(self, profile: Profile, level: int, after: Profile) -> tuple[int, _Aim]:
-        """Steps of fragmentation lost, and which room is best."""
-        score, need = self._ledger.score, self._need
-        if self._ledger.policy.packing is Packing.SPREAD:
-            return -after.left_milli, _Aim(MOST_CPU)
-        # The middle stands for all rooms of the group that are large enough.
-        cpu_milli = max(score.middles[level], need.cpu_milli)
-        left_milli = cpu_milli - need.cpu_milli
-        lost = -score.steps_gained((profile, cpu_milli), (after, left_milli))
-        if need.gpus is not None:
-            return lost, _Aim(need.cpu_milli + score.cpu_wanted(after.left_milli))
-        if after.left_milli == 0:
-            return lost, _Aim(need.cpu_milli, ahead=MOST_CPU)
-        return lost, _Aim(MOST_CPU, after.left_milli)
-
-
-def _pick(
-    rooms: list[tuple[int, str, Room]],
-    need: Need,
-    target_cpu_milli: int,
-    allows: Callable[[Room], bool] | None,
-) -> Room | None:
-    """The room whose free CPU is nearest the target, among those that fit and are allowed."""
-    low = bisect_left(rooms, (need.cpu_milli,))
-    right = bisect_left(rooms, (target_cpu_milli,), low)
-    left, end = right - 1, len(rooms)
-    memory_mib = need.memory_mib
-    while left >= low or right < end:
-        goes_right = left < low or (
-            right < end and rooms[right][0] - target_cpu_milli <= target_cpu_milli - rooms[left][0]
+    def _lane(self, place: int) -> _Lane:
+        gpus = self._need.gpus
+        may_cut = gpus is not None and any(
+            each is not None and each.may_cut
+            for offer in self._offers.values()
+            for each in offer.gpus
         )
-        room = rooms[right if goes_right else left][2]
-        if room.open_memory_mib >= memory_mib and (allows is None or allows(room)):
-            return room
-        if goes_right:
-            right += 1
-        else:
-            left -= 1
-    return None
+        # Which models a task accepts, the offers of the kinds say.
+        taken = None if gpus is None else replace(gpus, models=())
+        lane = _Lane(self._ledger.worths(Ask(taken, may_cut, place, self._need.cpu_milli)))
+        by_kind = np.full(len(self._index.kind_of), NEVER, np.int64)
+        for kind, offer in self._offers.items():
+            for each in offer.gpus:
+                if each is None or kind.models[place : place + 1] == (each.model,):
+                    lane.gpus[kind] = each
+                    by_kind[kind.code] = penalty_part(offer.penalty)
+        lane.penalties = by_kind.take(self._index.kinds[: self._index.size])
+        return lane
+
+
+def _forbid(keys: list[Numbers], rooms: list[Room], allows: Callable[[Room], bool]) -> None:
+    for slot in sorted({int(slot) for each in keys for slot in np.flatnonzero(each < NEVER)}):
+        if not allows(rooms[slot]):
+            for each in keys:
+                each[slot] = NEVER

@@ -1,80 +1,74 @@
 """Room for many tasks at once: how many fit where, and the fewest switches that hold them all."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
-from muster.schedule.room.index import Kind, Room
+from muster.schedule.room.index import Numbers, Room
 from muster.schedule.room.ledger import Ledger
-from muster.schedule.room.needs import Need, Option, Shut, Tier, tasks_on_host
+from muster.schedule.room.needs import MOST_TASKS, Need, Option, Shut, Tier
 
-Domain = tuple[str, ...]
 Share = tuple[Room, int]
 """So many tasks on that room."""
 
 
 class Table:
-    """How many tasks of one need fit on each node of one option, summed over topology domains."""
+    """How many tasks of one need fit on each node of one option."""
 
-    def __init__(
-        self,
-        need: Need,
-        tier: Tier,
-        option: Option,
-        shut: Shut,
-        ledger: Ledger,
-    ) -> None:
+    def __init__(self, need: Need, tier: Tier, option: Option, shut: Shut, ledger: Ledger) -> None:
         self._need = need
         self._tier = tier
         self._option = option
         self._shut = shut
         self._ledger = ledger
-        self._levels = next(
-            (kind.pool.levels for kind in ledger.kinds.values() if kind.pool.name == option.pool),
-            (),
-        )
-        self._takes: dict[Kind, bool] = {}
-        self._fits: dict[NodeId, int] = {}
-        self._rooms_by_fit: dict[int, dict[NodeId, Room]] = {}
-        # One dictionary for each level, coarsest first; level 0 is the whole pool: ().
-        self._sums: list[dict[Domain, int]] = [{} for _ in range(len(self._levels) + 1)]
-        self._rooms: list[dict[Domain, dict[NodeId, Room]]] = [{} for _ in self._sums]
+        self._mosts = None if option.gpus is None else ledger.mosts(option.gpus)
+        self._seen = (-1, -1)
+        self._lap = -1
         self._read = 0
-
-    def fill(self) -> "Table":
-        """Look at every room."""
-        for kind in self._ledger.kinds.values():
-            for room in kind.rooms.values() if self._may_take(kind) else ():
-                self._note(room)
-        self._read = len(self._ledger.index.moved[self._option.pool])
-        return self
+        self._topology = ledger.topology(option.pool)
+        self._may_take: np.ndarray[tuple[int], np.dtype[np.bool]] = np.zeros(0, np.bool)
+        self._fits: Numbers = np.zeros(0, np.int64)
 
     def among(self, allows: Callable[[Room], bool]) -> "Table":
         """The same, counting only the rooms that a job may have."""
         table = Table(self._need, self._tier, self._option, self._shut, self._ledger)
-        for node, fit in self._fits.items():
-            room = self._ledger.rooms.get(node)
-            if room is not None and allows(room):
-                table._count(room, fit)
+        table._fits = self._fits.copy()
+        for place in np.flatnonzero(self._fits).tolist():
+            if not allows(self._topology.rooms[place]):
+                table._fits[place] = 0
         return table
 
     @property
     def total(self) -> int:
         """How many tasks fit in all."""
-        return self._sums[0].get((), 0)
+        return int(self._fits.sum())
 
     def catch_up(self) -> None:
-        """Look again at the rooms that changed."""
-        moved = self._ledger.index.moved[self._option.pool]
-        if self._read == len(moved):
-            return
-        for room in dict.fromkeys(moved[self._read :]):
-            self._note(room)
-        self._read = len(moved)
+        """Look again at the nodes that changed."""
+        ledger, index = self._ledger, self._ledger.index
+        version = (ledger.kinds_version, index.slots_version)
+        if self._seen != version:
+            self._seen, self._lap = version, -1
+            self._topology = ledger.topology(self._option.pool)
+            self._may_take = self._kinds_taken().take(self._topology.kinds)
+        changed = index.since(self._lap, self._read)
+        if changed is None:
+            places = np.arange(len(self._topology.rooms))
+            self._fits = np.zeros(len(places), np.int64)
+        else:
+            places = self._topology.places.take(changed)
+            places = places[places >= 0]
+        self._lap, self._read = index.lap, index.end
+        if places.size:
+            self._fits[places] = self._fit(places)
 
     def fits(self) -> Iterator[tuple[NodeId, int]]:
         """How many tasks fit on each node that has room for one."""
-        return iter(self._fits.items())
+        rooms = self._topology.rooms
+        for place in np.flatnonzero(self._fits).tolist():
+            yield rooms[place].node.id, int(self._fits[place])
 
     def best_fit(self, together: Together | None, *, fewest: int, most: int) -> list[Share]:
         """Between `fewest` and `most` tasks in the smallest domain that holds them, or nothing."""
@@ -92,106 +86,100 @@ class Table:
             return self.total
         return max((self._largest_at(depth) for depth in self._depths(together)), default=0)
 
+    @property
+    def _node_depth(self) -> int:
+        """The depth at which each domain is a single node."""
+        return len(self._topology.depths)
+
     def _depths(self, together: Together | None) -> list[int]:
         """Levels to try, finest first: one node, then up to the level that is required, or all."""
-        deepest = len(self._sums)
         coarsest = 0
         if together is not None and together.required:
             coarsest = self._depth_of(together.level)
-        return list(range(deepest, coarsest - 1, -1))
+        return list(range(self._node_depth, coarsest - 1, -1))
 
     def _depth_of(self, level: str) -> int:
+        levels = self._topology.levels
         if level == NODE_LEVEL:
-            return len(self._sums)
+            return self._node_depth
         # A pool that has no such level offers no domain of it but the single node.
-        return self._levels.index(level) + 1 if level in self._levels else len(self._sums)
+        return levels.index(level) + 1 if level in levels else self._node_depth
+
+    def _held(self, depth: int) -> Numbers:
+        """How many tasks each domain of a depth holds."""
+        ranks = self._topology.depths[depth]
+        held = np.zeros(len(ranks.domains), np.int64)
+        np.add.at(held, ranks.of_node, self._fits)
+        return held
 
     def _largest_at(self, depth: int) -> int:
-        if depth == len(self._sums):
-            return max((fit for fit, rooms in self._rooms_by_fit.items() if rooms), default=0)
-        return max(self._sums[depth].values(), default=0)
+        held = self._fits if depth == self._node_depth else self._held(depth)
+        return int(held.max(initial=0))
 
     def _fill_depth(self, depth: int, count: int) -> list[Share]:
-        if depth == len(self._sums):
-            fit = min(fit for fit, rooms in self._rooms_by_fit.items() if rooms and fit >= count)
-            return [(self._rooms_by_fit[fit][min(self._rooms_by_fit[fit])], count)]
-        sums = self._sums[depth]
-        domain = min((held, domain) for domain, held in sums.items() if held >= count)[1]
-        return self._fill(depth, domain, count)
+        held = self._fits if depth == self._node_depth else self._held(depth)
+        # The tightest that holds all; of several, the first by name.
+        place = int(np.where(held >= count, held, MOST_TASKS + 1).argmin())
+        if depth == self._node_depth:
+            return [(self._topology.rooms[place], count)]
+        return self._fill(depth, place, count)
 
-    def _fill(self, depth: int, domain: Domain, count: int) -> list[Share]:
+    def _fill(self, depth: int, domain: int, count: int) -> list[Share]:
         """Put the tasks into as few parts of the domain as possible, the tightest last."""
-        if depth == len(self._sums) - 1:
-            return self._fill_nodes(self._rooms[depth][domain].values(), count)
-        parts = [
-            (held, part)
-            for part, held in self._sums[depth + 1].items()
-            if held and part[:depth] == domain
-        ]
+        inside = self._topology.depths[depth].of_node == domain
+        if depth == self._node_depth - 1:
+            return self._fill_nodes(np.flatnonzero(inside & (self._fits > 0)).tolist(), count)
+        held = self._held(depth + 1)
+        numbers = np.unique(self._topology.depths[depth + 1].of_node[inside]).tolist()
+        parts = [(int(held[number]), number) for number in numbers if held[number]]
         chosen: list[Share] = []
         while count:
-            held, part = _tightest(parts, count)
-            parts.remove((held, part))
-            chosen += self._fill(depth + 1, part, min(held, count))
-            count -= min(held, count)
+            part = _tightest(parts, count)
+            parts.remove(part)
+            chosen += self._fill(depth + 1, part[1], min(part[0], count))
+            count -= min(part[0], count)
         return chosen
 
-    def _fill_nodes(self, rooms: Iterable[Room], count: int) -> list[Share]:
-        nodes = [(self._fits[room.node.id], room.node.id) for room in rooms]
-        nodes.sort(key=lambda node: (-node[0], node[1]))
+    def _fill_nodes(self, places: list[int], count: int) -> list[Share]:
+        rooms = self._topology.rooms
+        nodes = sorted((-int(self._fits[place]), place) for place in places)
         chosen: list[Share] = []
-        for place, (fit, node) in enumerate(nodes):
-            if fit >= count:
+        for rank, (minus_fit, place) in enumerate(nodes):
+            if -minus_fit >= count:
                 # The last tasks go where they just fit.
-                _, tightest = min(each for each in nodes[place:] if each[0] >= count)
-                return [*chosen, (self._ledger.rooms[tightest], count)]
-            chosen.append((self._ledger.rooms[node], fit))
-            count -= fit
+                _, tightest = min((-fit, at) for fit, at in nodes[rank:] if -fit >= count)
+                return [*chosen, (rooms[tightest], count)]
+            chosen.append((rooms[place], -minus_fit))
+            count += minus_fit
         return chosen
 
-    def _note(self, room: Room) -> None:
-        fit = self._fit(room)
-        if fit != self._fits.get(room.node.id, 0):
-            self._count(room, fit)
+    def _fit(self, places: Numbers) -> Numbers:
+        need, index, slots = self._need, self._ledger.index, self._topology.slots.take(places)
+        family = need.family if self._option.gpus is None else self._option.gpus.family
+        cpu_milli, memory_mib = index.cpu_milli.take(slots), index.memory_mib.take(slots)
+        views = index.numbers[family].take(slots)
+        fits = np.full(len(slots), need.where.max_per_node or MOST_TASKS, np.int64)
+        if need.cpu_milli:
+            fits = np.minimum(fits, cpu_milli // need.cpu_milli)
+        if need.memory_mib:
+            fits = np.minimum(fits, memory_mib // need.memory_mib)
+        is_open = (cpu_milli >= 0) & (memory_mib >= 0) & (views > 0)
+        fits[~(self._may_take.take(places) & is_open) | (fits < 0)] = 0
+        return fits if self._mosts is None else self._mosts.of(views, fits)
 
-    def _count(self, room: Room, fit: int) -> None:
-        node, where = room.node.id, room.node.where
-        before = self._fits.pop(node, 0)
-        if before:
-            self._rooms_by_fit[before].pop(node, None)
-        if fit:
-            self._fits[node] = fit
-            self._rooms_by_fit.setdefault(fit, {})[node] = room
-        for depth, sums in enumerate(self._sums):
-            domain = where[:depth]
-            sums[domain] = sums.get(domain, 0) + fit - before
-            if not before:
-                self._rooms[depth].setdefault(domain, {})[node] = room
-            elif fit:
-                self._rooms[depth][domain][node] = room
-            else:
-                del self._rooms[depth][domain][node]
-
-    def _fit(self, room: Room) -> int:
-        kind, gpus = room.kind, self._option.gpus
-        takes = self._takes[kind] if kind in self._takes else self._may_take(kind)
-        if not takes or not room.is_listed or self._ledger.rooms.get(room.node.id) is not room:
-            return 0
-        fit = tasks_on_host(self._need, room.open_cpu_milli, room.open_memory_mib)
-        if gpus is None or not fit:
-            return fit
-        return min(fit, self._ledger.profiles.most(room.views[gpus.family], gpus))
-
-    def _may_take(self, kind: Kind) -> bool:
-        """Is this kind of node among those that the option means?"""
-        may = kind.pool.name == self._option.pool and kind not in self._shut
-        offer = self._ledger.offer(kind, self._need) if may else None
-        may = offer is not None and offer.tier == self._tier and self._option.gpus in offer.gpus
-        self._takes[kind] = may
-        return may
+    def _kinds_taken(self) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
+        """Which kinds of node are among those that the option means, by their codes."""
+        ledger, option = self._ledger, self._option
+        taken = np.zeros(len(ledger.index.kind_of), np.bool)
+        for kind in ledger.kinds.values():
+            may = kind.pool.name == option.pool and kind not in self._shut
+            offer = ledger.offer(kind, self._need) if may else None
+            if offer is not None and offer.tier == self._tier and option.gpus in offer.gpus:
+                taken[kind.code] = True
+        return taken
 
 
-def _tightest(parts: list[tuple[int, Domain]], count: int) -> tuple[int, Domain]:
+def _tightest(parts: list[tuple[int, int]], count: int) -> tuple[int, int]:
     """The smallest part that holds all, else the largest there is."""
     enough = [part for part in parts if part[0] >= count]
     return min(enough) if enough else min(parts, key=lambda part: (-part[0], part[1]))

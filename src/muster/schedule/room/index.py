@@ -1,9 +1,10 @@
-"""Nodes gathered by what they have left, so that a task looks at a few groups, not at all nodes."""
+"""What every node has left, as columns of numbers, so that a task is compared with all at once."""
 
-from bisect import bisect_left, insort
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+import numpy as np
 
 from muster.model.cluster import AmountReserved, Cluster, Node, NodesReserved, Pool, Taint
 from muster.model.placement import Placement
@@ -19,11 +20,11 @@ class Kind:
 
     __slots__ = (
         "cluster",
-        "families",
-        "groups",
+        "code",
         "inside",
         "labels",
         "models",
+        "models_code",
         "name",
         "pool",
         "private_labels",
@@ -45,9 +46,9 @@ class Kind:
         # The names of all reservations that a job is in if it runs here.
         self.inside: frozenset[str] = frozenset()
         self.rooms: dict[NodeId, Room] = {}
-        # All its groups, found by what they have left; and by family, in the order they came.
-        self.groups: dict[tuple[int, Profile], Group] = {}
-        self.families: tuple[list[Group], ...] = tuple([] for _ in Family)
+        # Its number, and that of its models, in the index.
+        self.code = -1
+        self.models_code = -1
         # How many nodes, up or not, have how much when nobody is there.
         self.sizes: Counter[Size] = Counter()
 
@@ -138,7 +139,6 @@ class Room:
     __slots__ = (
         "cpu_milli",
         "devices",
-        "groups",
         "is_listed",
         "kind",
         "memory_mib",
@@ -148,6 +148,7 @@ class Room:
         "promise",
         "resting",
         "size",
+        "slot",
         "tenants",
         "views",
     )
@@ -162,7 +163,8 @@ class Room:
         self.open_cpu_milli = 0
         self.open_memory_mib = 0
         self.is_listed = False
-        self.groups: list[Group] = []
+        # Its place in the columns of the index.
+        self.slot = -1
         self.promise: Promise | None = None
         self.tenants: dict[JobId, Tenant] = {}
         self.size: Size | None = None
@@ -170,71 +172,144 @@ class Room:
         self.resting: dict[DeviceId, DeviceState] | None = None
 
 
-class Group:
-    """Rooms of one kind that look alike to a family, with about the same CPU left.
+class View(NamedTuple):
+    """All that decides what a node is worth to a family: its devices, and the level of its CPU.
 
-    They stand by free CPU, then by name. When rooms come to a group that had none, it tells its
-    watchers: each is a list of groups that somebody will look through.
+    `models` are those of all its devices, also of those that are taken.
     """
 
-    __slots__ = ("end_milli", "kind", "level", "profile", "rooms", "turn", "watchers")
+    profile: Profile
+    level: int
+    models: tuple[GpuModel, ...]
 
-    def __init__(self, kind: Kind, level: int, profile: Profile, end_milli: int) -> None:
-        self.kind = kind
-        self.level = level
-        self.profile = profile
-        # All its rooms have less CPU than this.
-        self.end_milli = end_milli
-        self.rooms: list[tuple[int, str, Room]] = []
-        # A complete order that does not hang on which group was met first.
-        self.turn = (kind.name, level, profile.name)
-        self.watchers: list[list[Group]] = []
 
-    def wake(self) -> None:
-        """Rooms came to a group that had none."""
-        for watcher in self.watchers:
-            watcher.append(self)
-        self.watchers.clear()
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+"""A column: one whole number for each slot, or for each view."""
+
+Truths = np.ndarray[tuple[int], np.dtype[np.bool]]
+
+NO_VIEW = 0
+"""The number of the view of a slot that nobody may use now: no task finds anything there."""
+
+LOG_LENGTH = 1 << 17
 
 
 class Index:
-    """Lists rooms in the groups of their kinds.
+    """One slot for each node, one column for each thing that searches compare.
 
-    `moved` logs by pool the rooms that changed: whoever remembers how far he read it need look at
-    the rest only.
+    Views have numbers, by family: nodes that look alike to a family have the same number there.
+    `log` names the slots that changed, in a ring: a reader that knows how far it read looks at the
+    rest only, and at everything if it fell behind by a whole `lap`.
     """
 
     def __init__(self, score: Score) -> None:
         self._score = score
-        self.moved: defaultdict[PoolName, list[Room]] = defaultdict(list)
+        self.size = 0
+        # A slot without a node still has the one that left it, which is not listed.
+        self.rooms: list[Room] = []
+        self.cpu_milli = np.zeros(0, np.int64)
+        self.memory_mib = np.zeros(0, np.int64)
+        self.kinds = np.zeros(0, np.int64)
+        self.numbers: tuple[Numbers, ...] = tuple(np.zeros(0, np.int64) for _ in Family)
+        self.views: tuple[list[View], ...] = tuple(
+            [View(Profile(family, (), ""), 0, ())] for family in Family
+        )
+        self.kind_of: list[Kind] = []
+        # Changes when a slot is given to another node, or a node to another kind.
+        self.slots_version = 0
+        self.log = np.zeros(LOG_LENGTH, np.int64)
+        self.lap = 0
+        self.end = 0
+        self._free: list[int] = []
+        self._models: dict[tuple[GpuModel, ...], int] = {}
+        self._order: tuple[int, Numbers] = (-1, np.zeros(0, np.int64))
+
+    def enter(self, room: Room) -> None:
+        """Give a node a slot."""
+        kind = room.kind
+        if kind.code < 0:
+            kind.code = len(self.kind_of)
+            self.kind_of.append(kind)
+            kind.models_code = self._models.setdefault(kind.models, len(self._models))
+        if self._free:
+            room.slot = self._free.pop()
+            self.rooms[room.slot] = room
+        else:
+            room.slot = self.size
+            self.rooms.append(room)
+            self.size += 1
+            self._grow()
+        self.kinds[room.slot] = kind.code
+        self.slots_version += 1
+
+    def leave(self, room: Room) -> None:
+        """Take its slot from a node."""
+        self.remove(room)
+        self._free.append(room.slot)
+        room.slot = -1
+        self.slots_version += 1
 
     def put(self, room: Room) -> None:
         """List a room under what it has open now."""
-        level = self._score.level(room.open_cpu_milli)
-        item = (room.open_cpu_milli, room.node.id, room)
-        room.groups = [self._group(room.kind, level, view) for view in room.views]
-        for group in room.groups:
-            if not group.rooms and group.watchers:
-                group.wake()
-            insort(group.rooms, item)
+        slot, cpu_milli, kind = room.slot, room.open_cpu_milli, room.kind
+        level = self._score.level(cpu_milli)
+        self.cpu_milli[slot] = cpu_milli
+        self.memory_mib[slot] = room.open_memory_mib
+        key = (level, kind.models_code)
+        for profile, numbers in zip(room.views, self.numbers, strict=True):
+            number = profile.numbers.get(key)
+            numbers[slot] = self._number(profile, kind, level) if number is None else number
         room.is_listed = True
-        self.moved[room.node.pool].append(room)
+        self._note(slot)
 
     def remove(self, room: Room) -> None:
         """Take a room off the lists, if it is on them."""
         if not room.is_listed:
             return
-        item = (room.open_cpu_milli, room.node.id)
-        for group in room.groups:
-            rooms = group.rooms
-            del rooms[bisect_left(rooms, item)]
+        for numbers in self.numbers:
+            numbers[room.slot] = NO_VIEW
         room.is_listed = False
-        self.moved[room.node.pool].append(room)
+        self._note(room.slot)
 
-    def _group(self, kind: Kind, level: int, profile: Profile) -> Group:
-        group = kind.groups.get((level, profile))
-        if group is None:
-            _, end_milli = self._score.reach(level)
-            group = kind.groups[level, profile] = Group(kind, level, profile, end_milli)
-            kind.families[profile.family].append(group)
-        return group
+    def since(self, lap: int, read: int) -> Numbers | None:
+        """The slots that changed since a reader was there; None if it has to look at all."""
+        if lap == self.lap and self.end - read < self.size:
+            return self.log[read : self.end]
+        return None
+
+    @property
+    def order(self) -> Numbers:
+        """The place of each slot's node among all nodes, by name."""
+        version, order = self._order
+        if version != self.slots_version:
+            names = [room.node.id for room in self.rooms]
+            order = np.empty(self.size, np.int64)
+            order[sorted(range(self.size), key=names.__getitem__)] = np.arange(self.size)
+            self._order = (self.slots_version, order)
+        return order
+
+    def _note(self, slot: int) -> None:
+        if self.end == LOG_LENGTH:
+            self.lap += 1
+            self.end = 0
+        self.log[self.end] = slot
+        self.end += 1
+
+    def _number(self, profile: Profile, kind: Kind, level: int) -> int:
+        views = self.views[profile.family]
+        number = profile.numbers[level, kind.models_code] = len(views)
+        views.append(View(profile, level, kind.models))
+        return number
+
+    def _grow(self) -> None:
+        """Make place for twice as many slots when all are taken."""
+        if self.size <= len(self.cpu_milli):
+            return
+        self.cpu_milli = _longer(self.cpu_milli)
+        self.memory_mib = _longer(self.memory_mib)
+        self.kinds = _longer(self.kinds)
+        self.numbers = tuple(_longer(each) for each in self.numbers)
+
+
+def _longer(column: Numbers) -> Numbers:
+    return np.concatenate((column, np.zeros(max(64, len(column)), np.int64)))

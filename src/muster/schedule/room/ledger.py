@@ -11,7 +11,7 @@ from muster.model.gpu import MpsShare, Slice, TimeShare, enforcement
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
+from muster.model.value import DeviceId, Instant, JobId, NodeId, PoolName, replace
 from muster.schedule.room.fit import offer
 from muster.schedule.room.index import (
     Index,
@@ -25,10 +25,12 @@ from muster.schedule.room.index import (
     reserved_pools,
 )
 from muster.schedule.room.needs import Need, Needs, Offer
-from muster.schedule.room.profiles import Family, Profile, Profiles, Taking
+from muster.schedule.room.profiles import Family, GpuNeed, Profile, Profiles, Taking
 from muster.schedule.room.remains import SEALED, Remains
 from muster.schedule.room.score import Score, supply_of
 from muster.schedule.room.slices import DeviceState, resting
+from muster.schedule.room.topology import Topology
+from muster.schedule.room.worth import Appraiser, Ask, Mosts, Worths
 
 
 class Seat(NamedTuple):
@@ -79,6 +81,10 @@ class Ledger:
         self.remains = Remains(self.profiles)
         self.index = Index(self.score)
         self.needs = Needs()
+        self.appraiser = Appraiser(self.profiles, self.score, self.needs, policy.packing)
+        self._worths: dict[Ask, Worths] = {}
+        self._mosts: dict[GpuNeed, Mosts] = {}
+        self._topologies: dict[PoolName, tuple[int, Topology]] = {}
         self.rooms: dict[NodeId, Room] = {}
         self.kinds: dict[str, Kind] = {}
         self.timed_kinds: dict[str, Kind] = {}
@@ -111,6 +117,7 @@ class Ledger:
         if before is None or (before.kind, before.size) != (room.kind, room.size):
             self.sizes_version += 1
         self.rooms[node.id] = room
+        self.index.enter(room)
         self.settle(room)
 
     def drop_node(self, node_id: NodeId) -> None:
@@ -121,7 +128,6 @@ class Ledger:
 
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
-        self.index.remove(room)
         room.cpu_milli, room.memory_mib, room.devices = self.remains.left(room, room.tenants)
         self._list(room, self._views(room))
 
@@ -132,6 +138,28 @@ class Ledger:
         if kind not in need.offers:
             need.offers[kind] = offer(kind, need, self.needs, self.policy)
         return need.offers[kind]
+
+    def worths(self, ask: Ask) -> Worths:
+        """What nodes are worth to tasks that take the same."""
+        known = self._worths.get(ask)
+        if known is None:
+            known = self._worths[ask] = Worths(ask, self.index, self.appraiser)
+        return known
+
+    def mosts(self, gpus: GpuNeed) -> Mosts:
+        """How many tasks fit on the devices of nodes."""
+        known = self._mosts.get(gpus)
+        if known is None:
+            known = self._mosts[gpus] = Mosts(gpus, self.index, self.profiles)
+        return known
+
+    def topology(self, pool: PoolName) -> Topology:
+        """Where the nodes of a pool are."""
+        version, known = self._topologies.get(pool, (-1, None))
+        if known is None or version != self.index.slots_version:
+            known = Topology(pool, self._snapshot.pools[pool].levels, self.index)
+            self._topologies[pool] = (self.index.slots_version, known)
+        return known
 
     # Taking
 
@@ -157,7 +185,6 @@ class Ledger:
         room, taking = seat
         self._undo.append(_before(room))
         outlives = room.promise is not None and ends_at > room.promise.at
-        self.index.remove(room)
         room.cpu_milli -= need.cpu_milli
         room.memory_mib -= need.memory_mib
         if outlives and room.promise is not None:
@@ -172,13 +199,11 @@ class Ledger:
     def seal(self, room: Room) -> None:
         """Nobody else may come to this room: it has an exclusive tenant."""
         self._undo.append(_before(room))
-        self.index.remove(room)
         room.cpu_milli, room.memory_mib = SEALED, SEALED
         self._list(room, self._views(room))
 
     def promise(self, room: Room, promise: Promise) -> None:
         """From `promise.at` on, part of the room is due to a job."""
-        self.index.remove(room)
         room.promise = promise
         self.promised[room.node.id] = room
         self._list(room, self._views(room))
@@ -186,7 +211,6 @@ class Ledger:
     def forget_promises(self) -> None:
         """Promises are made anew in each plan."""
         for room in self.promised.values():
-            self.index.remove(room)
             room.promise = None
             self._list(room, self._views(room))
         self.promised.clear()
@@ -217,7 +241,7 @@ class Ledger:
         room = self.rooms.pop(node_id, None)
         if room is None:
             return {}
-        self.index.remove(room)
+        self.index.leave(room)
         room.kind.rooms.pop(node_id, None)
         if room.size is not None:
             room.kind.sizes[room.size] -= 1
@@ -270,6 +294,8 @@ class Ledger:
         if room.node.state is NodeState.UP:
             room.kind.rooms[room.node.id] = room
             self.index.put(room)
+        else:
+            self.index.remove(room)
 
     def _views(self, room: Room) -> tuple[Profile, ...]:
         """What each family sees of the devices that are not promised."""
@@ -320,7 +346,6 @@ class Ledger:
         while len(self._undo) > mark:
             before = self._undo.pop()
             room = before.room
-            self.index.remove(room)
             room.cpu_milli, room.memory_mib = before.cpu_milli, before.memory_mib
             room.devices, room.promise = before.devices, before.promise
             self._list(room, before.views)

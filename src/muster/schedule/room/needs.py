@@ -6,10 +6,10 @@ from muster.model.gpu import GpuAsk, Slice
 from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, GpuModel, PoolName
-from muster.schedule.room.profiles import Family, GpuNeed, Profile, family_of
+from muster.schedule.room.profiles import Family, GpuNeed, family_of
 
 if TYPE_CHECKING:
-    from muster.schedule.room.find import Finder, Worth
+    from muster.schedule.room.find import Finder
     from muster.schedule.room.gang import Table
     from muster.schedule.room.index import Kind
 
@@ -77,7 +77,6 @@ class Need:
         "tiers",
         "usable",
         "where",
-        "worths",
     )
 
     def __init__(self, key: NeedKey) -> None:
@@ -97,8 +96,6 @@ class Need:
         self.is_picky = _is_picky(key.where)
         self.offers: dict[Kind, Offer | None] = {}
         self.finders: dict[tuple[Tier, Shut], Finder] = {}
-        # What rooms with this profile and level of CPU are worth to it, on this model.
-        self.worths: dict[tuple[Profile, int, GpuNeed | None], Worth | None] = {}
         self.tables: dict[tuple[Option, Shut], Table] = {}
         self.amounts: dict[GpuNeed | None, Resources] = {}
         self.tiers: list[Tier] = []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
+from muster.model.gpu import WHOLE_GPU_MILLI, Mig, MpsShare, Slice, TimeShare
 from muster.model.value import GpuModel
 from muster.schedule.room.slices import Choice, DeviceState, Use, choices, openings
 
@@ -54,7 +54,16 @@ class GpuNeed:
     is_apart: each of its shares is on a device of its own.
     """
 
-    __slots__ = ("count", "family", "is_apart", "may_cut", "min_memory_mib", "model", "part")
+    __slots__ = (
+        "count",
+        "family",
+        "is_apart",
+        "least_milli",
+        "may_cut",
+        "min_memory_mib",
+        "model",
+        "part",
+    )
 
     def __init__(
         self, count: int, part: Slice | None, model: GpuModel, *, memory_mib: int, may_cut: bool
@@ -63,9 +72,21 @@ class GpuNeed:
         self.part = part
         self.family = family_of(part)
         self.is_apart = count > 1 and self.family in (Family.MPS, Family.TIME)
+        self.least_milli = 0 if isinstance(part, Mig) else count * _milli(part)
         self.model = model
         self.min_memory_mib = memory_mib
         self.may_cut = may_cut
+
+
+def _milli(part: MpsShare | TimeShare | None) -> int:
+    """What one device must have left to give this part."""
+    match part:
+        case None:
+            return WHOLE_GPU_MILLI
+        case MpsShare(milli=milli):
+            return milli
+        case TimeShare(replicas=replicas):
+            return WHOLE_GPU_MILLI // replicas
 
 
 class Move(NamedTuple):
@@ -99,6 +120,7 @@ class Profile:
         "left_milli",
         "most",
         "name",
+        "numbers",
         "states",
         "swaps",
         "takings",
@@ -113,8 +135,13 @@ class Profile:
         self.takings: dict[GpuNeed, Taking | None] = {}
         self.most: dict[GpuNeed, int] = {}
         self.fragments: dict[int, int] = {}
+        # The numbers of its views in the index, by level and models.
+        self.numbers: dict[tuple[int, int], int] = {}
         self.swaps: dict[tuple[DeviceState, DeviceState], Profile] = {}
 
+
+Rank = tuple[bool, int, int, int, str]
+"""How well a device serves a slice, beside others that are idle."""
 
 Judge = Callable[[Profile, DeviceState, DeviceState], int]
 """How much worse what is left would be fragmented if one device went from one state to another."""
@@ -129,6 +156,7 @@ class Profiles:
         self._states: dict[DeviceState, tuple[str, DeviceState]] = {}
         self._choices: dict[tuple[DeviceState, Slice | None, bool], list[Choice]] = {}
         self._openings: dict[DeviceState, int] = {}
+        self._ranks: dict[tuple[Idle, DeviceState, Slice | None, bool], Rank] = {}
 
     def state(self, state: DeviceState) -> DeviceState:
         """The one object that stands for this state."""
@@ -174,17 +202,38 @@ class Profiles:
         return profile.most[need]
 
     def _best_taking(self, profile: Profile, need: GpuNeed) -> Taking | None:
+        if profile.left_milli < need.least_milli:
+            return None
+        if need.part is None and need.count > 1:
+            suiting = [state for state in profile.states if _suits(state, need)]
+            if suiting and suiting[0] is suiting[-1]:
+                return self._all_alike(profile, need, suiting)
         moves: list[Move] = []
         open_to = profile
         for _ in range(need.count):
-            step = self._best_step(open_to, need)
-            if step is None:
+            move = self._best_move(open_to, need)
+            if move is None:
                 return None
-            move, after = step
             moves.append(move)
             profile = self.swapped(profile, move.before, move.after)
-            open_to = self._without(open_to, move.before) if need.is_apart else after
+            open_to = self._without(open_to, move.before) if need.is_apart else profile
         return Taking(tuple(moves), profile, sum(move.cuts for move in moves))
+
+    def _all_alike(
+        self, profile: Profile, need: GpuNeed, suiting: list[DeviceState]
+    ) -> Taking | None:
+        """Several whole devices, where there is no choice between them."""
+        before = suiting[0]
+        found = self._choices_of(before, need)
+        if not found or len(suiting) < need.count:
+            return None
+        after = self.state(found[0].after)
+        staying = list(profile.states)
+        for _ in range(need.count):
+            staying.remove(before)
+        left = self.of((*staying, *[after] * need.count), profile.family)
+        move = Move(before, after, found[0].start, found[0].cuts)
+        return Taking((move,) * need.count, left, need.count * move.cuts)
 
     def _without(self, profile: Profile, state: DeviceState) -> Profile:
         """The devices less one of this state."""
@@ -192,33 +241,35 @@ class Profiles:
         states.remove(state)
         return self.of(states, profile.family)
 
-    def _best_step(self, profile: Profile, need: GpuNeed) -> tuple[Move, Profile] | None:
+    def _best_move(self, profile: Profile, need: GpuNeed) -> Move | None:
         found = list(self._steps(profile, need))
         if not found:
             return None
-        place, choice = found[0]
+        before, choice = found[0]
         if len(found) > 1:
-            place, choice = min(found, key=lambda step: self._rank(profile, *step))
-        return self._step(profile, place, choice)
+            before, choice = min(found, key=lambda step: self._rank(profile, need, *step))
+        return Move(before, self.state(choice.after), choice.start, choice.cuts)
 
-    def _steps(self, profile: Profile, need: GpuNeed) -> Iterator[tuple[int, Choice]]:
+    def _steps(self, profile: Profile, need: GpuNeed) -> Iterator[tuple[DeviceState, Choice]]:
         """All ways to take one device or slice; of devices that are alike, the first."""
         before = None
-        for place, state in enumerate(profile.states):
+        for state in profile.states:
             if state is not before and _suits(state, need):
                 for choice in self._choices_of(state, need):
-                    yield place, choice
+                    yield state, choice
             before = state
 
-    def _rank(
-        self, profile: Profile, place: int, choice: Choice
-    ) -> tuple[bool, int, int, int, str]:
+    def _rank(self, profile: Profile, need: GpuNeed, state: DeviceState, choice: Choice) -> Rank:
         """Rather not cut anew; then leave what is useful, open, and on devices in use already."""
-        state = profile.states[place]
-        after = self.state(choice.after)
-        worse = self._judge(profile, state, after)
-        openings_left = self._openings_of(after)
-        return (choice.cuts, worse, -openings_left, state.left_milli, self._named(state)[0])
+        key = (profile.idle, state, need.part, need.may_cut)
+        known = self._ranks.get(key)
+        if known is None:
+            after = self.state(choice.after)
+            worse = self._judge(profile, state, after)
+            openings_left = self._openings_of(after)
+            known = (choice.cuts, worse, -openings_left, state.left_milli, self._named(state)[0])
+            self._ranks[key] = known
+        return known
 
     def _choices_of(self, state: DeviceState, need: GpuNeed) -> list[Choice]:
         """Ways to take the slice; of several instances to cut, those that leave most openings."""
@@ -237,11 +288,6 @@ class Profiles:
         if known is None:
             known = self._openings[state] = openings(state)
         return known
-
-    def _step(self, profile: Profile, place: int, choice: Choice) -> tuple[Move, Profile]:
-        before, after = profile.states[place], self.state(choice.after)
-        move = Move(before, after, choice.start, choice.cuts)
-        return move, self.swapped(profile, before, after)
 
     def _named(self, state: DeviceState) -> tuple[str, DeviceState]:
         known = self._states.get(state)

@@ -119,9 +119,11 @@ class Score:
             used -= self._many(less_one(profile.idle, before), level)
         return used - self.total * taken
 
-    def steps_gained(self, before: tuple[Profile, int], after: tuple[Profile, int]) -> int:
-        """By how many coarse steps what is lost falls between two pairs of profile and free CPU."""
-        gained = self._lost(*before) - self._lost(*after)
+    def steps_gained(
+        self, before: Profile, before_milli: int, after: Profile, after_milli: int
+    ) -> int:
+        """By how many coarse steps what is lost falls if devices and free CPU change so."""
+        gained = self._lost(before, before_milli) - self._lost(after, after_milli)
         step = STEP_MILLI * self.total
         return (2 * gained + step) // (2 * step)
 

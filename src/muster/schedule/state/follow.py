@@ -27,8 +27,6 @@ from muster.schedule.state.roster import Entry, Lane, Roster, is_elastic, is_soc
 from muster.schedule.state.share import Branch, Shares, dominant_milli
 
 Key = TypeVar("Key", JobId, NodeId)
-LONGEST_LOG = 1_000_000
-"""Logs of changes that grew longer than this are not worth keeping."""
 
 
 class Hold(NamedTuple):
@@ -66,8 +64,7 @@ class Memory:
     def suits(self, snapshot: Snapshot) -> bool:
         """Can this memory follow to that snapshot, or is a fresh one needed?"""
         old = self._before
-        logs = self.ledger.index.moved.values()
-        if self._is_fresh or sum(len(log) for log in logs) > LONGEST_LOG:
+        if self._is_fresh:
             return False
         same_rules = (
             old.clusters == snapshot.clusters

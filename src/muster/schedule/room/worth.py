@@ -1,0 +1,216 @@
+"""What nodes are worth to tasks that take the same: worked out once for each view, then looked up.
+
+Less is better. What decides first is how many devices must be cut, then how many steps of
+fragmentation are lost; then how far the free CPU of a node is off the best amount for what would
+be left there. They stand in one number, most important first, so that nodes are compared at once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
+from muster.model.policy import Packing
+from muster.schedule.room.index import Index, Numbers, Truths, View
+from muster.schedule.room.needs import Needs
+from muster.schedule.room.profiles import GpuNeed, Profile, Profiles, Taking, family_of
+from muster.schedule.room.score import MOST_CPU, Score
+
+OFF_BITS, LOST_BITS, CUT_BITS, PENALTY_BITS = 32, 18, 5, 5
+"""The parts of the number. What exceeds its part counts as the most that the part can hold; nodes
+that are equal by the number are compared exactly."""
+
+NEVER = 1 << (1 + OFF_BITS + LOST_BITS + CUT_BITS + PENALTY_BITS)
+"""The worth of a node that cannot serve; twice that is a number still."""
+
+UNKNOWN = -1
+
+_MOST_OFF = (1 << OFF_BITS) - 1
+_HALF_OFF = 1 << (OFF_BITS - 1)
+
+
+class Ask(NamedTuple):
+    """What makes nodes that look alike worth the same: what a task takes of devices and CPU.
+
+    Of nodes with several GPU models, one is meant: the one in place `lane` of their models.
+    """
+
+    gpus: GpuAsk | None
+    may_cut: bool
+    lane: int
+    cpu_milli: int
+
+
+class Merit(NamedTuple):
+    """What nodes that look alike are worth exactly, and which of them is best.
+
+    That is the one whose free CPU is nearest the target. Without a target more CPU is better, for
+    each `per_milli` of GPU beside it. Where `per_milli` is 0 the target is what the task asks for,
+    and such nodes come before others, however far off they are.
+    """
+
+    cuts: int
+    lost: int
+    target_milli: int
+    per_milli: int = WHOLE_GPU_MILLI
+
+    def off(self, cpu_milli: int) -> int:
+        """How far a node with this much free CPU is off; less is better."""
+        if self.target_milli == MOST_CPU:
+            return -cpu_milli * WHOLE_GPU_MILLI // self.per_milli
+        return abs(cpu_milli - self.target_milli) - (0 if self.per_milli else MOST_CPU)
+
+    def least_off(self, floor_milli: int, end_milli: int) -> int:
+        """The least that any node between these amounts can be off."""
+        return self.off(min(max(self.target_milli, floor_milli), end_milli))
+
+
+def penalty_part(penalty: int) -> int:
+    """What unmet preferences add to the number: they come before everything else."""
+    return min(penalty, (1 << PENALTY_BITS) - 1) << (OFF_BITS + LOST_BITS + CUT_BITS)
+
+
+class Appraiser:
+    """Works out what a view is worth to an ask."""
+
+    def __init__(self, profiles: Profiles, score: Score, needs: Needs, packing: Packing) -> None:
+        self._profiles = profiles
+        self._score = score
+        self._needs = needs
+        self._packing = packing
+
+    def wants_plenty(self, ask: Ask) -> bool:
+        """Is the best node for such a task one with much CPU, rather than with a certain amount?"""
+        return ask.gpus is None or self._packing is Packing.SPREAD
+
+    def gpus(self, ask: Ask, view: View) -> GpuNeed | None:
+        """What the task would take of the model that is meant; None without GPUs."""
+        if ask.gpus is None:
+            return None
+        return self._needs.gpu(ask.gpus, view.models[ask.lane], may_cut=ask.may_cut)
+
+    def taking(self, ask: Ask, view: View) -> Taking | None:
+        """Which devices the task would take."""
+        gpus = self.gpus(ask, view)
+        return None if gpus is None else self._profiles.taking(view.profile, gpus)
+
+    def reach(self, view: View) -> tuple[int, int]:
+        """The free CPU at which the level of the view begins, and at which the next one does."""
+        return self._score.reach(view.level)
+
+    def merit(self, ask: Ask, view: View) -> Merit | None:
+        """What the view is worth, or None if it cannot serve."""
+        if ask.gpus is None:
+            return self._merit(ask, view, view.profile, 0)
+        if ask.lane >= len(view.models):
+            return None
+        taking = self.taking(ask, view)
+        return None if taking is None else self._merit(ask, view, taking.after, taking.cuts)
+
+    def _merit(self, ask: Ask, view: View, after: Profile, cuts: int) -> Merit:
+        if self._packing is Packing.SPREAD:
+            return Merit(cuts, -after.left_milli, MOST_CPU)
+        score = self._score
+        # The middle stands for all nodes of the level that are large enough.
+        cpu_milli = max(score.middles[view.level], ask.cpu_milli)
+        lost = -score.steps_gained(view.profile, cpu_milli, after, cpu_milli - ask.cpu_milli)
+        if ask.gpus is not None:
+            return Merit(cuts, lost, ask.cpu_milli + score.cpu_wanted(after.left_milli))
+        if after.left_milli:
+            return Merit(cuts, lost, MOST_CPU, after.left_milli)
+        return Merit(cuts, lost, ask.cpu_milli, 0)
+
+
+class Worths:
+    """The worth of every view to one ask; of those that no search met yet it is not known."""
+
+    def __init__(self, ask: Ask, index: Index, appraiser: Appraiser) -> None:
+        self.ask = ask
+        self.family = family_of(None if ask.gpus is None else ask.gpus.slice)
+        self._appraiser = appraiser
+        self._views = index.views[self.family]
+        self._worths = np.full(1, NEVER, np.int64)
+        self._targets = np.zeros(1, np.int64)
+        self._per = np.zeros(1, np.int64) if appraiser.wants_plenty(ask) else None
+
+    @property
+    def size(self) -> int:
+        """How many numbers are kept."""
+        return len(self._worths) * (2 if self._per is None else 3)
+
+    def of(self, views: Numbers, cpu_milli: Numbers, serves: Truths) -> Numbers:
+        """The worth of nodes with these views and so much free CPU, where they serve at all."""
+        if len(self._worths) < len(self._views):
+            self._grow(len(self._views))
+        worths = np.where(serves, self._worths.take(views), NEVER)
+        if worths[worths.argmin()] == UNKNOWN:
+            for view in set(views[worths == UNKNOWN].tolist()):
+                self._settle(view)
+            worths = np.where(serves, self._worths.take(views), NEVER)
+        worths += self._off(views, cpu_milli)
+        return worths
+
+    def target_milli(self, view: int) -> int:
+        """The free CPU of the best node with a view that was met."""
+        return int(self._targets[view])
+
+    def exactly(self, view: int, cpu_milli: int) -> tuple[int, ...]:
+        """The parts of a node's worth in full; at last how far off any such node would be."""
+        found = self._views[view]
+        merit = self._appraiser.merit(self.ask, found)
+        if merit is None:
+            return (NEVER,)
+        least_off = merit.least_off(*self._appraiser.reach(found))
+        return (merit.cuts, merit.lost, merit.off(cpu_milli), least_off)
+
+    def _off(self, views: Numbers, cpu_milli: Numbers) -> Numbers:
+        off = np.abs(cpu_milli - self._targets.take(views))
+        if self._per is None:
+            return off
+        per = self._per.take(views)
+        plenty = -(-cpu_milli * WHOLE_GPU_MILLI // np.maximum(per, 1))
+        less_plenty = _MOST_OFF - np.minimum(plenty, _MOST_OFF - _HALF_OFF)
+        return np.where(per == 0, np.minimum(off, _HALF_OFF - 1), less_plenty)
+
+    def _settle(self, view: int) -> None:
+        merit = self._appraiser.merit(self.ask, self._views[view])
+        if merit is None:
+            self._worths[view] = NEVER
+            return
+        most_cuts, middle = (1 << CUT_BITS) - 1, 1 << (LOST_BITS - 1)
+        lost = min(max(merit.lost + middle, 0), 2 * middle - 1)
+        self._worths[view] = ((min(merit.cuts, most_cuts) << LOST_BITS) + lost) << OFF_BITS
+        self._targets[view] = merit.target_milli
+        if self._per is not None:
+            self._per[view] = merit.per_milli
+
+    def _grow(self, size: int) -> None:
+        more = max(size, 2 * len(self._worths)) - len(self._worths)
+        self._worths = np.concatenate((self._worths, np.full(more, UNKNOWN, np.int64)))
+        self._targets = np.concatenate((self._targets, np.zeros(more, np.int64)))
+        if self._per is not None:
+            self._per = np.concatenate((self._per, np.zeros(more, np.int64)))
+
+
+class Mosts:
+    """How many tasks fit on the devices of each view, one after the other."""
+
+    def __init__(self, gpus: GpuNeed, index: Index, profiles: Profiles) -> None:
+        self._gpus = gpus
+        self._profiles = profiles
+        self._views = index.views[gpus.family]
+        self._most = np.zeros(1, np.int64)
+
+    def of(self, views: Numbers, fits: Numbers) -> Numbers:
+        """For nodes with these views, and at most as many as fit beside the devices."""
+        if len(self._most) < len(self._views):
+            more = max(len(self._views), 2 * len(self._most)) - len(self._most)
+            self._most = np.concatenate((self._most, np.full(more, UNKNOWN, np.int64)))
+        most = self._most.take(views)
+        missing = views[(most == UNKNOWN) & (fits > 0)]
+        numbers: set[int] = set(missing.tolist())
+        for number in numbers:
+            self._most[number] = self._profiles.most(self._views[number].profile, self._gpus)
+        if missing.size:
+            most = self._most.take(views)
+        return np.minimum(fits, np.maximum(most, 0))
