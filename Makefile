@@ -30,7 +30,7 @@ LOCK_CLIENTS = $(abspath $(UV)) pip compile --quiet --upgrade --python-version 3
 SYNCED := .venv/synced-with-$(notdir $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test check clients test-long chaos lint format bench changelog lock clean
+.PHONY: help up down test check clients test-long chaos lint format bench counts changelog lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -71,6 +71,9 @@ bench: export MUSTER_TRACES := $(or $(TRACES),$(MUSTER_TRACES))
 bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from TRACES=folder
 	@$(if $(filter $(NAME),$(BENCHES)),true,echo "NAME must be one of: $(or $(BENCHES),none yet)" >&2; exit 2)
 	@$(UV) run --frozen --group bench python -m bench.$(subst -,_,$(NAME))
+
+counts: $(SYNCED) ## files, lines, names and cycles of the source: CHECKOUTS="../before ." PAGE=docs/counts.md
+	@PYTHONPATH=tests .venv/bin/python -m shape.counts $(or $(CHECKOUTS),.) $(if $(PAGE),--page $(PAGE))
 
 changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/muster/__init__.py
 	@$(UV) run --frozen --group release towncrier build --yes
