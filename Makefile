@@ -6,7 +6,15 @@ BENCHES = $(sort $(subst _,-,$(patsubst bench/%.py,%,$(shell grep -l '__main__' 
 CODE := src tests bench examples
 ROUNDS ?= 300
 SEED ?= 1
+define STATIC_CHECKS
+{ .venv/bin/ruff format --check --quiet $(CODE) || { echo "run: make format"; false; }; } && \
+.venv/bin/ruff check --quiet $(CODE) && \
+.venv/bin/basedpyright && \
+.venv/bin/lint-imports --no-logo
+endef
 FAST_TESTS = $(wildcard tests/unit tests/stories tests/shape)
+# Processes that run tests: more than there are cores, because some of them wait. 0: all in one process.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? cores * 3 / 2 : 8)))
 
 # The first Python that is new enough and can make virtual environments; choose another with PYTHON=...
 NEW_ENOUGH := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
@@ -18,6 +26,9 @@ endif
 export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
 unexport VIRTUAL_ENV
+# Some containers ask Python to keep no compiled code: each of the thousand Pythons that tests start
+# would compile all of Muster again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Trust what this machine trusts, as pip does: many sites have certificates of their own.
 ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem),)
@@ -42,8 +53,13 @@ up: $(SYNCED) ## start Muster on this machine: make up, make up ARGS="--nodes 2 
 down: $(SYNCED) ## stop it; running jobs run on
 	@.venv/bin/muster down
 
-test: lint ## everything CI runs: the static checks and every test
-	@.venv/bin/pytest
+# The static checks keep quiet unless they fail; then what they say comes last.
+test: $(SYNCED) ## everything CI runs: every test, and the static checks beside them: WORKERS=3
+	@said=$$(mktemp); { $(STATIC_CHECKS); } >"$$said" 2>&1 & checks=$$!; \
+	trap 'kill $$checks 2>/dev/null; rm -f "$$said"' EXIT; \
+	.venv/bin/pytest -n $(WORKERS); tests=$$?; \
+	wait $$checks || { cat "$$said"; echo "The static checks have failed; what they say is above."; exit 1; }; \
+	exit $$tests
 
 check: lint ## the fast loop: the static checks, and unit, story and shape tests
 	@.venv/bin/pytest -m "not slow" $(FAST_TESTS)
@@ -58,10 +74,7 @@ chaos: $(SYNCED) ## kill everything at random moments and see that nothing is lo
 	@PYTHONPATH=tests .venv/bin/python -m chaos --rounds $(ROUNDS) --seed $(SEED)
 
 lint: $(SYNCED) ## format, lint, type and import checks, changing nothing
-	@.venv/bin/ruff format --check --quiet $(CODE) || { echo "run: make format"; exit 1; }
-	@.venv/bin/ruff check --quiet $(CODE)
-	@.venv/bin/basedpyright
-	@.venv/bin/lint-imports --no-logo
+	@$(STATIC_CHECKS)
 
 format: $(SYNCED) ## format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix --quiet --exit-zero $(CODE)

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 import pytest
 
 from clients.desk import Desk, environment
-from doors.slurm.house import House, house
+from doors.slurm.house import House
 
 
 @pytest.fixture(scope="module")
-def slurm() -> Iterator[House]:
-    with house() as found:
-        yield found
+def slurm(shared_slurm: House) -> Iterator[House]:
+    yield shared_slurm
+    shared_slurm.tidies_up()
 
 
 @pytest.fixture

@@ -1,14 +1,19 @@
 """A podman of our own for the tests: private folders, and one image made from busybox."""
 
 import io
+import os
+import shutil
 import subprocess
 import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
+
+import pytest
 
 from muster.backends.local.isolation.container import (
     ContainerSettings,
@@ -72,13 +77,42 @@ class Podman:
         return finished((self.tool, *self.folders, *words)).stdout.strip()
 
 
-def podman_in(folder: Path, tool: str) -> Podman:
+@contextmanager
+def own_podman() -> Generator[Podman]:
+    """A podman in folders of its own that has the image; without it the test is skipped."""
+    tool = shutil.which("podman")
+    if tool is None:
+        pytest.skip("podman is not installed: run tests/containers/install.sh as root")
+    if os.geteuid() != 0:
+        pytest.skip("these containers are run by root on behalf of a user: run the tests as root")
+    if not has_static_busybox():
+        pytest.skip("no static /bin/busybox for the image: run tests/containers/install.sh as root")
+    # Podman takes only short names; the folder is for all, because jobs are users'.
+    folder = Path(tempfile.mkdtemp(prefix="muster-podman-"))
+    folder.chmod(0o755)
+    podman = _podman_in(folder, tool)
+    try:
+        _import_image(podman, folder / "image.tar")
+        yield podman
+    finally:
+        _remove_everything(podman, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def has_static_busybox() -> bool:
+    if not os.access("/bin/busybox", os.X_OK):
+        return False
+    # ldd fails on a program that needs no libraries.
+    return subprocess.run(["ldd", "/bin/busybox"], capture_output=True, check=False).returncode != 0  # noqa: S607 -- wherever the system has it
+
+
+def _podman_in(folder: Path, tool: str) -> Podman:
     folders = ("--root", str(folder / "root"), "--runroot", str(folder / "run"))
     environ = {"MUSTER_PODMAN_OPTIONS": f"{' '.join(folders)} {MODEST}"}
     return Podman(tool=tool, options=options_of(tool, environ), folders=folders)
 
 
-def import_image(podman: Podman, archive: Path) -> None:
+def _import_image(podman: Podman, archive: Path) -> None:
     """An image of one static program under many names, and a file that is nowhere else."""
     with tarfile.open(archive, "w") as tar:
         tar.add("/bin/busybox", "bin/busybox")
@@ -94,7 +128,7 @@ def import_image(podman: Podman, archive: Path) -> None:
     assert imported.returncode == 0, imported.stderr
 
 
-def remove_everything(podman: Podman, folder: Path) -> None:
+def _remove_everything(podman: Podman, folder: Path) -> None:
     podman.asks("rm", "--all", "--force", "-t", "0")
     podman.asks("rmi", "--all", "--force")
     # Podman mounts its storage over itself and leaves it so.

@@ -34,7 +34,7 @@ LOOK = Look(
         " Feature=gpu.model=A100-40GB,muster/pretend"
     ),
     settings={
-        "MinJobAge": 300,
+        "MinJobAge": 36_000,
         # Muster refuses what can never run, and accounts and classes that do not exist.
         "EnforcePartLimits": "ALL",
         "AccountingStorageEnforce": "associations,limits,qos",

@@ -53,6 +53,10 @@ NAMED: dict[str, tuple[Rule, ...]] = {
     # Numbers that the systems count for themselves: ids of new jobs, load, free memory.
     # They may be of any width, so that the blanks behind them do not count.
     "numbers": ((re.compile(r"\d+(\.\d+)? *"), "N "),),
+    # Nodes were looked at one after the other: those of one row have one load, or a range of loads.
+    "load": ((re.compile(r"(?<=\d\.\d\d)-\d+\.\d\d"), ""),),
+    # How long a Slurm keeps jobs that are over: here as long as the sessions take on any machine.
+    "kept": ((re.compile(r"(?<=MinJobAge               = )\d+"), "N"),),
     # The id of a job that was submitted in this session, which others may have gone before.
     "job": ((re.compile(r"(?<=for job )\d+"), "JOB"),),
     # This Slurm counts no memory: what runs holds none, what waits seems to want all of its nodes.

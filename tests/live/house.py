@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -91,6 +91,18 @@ def folder() -> Generator[Path]:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def ahead_of_others() -> Generator[None]:
+    """What is started meanwhile comes first, if we may say so: for tests of real time."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, usual)
 
 
 def until(look: Callable[[], T], is_so: Callable[[T], bool], patience_s: float = PATIENCE_S) -> T:

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from live.house import GPUS, NODES, folder, until
+from live.house import GPUS, NODES, ahead_of_others, folder, until
 from muster.app.parts import Muster
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
@@ -86,9 +86,9 @@ class Times:
         return Behaviour(work=Duration(self.lasts_ms[job.id]), start_delay=STARTS_IN)
 
     def _chosen(self, begins: int) -> int:
-        lasts_ms = self._chance.randint(700, 4_000)
+        lasts_ms = self._chance.randint(3 * APART_MS, 16 * APART_MS)
         while not self._is_free(begins + lasts_ms):
-            lasts_ms += 50
+            lasts_ms += APART_MS // 5
         return lasts_ms
 
     def _is_free(self, at: int) -> bool:
@@ -103,7 +103,7 @@ def request(chance: Random, number: int, after_ms: int) -> Coming:
         queue=chance.choice(QUEUES),
         job_class=ClassName(chance.choice(("low", "normal", "normal", "high"))),
         groups=(TaskGroup(each=Ask(cpu_milli=1_000, gpus=GpuAsk(count=gpus))),),
-        time_limit=Duration(1_000 * chance.choice((10, 60, 600))),
+        time_limit=Duration(APART_MS * chance.choice((40, 240, 2_400))),
         retry=RetryPolicy(base=Duration(0)),
     )
     return Coming(after_ms=after_ms, spec=spec)
@@ -112,7 +112,7 @@ def request(chance: Random, number: int, after_ms: int) -> Coming:
 def requests(chance: Random) -> tuple[Coming, ...]:
     """Some at the beginning, all at once, and some later, one after the other."""
     first = [request(chance, number, 0) for number in range(AT_ONCE)]
-    instants = sorted(chance.sample(range(500, 6_000, 2 * APART_MS), LATER))
+    instants = sorted(chance.sample(range(2 * APART_MS, 24 * APART_MS, 2 * APART_MS), LATER))
     later = [request(chance, AT_ONCE + at, after_ms) for at, after_ms in enumerate(instants)]
     return (*first, *later)
 
@@ -214,7 +214,7 @@ def chosen(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_requests_give_the_same_decisions(seed: int) -> None:
-    with folder() as place, live(place) as muster:
+    with ahead_of_others(), folder() as place, live(place) as muster:
         record = muster.journal.record
         nodes, cluster = tuple(record.nodes.values()), next(iter(record.clusters.values()))
         coming, lasts_ms = chosen(nodes, cluster, seed)

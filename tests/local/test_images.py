@@ -1,20 +1,9 @@
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from containers.conftest import has_static_busybox
-from containers.images import (
-    IMAGE,
-    MODEST,
-    ONLY_IN_THE_IMAGE,
-    Podman,
-    import_image,
-    podman_in,
-    remove_everything,
-)
+from containers.images import IMAGE, MODEST, ONLY_IN_THE_IMAGE, Podman, own_podman
 from local.here import Here, Wanted, run_of
 from muster.backends.base import Continue, Stop, Suspend
 from muster.model.event import JobStarted, JobSuspended
@@ -28,17 +17,9 @@ CANCELLED = Cancelled(by=UserName("ann"))
 
 
 @pytest.fixture(scope="module")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
-    tool = shutil.which("podman")
-    if tool is None or os.geteuid() != 0 or not has_static_busybox():
-        pytest.skip("needs root, podman and busybox: run tests/containers/install.sh as root")
-    folder = tmp_path_factory.mktemp("podman")
-    podman = podman_in(folder, tool)
-    try:
-        import_image(podman, folder / "image.tar")
-        yield podman
-    finally:
-        remove_everything(podman, folder)
+def podman() -> Iterator[Podman]:
+    with own_podman() as found:
+        yield found
 
 
 @pytest.fixture

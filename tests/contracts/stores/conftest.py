@@ -10,19 +10,6 @@ from databases import Postgres
 from muster.stores.opening import WholeStore
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    why_not = Postgres.why_not()
-    if why_not is not None:
-        pytest.skip(why_not)
-    server = Postgres()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
-
-
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Somewhere to keep things; whoever opens it twice finds the same things."""

@@ -105,6 +105,13 @@ class House:
         rules.write_text(self.muster("import", *files, "--nodes", str(nodes)))
         self.muster("up", "--site", str(rules), "--pretend", str(nodes), *NO_MAIL)
 
+    def tidies_up(self) -> None:
+        """End every job, and empty the folder to work in."""
+        self.shell("scancel -u root; scancel --me")
+        self.waits_until(lambda: not self.out("squeue -h").strip())
+        shutil.rmtree(self.work)
+        self.work.mkdir()
+
     def waits_until(self, look: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not look():
@@ -139,8 +146,7 @@ def house(
         # Where there is a real Slurm as well, ours is wanted here.
         found.muster("slurm", "install", str(found.bin), "--force")
         yield found
-        found.shell("scancel -u root; scancel --me")
-        found.waits_until(lambda: not found.out("squeue -h").strip())
+        found.tidies_up()
     finally:
         found.muster("down")
         shutil.rmtree(found.root, ignore_errors=True)

@@ -29,10 +29,10 @@ def test_steps_are_rows_below_their_job(slurm: House) -> None:
 
 
 def test_srun_and_salloc_have_no_script(slurm: House) -> None:
-    slurm.out("srun -J alone true")
-    slurm.out("salloc -J room true")
+    slurm.out("srun -J unscripted true")
+    slurm.out("salloc -J roomy true")
 
-    shown = slurm.out("sacct -n -P -o JobID --name alone,room").split()
+    shown = slurm.out("sacct -n -P -o JobID --name unscripted,roomy").split()
 
     assert [name.partition(".")[2] for name in shown] == ["", "0", ""]
 
