@@ -32,8 +32,9 @@ log = logging.getLogger("muster.journal")
 LARGEST_GROUP = 1_000
 """So many commands at most share a transaction: the first of them waits for the last."""
 
-TRIES = 20
-"""So often others may write first, one after the other, before we give up on a group."""
+TRIES = 200
+"""So often others may write first, one after the other, before we give up on a group.
+A process to which its machine gives little time loses often."""
 
 
 Listener = Callable[[Batch, tuple[Change, ...]], None]
