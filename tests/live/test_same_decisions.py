@@ -52,6 +52,9 @@ APART_MS = 250
 STARTS_IN = Duration(30)
 """About what it takes to begin a process, so that pretend time does not run ahead."""
 
+WAKING = JobId(1)
+"""A job before all others: for the first one, what starts jobs is started, and takes its time."""
+
 Decision = tuple[object, ...]
 
 
@@ -77,6 +80,8 @@ class Times:
         self.lasts_ms: dict[JobId, int] = {}
 
     def behaviour(self, job: Job, allocation: Allocation) -> Behaviour:
+        if job.id == WAKING:
+            return Behaviour(work=Duration(1), start_delay=STARTS_IN)
         begins = allocation.placed_at + STARTS_IN
         if job.id not in self.lasts_ms:
             self.lasts_ms[job.id] = self._chosen(begins)
@@ -122,6 +127,7 @@ def simulated(
 ) -> tuple[Event, ...]:
     """All that happens in pretend time."""
     simulation = Simulation(SITE, {backend.cluster.name: backend}, now=now)
+    simulation.run([Arrival(at=now, spec=waking())])
     first = [each for each in coming if not each.after_ms]
     for each in first:
         simulation.submit(Arrival(at=now, spec=each.spec, held=True))
@@ -137,7 +143,7 @@ RELEASE = JobActionRequest(caller=ROOT, action=JobAction.RELEASE)
 
 
 def ids(coming: list[Coming]) -> tuple[JobId, ...]:
-    return tuple(JobId(number) for number in range(1, len(coming) + 1))
+    return tuple(JobId(WAKING + number) for number in range(1, len(coming) + 1))
 
 
 def lived(
@@ -146,10 +152,12 @@ def lived(
     """All that happens with real processes, as time goes by."""
     service = muster.service
     specs = [
-        replace(each.spec, launch=sleeping(lasts_ms[JobId(number)]))
+        replace(each.spec, launch=sleeping(lasts_ms[JobId(WAKING + number)]))
         for number, each in enumerate(coming, 1)
     ]
     first = [each for each in coming if not each.after_ms]
+    service.submit(ROOT, waking()).result()
+    until(lambda: tuple(muster.journal.record.jobs), lambda live: not live)
     for spec in specs[: len(first)]:
         service.submit(ROOT, spec, held=True).result()
     # The planner's process is there, and has time for what comes.
@@ -162,6 +170,16 @@ def lived(
     until(lambda: tuple(muster.journal.record.jobs), lambda live: not live)
     stored = muster.store.events(EventQuery(limit=10_000))
     return tuple(each.event for each in stored)
+
+
+def waking() -> JobSpec:
+    return JobSpec(
+        name="wakes",
+        user=ME,
+        queue=QUEUES[0],
+        groups=(TaskGroup(each=Ask(cpu_milli=1_000)),),
+        launch=sleeping(1),
+    )
 
 
 def sleeping(lasts_ms: int) -> Launch:
@@ -220,7 +238,8 @@ def test_the_same_requests_give_the_same_decisions(seed: int) -> None:
         coming, lasts_ms = chosen(nodes, cluster, seed)
 
         def lasts(job: Job, _: Allocation) -> Behaviour:
-            return Behaviour(work=Duration(lasts_ms[job.id]), start_delay=STARTS_IN)
+            work = Duration(lasts_ms.get(job.id, 1))
+            return Behaviour(work=work, start_delay=STARTS_IN)
 
         now = Instant(time.time_ns() // 1_000_000)
         happened = decisions(lived(muster, coming, lasts_ms))
