@@ -137,7 +137,7 @@ def test_png_files_say_what_they_need(muster: Caller, trace: str, tmp_path: Path
         (["simulate", "TRACE", "--gpus", "1xT4-16GB"], "say how many nodes"),
         (["simulate", "TRACE", "--nodes", "1", "--mtbf", "often"], "--mtbf"),
         (["simulate", "TRACE", "--nodes", "1", "--set", "packing"], "KEY=VALUE"),
-        (["simulate", "TRACE", "--nodes", "1", "--set", "policy.pack=x"], "no such key"),
+        (["simulate", "TRACE", "--nodes", "1", "--set", "policy.pack=x"], "unknown key"),
         (["compare", "TRACE", "--nodes", "1"], "nothing to compare"),
         (["compare", "TRACE", "--nodes", "1", "--set", "policy.packing=x"], "NAME:KEY=VALUE"),
     ],
