@@ -3,15 +3,22 @@
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from controller import slow_planner
 from controller.desk import Desk
-from muster.controller.planner.client import InlinePlanner
+from muster.controller.planner.client import InlinePlanner, World
 from muster.controller.planner.process import ProcessPlanner
+from muster.controller.planner.protocol import snapshot_delta
 from muster.model.errors import OurBugError, UnknownError
+from muster.model.job import Job
 from muster.model.policy import Policy
-from muster.model.value import JobId
+from muster.model.snapshot import Snapshot
+from muster.model.value import JobId, replace
+from muster.model.versioned import with_values
 
 
 @pytest.fixture
@@ -28,30 +35,60 @@ def busy_desk() -> Desk:
     return desk
 
 
-def test_both_thinkers_think_the_same(planner: ProcessPlanner) -> None:
+def seen(desk: Desk) -> Snapshot:
+    return desk.record.snapshot(desk.simulation.now)
+
+
+def waiting(snapshot: Snapshot) -> JobId:
+    return next(job.id for job in snapshot.jobs.values() if job.state == "pending")
+
+
+def test_both_planners_plan_the_same(planner: ProcessPlanner) -> None:
     desk, here = busy_desk(), InlinePlanner()
 
     for _ in range(4):
-        snapshot = desk.record.snapshot(desk.simulation.now)
-        policy = desk.record.site.policy
+        snapshot, policy = seen(desk), desk.record.site.policy
         assert planner.plan(snapshot, policy) == here.plan(snapshot, policy)
         desk.lets_pass(40)
 
 
-def test_both_thinkers_explain_the_same(planner: ProcessPlanner) -> None:
+def test_only_what_was_committed_since_the_last_plan_is_sent() -> None:
+    desk = busy_desk()
+    first = seen(desk)
+    new = desk.submits(gpus=1)
+    desk.lets_pass(1)
+
+    delta = snapshot_delta(first, seen(desk))
+
+    moved = {new, *desk.record.allocations}
+    assert set(delta.jobs) == moved
+    assert set(delta.allocations) == set(desk.record.allocations)
+    assert (delta.nodes, delta.queues, delta.classes, delta.pools) == ({}, None, None, None)
+
+
+def test_both_planners_explain_the_same(planner: ProcessPlanner) -> None:
     desk, here = busy_desk(), InlinePlanner()
     desk.lets_pass(1)
-    snapshot = desk.record.snapshot(desk.simulation.now)
-    waiting = next(job.id for job in snapshot.jobs.values() if job.state == "pending")
+    snapshot = seen(desk)
     planner.plan(snapshot, Policy())
     here.plan(snapshot, Policy())
 
-    assert planner.explain(waiting) == here.explain(waiting)
+    assert planner.explain(waiting(snapshot)) == here.explain(waiting(snapshot))
+
+
+def test_both_planners_have_the_same_backlog(planner: ProcessPlanner) -> None:
+    desk, here = busy_desk(), InlinePlanner()
+    desk.lets_pass(1)
+    plan = planner.plan(seen(desk), Policy())
+    here.plan(seen(desk), Policy())
+
+    assert planner.backlog() == here.backlog()
+    assert planner.backlog().keys() == plan.waits.keys()
 
 
 def test_a_job_that_was_never_planned_is_unknown(planner: ProcessPlanner) -> None:
     desk = busy_desk()
-    planner.plan(desk.record.snapshot(desk.simulation.now), Policy())
+    planner.plan(seen(desk), Policy())
 
     with pytest.raises(UnknownError, match="not planned yet"):
         planner.explain(JobId(99))
@@ -59,19 +96,63 @@ def test_a_job_that_was_never_planned_is_unknown(planner: ProcessPlanner) -> Non
 
 def test_a_rehearsal_changes_nothing_that_is_remembered(planner: ProcessPlanner) -> None:
     desk, here = busy_desk(), InlinePlanner()
-    snapshot = desk.record.snapshot(desk.simulation.now)
+    usual = World(snapshot=seen(desk), policy=Policy())
+    changed = replace(usual, policy=Policy(backfill_depth=1))
+    first = planner.plan(usual.snapshot, usual.policy)
+    here.plan(usual.snapshot, usual.policy)
+
+    rehearsed, same = planner.rehearse(usual, changed), here.rehearse(usual, changed)
+
+    assert rehearsed.usual.moves == same.usual.moves == first.moves
+    assert rehearsed.changed.moves == same.changed.moves
+    assert rehearsed.changed.measures == same.changed.measures
+    assert planner.plan(usual.snapshot, Policy()) == first
+    assert here.plan(usual.snapshot, Policy()) == first
+    assert here.backlog() == planner.backlog()
+
+
+def test_a_rehearsal_is_about_the_world_of_now_and_not_of_the_last_plan(
+    planner: ProcessPlanner,
+) -> None:
+    desk = Desk(nodes=1, gpus=4)
+    planner.plan(seen(desk), Policy())
+    holder = desk.submits(gpus=4, lasts=60, limit_s=60)
+    desk.lets_pass(1)
+    usual = World(snapshot=seen(desk), policy=Policy())
+    like = usual.snapshot.jobs[holder]
+    job = Job(id=JobId(77), spec=like.spec, submitted_at=usual.snapshot.now)
+    jobs = with_values(usual.snapshot.jobs, {job.id: job})
+    changed = replace(usual, snapshot=replace(usual.snapshot, jobs=jobs))
+
+    found = planner.rehearse(usual, changed, job.id)
+
+    assert found.changed.decision(job.id) is found.changed.waits[job.id]
+    assert found.expected == usual.snapshot.now + 59_000
+    assert [placed.node for placed in found.placements] == ["n1"]
+
+
+def test_an_explanation_that_takes_long_does_not_delay_a_plan(tmp_path: Path) -> None:
+    for name in ("begun", "go_on"):
+        os.mkfifo(tmp_path / name)
+    desk, planner = busy_desk(), ProcessPlanner((slow_planner.__file__, str(tmp_path)))
+    desk.lets_pass(1)
+    snapshot = seen(desk)
     first = planner.plan(snapshot, Policy())
 
-    rehearsed = planner.rehearse(snapshot, Policy(backfill_depth=1))
-    again = planner.plan(snapshot, Policy())
-
-    assert rehearsed == here.rehearse(snapshot, Policy(backfill_depth=1))
-    assert again == first
+    with ThreadPoolExecutor() as pool:
+        explanation = pool.submit(planner.explain, waiting(snapshot))
+        assert (tmp_path / "begun").read_bytes() == b"begun"
+        with (tmp_path / "go_on").open("wb"):
+            # The copy of the process reads this pipe until we close it.
+            assert planner.plan(snapshot, Policy()) == first
+            assert not explanation.done()
+        assert explanation.result().job == waiting(snapshot)
+    planner.close()
 
 
 def test_when_its_process_is_killed_another_one_answers(planner: ProcessPlanner) -> None:
     desk, here = busy_desk(), InlinePlanner()
-    snapshot = desk.record.snapshot(desk.simulation.now)
+    snapshot = seen(desk)
     planner.plan(snapshot, Policy())
     assert planner.pid is not None
 
@@ -79,7 +160,7 @@ def test_when_its_process_is_killed_another_one_answers(planner: ProcessPlanner)
     try:
         answer = planner.plan(snapshot, Policy())
     except OurBugError:
-        # The pipe broke while it was asked: the next question finds a new process.
+        # The pipe broke while it was asked: the next request finds a new process.
         answer = planner.plan(snapshot, Policy())
 
     assert answer == here.plan(snapshot, Policy())

@@ -11,14 +11,30 @@ MOST_KEPT = 256
 
 
 class VersionedMapping(dict[K, V]):
-    """One version of a mapping. It must never be changed."""
+    """One version of a mapping. It must never be changed.
 
-    __slots__ = ("history", "number")
+    replaced: keys that have other values here than in the version of the same number.
+    """
 
-    def __init__(self, values: Mapping[K, V], history: "VersionHistory[K, V]", number: int) -> None:
+    __slots__ = ("history", "number", "replaced")
+
+    def __init__(
+        self,
+        values: Mapping[K, V],
+        history: "VersionHistory[K, V]",
+        number: int,
+        replaced: frozenset[K] = frozenset(),
+    ) -> None:
         super().__init__(values)
         self.history = history
         self.number = number
+        self.replaced = replaced
+
+    def with_values(self, others: Mapping[K, V]) -> "VersionedMapping[K, V]":
+        """What the mapping would be with these values; how the two differ stays known."""
+        made = VersionedMapping(self, self.history, self.number, self.replaced | others.keys())
+        made.update(others)
+        return made
 
 
 class VersionHistory(Generic[K, V]):
@@ -70,4 +86,14 @@ def changed_keys(old: Mapping[K, object], new: Mapping[K, object]) -> Iterable[K
         return None
     if old.history is not new.history:
         return None
-    return new.history.between(old.number, new.number)
+    noted = new.history.between(old.number, new.number)
+    if noted is None or not (old.replaced or new.replaced):
+        return noted
+    return {*noted, *old.replaced, *new.replaced}
+
+
+def with_values(mapping: Mapping[K, V], others: Mapping[K, V]) -> Mapping[K, V]:
+    """The mapping with other values for some keys, of the same history if it has one."""
+    if isinstance(mapping, VersionedMapping):
+        return mapping.with_values(others)
+    return {**mapping, **others}

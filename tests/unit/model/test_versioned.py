@@ -1,6 +1,6 @@
 """Versions of a mapping, and what differs between them."""
 
-from muster.model.versioned import MOST_KEPT, VersionHistory, changed_keys
+from muster.model.versioned import MOST_KEPT, VersionHistory, changed_keys, with_values
 
 
 def test_nothing_noted_gives_the_very_same_version_again() -> None:
@@ -60,3 +60,22 @@ def test_nothing_is_known_between_mappings_of_different_histories() -> None:
     assert changed_keys(first, other) is None
     assert changed_keys({}, first) is None
     assert changed_keys(first, {}) is None
+
+
+def test_what_a_mapping_would_be_is_known_to_differ_in_the_replaced_keys() -> None:
+    values = {"a": 1, "b": 2}
+    history = VersionHistory(values)
+    first = history.version()
+
+    other = with_values(first, {"b": 3, "c": 4})
+    values["a"] = 5
+    history.note("a")
+    second = history.version()
+
+    assert first == {"a": 1, "b": 2}
+    assert other == {"a": 1, "b": 3, "c": 4}
+    assert changed_keys(first, other) == {"b", "c"}
+    assert changed_keys(other, first) == {"b", "c"}
+    assert changed_keys(other, with_values(other, {"d": 1})) == {"b", "c", "d"}
+    assert changed_keys(other, second) == {"a", "b", "c"}
+    assert with_values({"a": 1}, {"b": 2}) == {"a": 1, "b": 2}

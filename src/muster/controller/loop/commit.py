@@ -37,11 +37,11 @@ def events_of(plan: Plan, snapshot: Snapshot, transaction: Transaction) -> Itera
     if transaction.record.foreign_placement_at > snapshot.version:
         return
     still = Still(snapshot, transaction)
-    starts = _standing_starts(plan, still)
-    yield from _cuts(plan, {each.job for each in starts}, transaction)
+    starting = {each.job for each in _standing_starts(plan, still)}
+    yield from _cuts(plan, starting, transaction)
     for move in plan.moves:
         match move:
-            case Start() if move in starts:
+            case Start() if move.job in starting:
                 yield _placed(move, transaction)
             case Resume(job=job, attempt=attempt) if still.holds(job):
                 yield JobResumed(at=transaction.now, job=job, attempt=attempt)

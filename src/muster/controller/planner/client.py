@@ -1,23 +1,39 @@
 """What the controller asks the planner for: a verified plan, explanations, rehearsals."""
 
+from math import inf
 from typing import Protocol
 
 from muster.model.errors import BadPlanError, UnknownError
 from muster.model.explanation import Explanation
-from muster.model.plan import Backlog, NoEstimate, Plan
+from muster.model.job import Job
+from muster.model.placement import Allocation, Placement
+from muster.model.plan import Backlog, NoEstimate, Plan, Prospect, Start
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId, Value
+from muster.model.value import Instant, JobId, Value, replace
 from muster.schedule.explain.explanation import explain
-from muster.schedule.plan import Planner
+from muster.schedule.plan import Planner, plan
 from muster.schedule.verify import Register, violations
 
 
-class RehearsedPlan(Value):
-    """The plan for another world, and when one job that waits in it may start."""
+class World(Value):
+    """A snapshot and the policy by which it is planned."""
 
-    plan: Plan
+    snapshot: Snapshot
+    policy: Policy
+
+
+class RehearsedPlans(Value):
+    """The plan for the world as it is, and that for a changed world.
+
+    expected: when the job that was asked about may start in the changed world, if it waits there.
+    placements: where it would start then.
+    """
+
+    usual: Plan
+    changed: Plan
     expected: Instant | NoEstimate | None = None
+    placements: tuple[Placement, ...] = ()
 
 
 class PlannerClient(Protocol):
@@ -35,10 +51,8 @@ class PlannerClient(Protocol):
         """Everything about one job of the last plan; UnknownError for a job it did not have."""
         ...
 
-    def rehearse(
-        self, snapshot: Snapshot, policy: Policy, job: JobId | None = None
-    ) -> RehearsedPlan:
-        """What the plan would be for another world; what is remembered stays as it is.
+    def rehearse(self, usual: World, changed: World, job: JobId | None = None) -> RehearsedPlans:
+        """Plan two worlds beside each other; the next plan is as if nothing had been rehearsed.
 
         job: whose expected start is asked for.
         """
@@ -56,12 +70,14 @@ class InlinePlanner:
         self._last: tuple[Snapshot, Plan] | None = None
         self._backlog: Backlog | None = None
         self._register = Register()
+        # Has the planner planned another world since the last plan?
+        self._is_astray = False
 
     def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
         """Plan and verify, following the plan before."""
-        if self._planner is None or (policy is not self._policy and policy != self._policy):
-            self._planner, self._policy = Planner(policy), policy
-        made = self._planner.plan(snapshot)
+        planner = self._planner_for(policy)
+        made = planner.plan(snapshot)
+        self._planner, self._policy, self._is_astray = planner, policy, False
         try:
             return verified(snapshot, made, self._register)
         except BadPlanError:
@@ -72,29 +88,52 @@ class InlinePlanner:
             self._last, self._backlog = (snapshot, made), None
 
     def backlog(self) -> Backlog:
-        """Kept until the next plan, because explaining plans other worlds."""
+        """Worked out when it is first asked for after a plan."""
         if self._backlog is None:
-            self._backlog = {} if self._planner is None else self._planner.backlog()
+            planner = self._planner_of_last_plan()
+            self._backlog = {} if planner is None else planner.backlog()
         return self._backlog
 
     def explain(self, job: JobId) -> Explanation:
         """Explain by the last plan."""
         if self._last is None or job not in self._last[0].jobs:
             raise UnknownError(f"job {job} was not planned yet; ask again in a moment")
-        return explain(*self._last, job, self.backlog(), self._planner)
+        snapshot, made = self._last
+        planner, prospects = self._planner_of_last_plan(), dict[JobId, Prospect]()
+        if planner is not None and job in made.waits:
+            prospects[job] = Prospect(expected=planner.expected_start(job))
+        self._is_astray = True
+        return explain(snapshot, made, job, prospects, planner)
 
-    def rehearse(
-        self, snapshot: Snapshot, policy: Policy, job: JobId | None = None
-    ) -> RehearsedPlan:
-        """Plan with a planner that knows nothing yet."""
-        planner, expected = Planner(policy), None
-        made = verified(snapshot, planner.plan(snapshot))
-        if job is not None and job in made.waits:
-            expected = planner.expected_start(job)
-        return RehearsedPlan(plan=made, expected=expected)
+    def rehearse(self, usual: World, changed: World, job: JobId | None = None) -> RehearsedPlans:
+        """By what the planner remembers: that is quicker, and the next plan follows the world."""
+        self._is_astray = True
+        before = self._verified(usual)[1]
+        planner, after = self._verified(changed)
+        if job is None or job not in after.waits:
+            return RehearsedPlans(usual=before, changed=after)
+        expected = planner.expected_start(job)
+        placements = _placed_later(changed, job, expected)
+        return RehearsedPlans(usual=before, changed=after, expected=expected, placements=placements)
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _planner_for(self, policy: Policy) -> Planner:
+        if self._planner is None or (policy is not self._policy and policy != self._policy):
+            return Planner(policy)
+        return self._planner
+
+    def _planner_of_last_plan(self) -> Planner | None:
+        """The planner as it was after the last plan; the same snapshot leads it back there."""
+        if self._is_astray and self._planner is not None and self._last is not None:
+            self._planner.plan(self._last[0])
+            self._is_astray = False
+        return self._planner
+
+    def _verified(self, world: World) -> tuple[Planner, Plan]:
+        planner = self._planner_for(world.policy)
+        return planner, verified(world.snapshot, planner.plan(world.snapshot), self._register)
 
 
 def verified(snapshot: Snapshot, made: Plan, register: Register | None = None) -> Plan:
@@ -103,3 +142,25 @@ def verified(snapshot: Snapshot, made: Plan, register: Register | None = None) -
     if broken:
         raise BadPlanError(tuple(str(each) for each in broken))
     return made
+
+
+def _placed_later(world: World, job: JobId, at: Instant | NoEstimate) -> tuple[Placement, ...]:
+    """Where it would start at the expected time, when all who must have left are gone."""
+    if isinstance(at, NoEstimate):
+        return ()
+    snapshot = world.snapshot
+    held = {
+        each: allocation
+        for each, allocation in snapshot.allocations.items()
+        if _ends_at(snapshot.jobs[each], allocation) > at
+    }
+    jobs = {each: snapshot.jobs[each] for each in (*held, job)}
+    later = plan(replace(snapshot, now=at, jobs=jobs, allocations=held), world.policy)
+    decision = later.decision(job)
+    return decision.placements if isinstance(decision, Start) else ()
+
+
+def _ends_at(job: Job, allocation: Allocation) -> float:
+    if job.spec.time_limit is None:
+        return inf
+    return (allocation.started_at or allocation.placed_at) + job.spec.time_limit

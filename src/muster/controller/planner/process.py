@@ -7,9 +7,13 @@ starts another one and sends it everything.
 import logging
 import subprocess
 import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from socket import AF_UNIX, SOCK_STREAM, send_fds, socketpair
 from threading import Lock
+from typing import TypeVar
 
-from muster.controller.planner.client import RehearsedPlan
+from muster.controller.planner.client import RehearsedPlans, World
 from muster.controller.planner.protocol import (
     BacklogReply,
     BacklogRequest,
@@ -18,10 +22,15 @@ from muster.controller.planner.protocol import (
     ExplanationRequest,
     PlanReply,
     PlanRequest,
+    Question,
+    Readable,
+    ReadyReply,
+    RehearsalReply,
     RehearsalRequest,
     Reply,
-    Request,
     WaitsReply,
+    Wire,
+    Writable,
     decode_reply,
     encode,
     read_frame,
@@ -36,157 +45,236 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
 from muster.model.versioned import VersionHistory
 
+R = TypeVar("R", ExplanationReply, RehearsalReply, PlanReply, ReadyReply)
+
 NOTHING_YET = Snapshot(now=Instant(0))
+
+SERVER = ("-m", "muster.controller.planner.server")
+
+WORLDS_KEPT = 3
+"""A copy of the process may know the last plan, the one before, or the one being made."""
 
 log = logging.getLogger("muster.planner")
 
 
 class ProcessPlanner:
-    """Asks the planner's process. Questions are answered one after the other."""
+    """Asks the planner's process: for one plan after the other, and anything else beside that.
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._told = NOTHING_YET
-        self._waits: dict[JobId, Wait] = {}
-        self._history: VersionHistory[JobId, Wait] = VersionHistory(self._waits)
-        # True while nobody can say what the process knows of the world.
-        self._in_doubt = False
+    server: the arguments of the Python that is the planner's process.
+    """
+
+    def __init__(self, server: Sequence[str] = SERVER) -> None:
+        self._server = server
+        self._planning = Lock()
+        self._starting = Lock()
+        self._connection: PlannerConnection | None = None
 
     def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
         """Plan and verify over there."""
-        with self._lock:
-            pipe = self._alive()
-            difference = snapshot_delta(self._told, snapshot)
-            self._in_doubt = True
-            waits, planned = self._planned(pipe, PlanRequest(delta=difference, policy=policy))
-            self._told, self._in_doubt = snapshot, False
-            for each in waits:
-                self._waits[each.job] = each
-                self._history.note(each.job)
-            for job in planned.no_longer:
-                self._waits.pop(job, None)
-                self._history.note(job)
-            return Plan(
-                snapshot_version=planned.version,
-                policy=policy,
-                moves=planned.moves,
-                waits=self._history.version(),
-                measures=planned.measures,
-            )
+        with self._planning:
+            return self._connected().plan(snapshot, policy)
 
     def backlog(self) -> Backlog:
-        """Ask for it over there."""
-        with self._lock:
+        """Ask a copy of the process."""
+        with self._connected().question() as (_, wire):
             found: dict[JobId, Prospect] = {}
-            process = self._alive()
-            answer = self._ask(process, BacklogRequest())
-            while isinstance(answer, BacklogReply):
-                found.update(answer.prospects)
-                if answer.is_last:
-                    return found
-                answer = self._next(process)
-            raise _error(answer)
+            _send(wire, BacklogRequest())
+            while True:
+                match _next(wire):
+                    case BacklogReply(prospects=prospects, is_last=is_last):
+                        found.update(prospects)
+                        if is_last:
+                            return found
+                    case other:
+                        raise _error(other)
 
     def explain(self, job: JobId) -> Explanation:
-        """Explain by the last plan, when it is made."""
-        with self._lock:
-            match self._ask(self._alive(), ExplanationRequest(job=job)):
-                case ExplanationReply(explanation=explanation):
-                    return explanation
-                case other:
-                    raise _error(other)
+        """Ask a copy of the process, which knows the last plan."""
+        with self._connected().question() as (_, wire):
+            _send(wire, ExplanationRequest(job=job))
+            return _expect(ExplanationReply, wire).explanation
 
-    def rehearse(
-        self, snapshot: Snapshot, policy: Policy, job: JobId | None = None
-    ) -> RehearsedPlan:
-        """Plan another world over there."""
-        with self._lock:
-            pipe = self._alive()
-            difference = snapshot_delta(self._told, snapshot)
-            question = RehearsalRequest(delta=difference, policy=policy, job=job)
-            waits, planned = self._planned(pipe, question)
-            made = Plan(
-                snapshot_version=planned.version,
-                policy=policy,
-                moves=planned.moves,
-                waits={each.job: each for each in waits},
-                measures=planned.measures,
+    def rehearse(self, usual: World, changed: World, job: JobId | None = None) -> RehearsedPlans:
+        """Let a copy of the process plan both worlds."""
+        with self._connected().question() as (known, wire):
+            _send(
+                wire,
+                RehearsalRequest(
+                    usual=snapshot_delta(known, usual.snapshot),
+                    usual_policy=usual.policy,
+                    changed=snapshot_delta(usual.snapshot, changed.snapshot),
+                    changed_policy=changed.policy,
+                    job=job,
+                ),
             )
-            return RehearsedPlan(plan=made, expected=planned.expected)
+            return _rehearsed(_expect(RehearsalReply, wire), usual.policy, changed.policy)
 
     @property
     def pid(self) -> int | None:
         """The process, if there is one."""
-        return None if self._process is None else self._process.pid
+        return None if self._connection is None else self._connection.pid
 
     def close(self) -> None:
         """End the process."""
-        with self._lock:
-            if self._process is not None:
-                self._end(self._process)
-            self._process = None
+        with self._starting:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
 
-    def _alive(self) -> "subprocess.Popen[bytes]":
-        is_alive = self._process is not None and self._process.poll() is None
-        if self._process is not None and is_alive and not self._in_doubt:
-            return self._process
-        if self._process is not None:
-            self._end(self._process)
-            log.warning("the planner's process ended; starting another")
-        self._told, self._waits, self._in_doubt = NOTHING_YET, {}, False
-        self._history = VersionHistory(self._waits)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "muster.controller.planner.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        return self._process
+    def _connected(self) -> "PlannerConnection":
+        with self._starting:
+            known = self._connection
+            if known is not None and known.is_alive:
+                return known
+            if known is not None:
+                known.close()
+                log.warning("the planner's process ended; starting another")
+            self._connection = PlannerConnection(self._server)
+            return self._connection
 
-    def _end(self, process: "subprocess.Popen[bytes]") -> None:
-        if process.stdin is not None:
-            process.stdin.close()
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
 
-    def _planned(
-        self, process: "subprocess.Popen[bytes]", question: Request
-    ) -> tuple[list[Wait], PlanReply]:
-        waits: list[Wait] = []
-        answer = self._ask(process, question)
-        while isinstance(answer, WaitsReply):
-            waits.extend(answer.waits)
-            answer = self._next(process)
-        if isinstance(answer, PlanReply):
-            return waits, answer
-        raise _error(answer)
+class PlannerConnection:
+    """One process: its pipe for plans, its socket for questions, and what it was sent so far."""
 
-    def _ask(self, process: "subprocess.Popen[bytes]", question: Request) -> Reply:
-        if process.stdin is None:
-            raise OurBugError("the planner's process has no pipe")
+    def __init__(self, server: Sequence[str]) -> None:
+        self._questions, theirs = socketpair(AF_UNIX, SOCK_STREAM)
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 our own Python
+                [sys.executable, *server, str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+            )
+        self._sent: dict[int, Snapshot] = {0: NOTHING_YET}
+        self._number = 0
+        self._waits: dict[JobId, Wait] = {}
+        self._history: VersionHistory[JobId, Wait] = VersionHistory(self._waits)
+        # True when it is not known what the process knows of the world.
+        self._in_doubt = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._in_doubt and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the process; copies of it end with their answers."""
+        self._questions.close()
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with _broken_pipe_is_the_end():
+                    pipe.close()
+
+    def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
+        """Send what changed since the last plan, and read the plan. Not for several threads."""
+        number = self._number + 1
+        delta = snapshot_delta(self._sent[self._number], snapshot)
+        self._sent[number] = snapshot
+        self._sent.pop(number - WORLDS_KEPT, None)
         try:
-            write_frame(process.stdin, encode(question))
-        except OSError as error:
-            raise OurBugError(f"the planner's process ended ({error})") from error
-        return self._next(process)
+            reply = self._planned(PlanRequest(number=number, delta=delta, policy=policy))
+        except BaseException:
+            self._in_doubt = True
+            raise
+        self._number = number
+        if not isinstance(reply, PlanReply):
+            raise _error(reply)
+        for job in reply.no_longer:
+            self._waits.pop(job, None)
+            self._history.note(job)
+        return Plan(
+            snapshot_version=reply.version,
+            policy=policy,
+            moves=reply.moves,
+            waits=self._history.version(),
+            measures=reply.measures,
+        )
 
-    def _next(self, process: "subprocess.Popen[bytes]") -> Reply:
-        frame = read_frame(process.stdout) if process.stdout is not None else None
-        if frame is None:
-            process.wait()
-            raise OurBugError("the planner's process ended")
-        return decode_reply(frame)
+    @contextmanager
+    def question(self) -> Generator[tuple[Snapshot, Wire]]:
+        """A copy of the process that can be asked once, and the world that it knows."""
+        mine, theirs = socketpair(AF_UNIX, SOCK_STREAM)
+        with mine, mine.makefile("rwb") as wire:
+            with theirs, _broken_pipe_is_the_end():
+                send_fds(self._questions, [b"?"], [theirs.fileno()])
+            known = self._sent.get(_expect(ReadyReply, wire).number)
+            if known is None:
+                raise UnknownError("the world changed while this was asked; ask again")
+            yield known, wire
+
+    def _planned(self, request: PlanRequest) -> Reply:
+        requests, replies = self._process.stdin, self._process.stdout
+        if requests is None or replies is None:
+            raise OurBugError("the planner's process has no pipe")
+        with _broken_pipe_is_the_end():
+            write_frame(requests, encode(request))
+        while isinstance(reply := _next(replies), WaitsReply):
+            for each in reply.waits:
+                self._waits[each.job] = each
+                self._history.note(each.job)
+        return reply
 
 
-def _error(answer: Reply) -> MusterError:
-    match answer:
+def _rehearsed(reply: RehearsalReply, usual: Policy, changed: Policy) -> RehearsedPlans:
+    return RehearsedPlans(
+        usual=Plan(
+            snapshot_version=reply.version,
+            policy=usual,
+            moves=reply.usual_moves,
+            measures=reply.usual_measures,
+        ),
+        changed=Plan(
+            snapshot_version=reply.version,
+            policy=changed,
+            moves=reply.changed_moves,
+            waits={} if reply.wait is None else {reply.wait.job: reply.wait},
+            measures=reply.changed_measures,
+        ),
+        expected=reply.expected,
+        placements=reply.placements,
+    )
+
+
+def _send(wire: Writable, question: Question) -> None:
+    with _broken_pipe_is_the_end():
+        write_frame(wire, encode(question))
+
+
+def _expect(kind: type[R], wire: Readable) -> R:
+    reply = _next(wire)
+    if isinstance(reply, kind):
+        return reply
+    raise _error(reply)
+
+
+def _next(wire: Readable) -> Reply:
+    with _broken_pipe_is_the_end():
+        frame = read_frame(wire)
+    if frame is None:
+        raise OurBugError("the planner's process ended")
+    return decode_reply(frame)
+
+
+@contextmanager
+def _broken_pipe_is_the_end() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OurBugError(f"the planner's process ended ({error})") from error
+
+
+def _error(reply: Reply) -> MusterError:
+    match reply:
         case ErrorReply(kind="UnknownError", text=text):
             return UnknownError(text)
         case ErrorReply(kind="BadPlanError", text=text):
             return BadPlanError((text,))
         case ErrorReply(kind=kind, text=text):
             return OurBugError(f"{kind}: {text}")
-        case WaitsReply() | PlanReply() | BacklogReply() | ExplanationReply():
-            return OurBugError(f"an answer of the wrong kind: {type(answer).__name__}")
+        case _:
+            return OurBugError(f"a reply of the wrong kind: {type(reply).__name__}")

@@ -1,7 +1,12 @@
-"""What goes over the wire between the controller and the planner's process: only what changed."""
+"""The wire between the controller and the planner's process: only what changed goes over it.
+
+Plans go over one pipe, one after the other. Every other question has a connection of its own, to a
+copy of the process that answers it and ends: first the copy says which plan it knows, then the
+question is asked.
+"""
 
 from collections.abc import Mapping
-from typing import IO, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -9,7 +14,7 @@ from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.explanation import Explanation
 from muster.model.job import Job
 from muster.model.levels import Levels
-from muster.model.placement import Allocation
+from muster.model.placement import Allocation, Placement
 from muster.model.plan import Measure, Move, NoEstimate, Prospect, Wait
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
@@ -23,18 +28,19 @@ from muster.model.value import (
     PoolName,
     QueuePath,
     Value,
-    replace,
 )
+from muster.model.versioned import changed_keys
 
-K = TypeVar("K")
+K = TypeVar("K", JobId, NodeId)
 V = TypeVar("V")
+W = TypeVar("W")
 
 WAITS_AT_ONCE = 2_000
 """So many waits go into one frame: decoding them must not hold up the other threads."""
 
 
 class SnapshotDelta(Value):
-    """A snapshot by how it differs from the one before. Tuples of None are as they were."""
+    """How a snapshot differs from the one before. None stands for what is as it was."""
 
     version: int
     now: Instant
@@ -48,7 +54,8 @@ class SnapshotDelta(Value):
     gone_jobs: tuple[JobId, ...] = ()
     allocations: Mapping[JobId, Allocation] = {}
     gone_allocations: tuple[JobId, ...] = ()
-    finished: Mapping[JobId, Finished] | None = None
+    finished: Mapping[JobId, Finished] = {}
+    gone_finished: tuple[JobId, ...] = ()
     reservations: tuple[Reservation, ...] | None = None
     used_lately: tuple[UsedLately, ...] = ()
     usual: tuple[UsualAsk, ...] | None = None
@@ -56,20 +63,24 @@ class SnapshotDelta(Value):
 
 
 class PlanRequest(Value, tag="plan"):
-    """Plan the world that this delta leads to."""
+    """Plan the world that this delta leads to. number: counts the plans of one process, from 1."""
 
+    number: int
     delta: SnapshotDelta
     policy: Policy
 
 
 class RehearsalRequest(Value, tag="rehearsal"):
-    """Plan a world that differs so from the last planned one, and forget it again.
+    """Plan the world as it is now, and then the changed one.
 
+    usual: how now differs from the last planned world. changed: how the changed one does from now.
     job: whose expected start is asked for.
     """
 
-    delta: SnapshotDelta
-    policy: Policy
+    usual: SnapshotDelta
+    usual_policy: Policy
+    changed: SnapshotDelta
+    changed_policy: Policy
     job: JobId | None = None
 
 
@@ -83,7 +94,7 @@ class BacklogRequest(Value, tag="backlog"):
     """Where the jobs stand that wait after the last plan."""
 
 
-Request = PlanRequest | RehearsalRequest | ExplanationRequest | BacklogRequest
+Question = RehearsalRequest | ExplanationRequest | BacklogRequest
 
 
 class WaitsReply(Value, tag="waits"):
@@ -93,13 +104,31 @@ class WaitsReply(Value, tag="waits"):
 
 
 class PlanReply(Value, tag="planned"):
-    """The rest of a plan: what moves, and who waits no longer."""
+    """The rest of a plan: what moves, and which jobs wait no longer."""
 
     version: int
     moves: tuple[Move, ...]
     measures: tuple[Measure, ...]
     no_longer: tuple[JobId, ...] = ()
+
+
+class ReadyReply(Value, tag="ready"):
+    """A copy of the process can be asked. number: that of the last plan it knows."""
+
+    number: int
+
+
+class RehearsalReply(Value, tag="rehearsed"):
+    """What moves in both worlds. wait, expected, placements: of the job that was asked about."""
+
+    version: int
+    usual_moves: tuple[Move, ...]
+    usual_measures: tuple[Measure, ...]
+    changed_moves: tuple[Move, ...]
+    changed_measures: tuple[Measure, ...]
+    wait: Wait | None = None
     expected: Instant | NoEstimate | None = None
+    placements: tuple[Placement, ...] = ()
 
 
 class BacklogReply(Value, tag="backlog"):
@@ -122,15 +151,28 @@ class ErrorReply(Value, tag="failed"):
     text: str
 
 
-Reply = WaitsReply | PlanReply | BacklogReply | ExplanationReply | ErrorReply
+Reply = (
+    WaitsReply
+    | PlanReply
+    | ReadyReply
+    | RehearsalReply
+    | BacklogReply
+    | ExplanationReply
+    | ErrorReply
+)
 
 encode = msgspec.msgpack.Encoder().encode
-decode_request = msgspec.msgpack.Decoder(Request).decode
+decode_plan_request = msgspec.msgpack.Decoder(PlanRequest).decode
+decode_question = msgspec.msgpack.Decoder(Question).decode
 decode_reply = msgspec.msgpack.Decoder(Reply).decode
 
 
 def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
-    """How they differ: values that are the same objects are the same."""
+    """How they differ. Versions of one mapping know it; others are compared value by value."""
+    nodes, gone_nodes = _difference(old.nodes, new.nodes)
+    jobs, gone_jobs = _difference(old.jobs, new.jobs)
+    allocations, gone_allocations = _difference(old.allocations, new.allocations)
+    finished, gone_finished = _difference(old.finished, new.finished)
     return SnapshotDelta(
         version=new.version,
         now=new.now,
@@ -138,72 +180,66 @@ def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
         pools=_whole(old.pools, new.pools),
         queues=_whole(old.queues, new.queues),
         classes=_whole(old.classes, new.classes),
-        nodes=_changed(old.nodes, new.nodes),
-        gone_nodes=_gone(old.nodes, new.nodes),
-        jobs=_changed(old.jobs, new.jobs),
-        gone_jobs=_gone(old.jobs, new.jobs),
-        allocations=_changed(old.allocations, new.allocations),
-        gone_allocations=_gone(old.allocations, new.allocations),
-        finished=_whole(old.finished, new.finished),
-        reservations=None if old.reservations is new.reservations else new.reservations,
+        nodes=nodes,
+        gone_nodes=gone_nodes,
+        jobs=jobs,
+        gone_jobs=gone_jobs,
+        allocations=allocations,
+        gone_allocations=gone_allocations,
+        finished=finished,
+        gone_finished=gone_finished,
+        reservations=None if old.reservations == new.reservations else new.reservations,
         used_lately=new.used_lately,
         usual=None if old.usual is new.usual else new.usual,
         levels=None if old.levels is new.levels else new.levels,
     )
 
 
-def snapshot_after(old: Snapshot, change: SnapshotDelta) -> Snapshot:
-    """The snapshot that the delta leads to; what did not change is shared."""
-    return replace(
-        old,
-        version=change.version,
-        now=change.now,
-        clusters=old.clusters if change.clusters is None else change.clusters,
-        pools=old.pools if change.pools is None else change.pools,
-        queues=old.queues if change.queues is None else change.queues,
-        classes=old.classes if change.classes is None else change.classes,
-        nodes=_merged(old.nodes, change.nodes, change.gone_nodes),
-        jobs=_merged(old.jobs, change.jobs, change.gone_jobs),
-        allocations=_merged(old.allocations, change.allocations, change.gone_allocations),
-        finished=old.finished if change.finished is None else change.finished,
-        reservations=old.reservations if change.reservations is None else change.reservations,
-        used_lately=change.used_lately,
-        usual=old.usual if change.usual is None else change.usual,
-        levels=old.levels if change.levels is None else change.levels,
-    )
-
-
-def _whole(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V] | None:
+def _whole(old: Mapping[W, V], new: Mapping[W, V]) -> Mapping[W, V] | None:
     return None if old is new or old == new else new
 
 
-def _changed(old: Mapping[K, V], new: Mapping[K, V]) -> dict[K, V]:
+def _difference(old: Mapping[K, V], new: Mapping[K, V]) -> tuple[dict[K, V], tuple[K, ...]]:
+    """What is new or another object, and which keys are gone."""
     known = old.get
-    return {key: value for key, value in new.items() if known(key) is not value}
+    keys = changed_keys(old, new)
+    if keys is None:
+        changed = {key: value for key, value in new.items() if known(key) is not value}
+        return changed, tuple(key for key in old if key not in new)
+    # Sorted, so that the other side's mapping has the same order whenever it is sent the same.
+    ordered = sorted(keys)
+    changed = {key: new[key] for key in ordered if key in new and known(key) is not new[key]}
+    return changed, tuple(key for key in ordered if key in old and key not in new)
 
 
-def _gone(old: Mapping[K, V], new: Mapping[K, V]) -> tuple[K, ...]:
-    return tuple(key for key in old if key not in new)
+class Readable(Protocol):
+    """Where frames come from: a pipe or a socket."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
-def _merged(old: Mapping[K, V], new: Mapping[K, V], gone: tuple[K, ...]) -> Mapping[K, V]:
-    if not new and not gone:
-        return old
-    merged = dict(old)
-    merged.update(new)
-    for key in gone:
-        merged.pop(key, None)
-    return merged
+class Writable(Protocol):
+    """Where frames go to."""
+
+    def write(self, frame: bytes, /) -> object: ...
+
+    def flush(self) -> None: ...
 
 
-def write_frame(pipe: IO[bytes], frame: bytes) -> None:
-    pipe.write(len(frame).to_bytes(8, "big"))
-    pipe.write(frame)
-    pipe.flush()
+class Wire(Readable, Writable, Protocol):
+    """Both directions."""
 
 
-def read_frame(pipe: IO[bytes]) -> bytes | None:
-    size = pipe.read(8)
+def write_frame(wire: Writable, frame: bytes) -> None:
+    """The length, and then the frame."""
+    wire.write(len(frame).to_bytes(8, "big"))
+    wire.write(frame)
+    wire.flush()
+
+
+def read_frame(wire: Readable) -> bytes | None:
+    """The next frame; None when the other side has closed."""
+    size = wire.read(8)
     if len(size) < 8:
         return None
-    return pipe.read(int.from_bytes(size, "big"))
+    return wire.read(int.from_bytes(size, "big"))

@@ -1,22 +1,19 @@
 """What if: the same planner asked about another world, and nothing done."""
 
 from collections.abc import Callable
-from math import inf
 
 from muster.controller.messages import Caller, Rehearsal
-from muster.controller.planner.client import PlannerClient
+from muster.controller.planner.client import PlannerClient, RehearsedPlans, World
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.reservations import current_windows
 from muster.controller.world.transaction import Transaction
 from muster.model.job import Job, JobSpec
 from muster.model.launch import NO_LAUNCH
-from muster.model.placement import Allocation, Placement
-from muster.model.plan import Decision, NoEstimate, Plan, Preempt, Start
-from muster.model.policy import Policy
+from muster.model.plan import Plan, Preempt, Start
 from muster.model.site import Site
-from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId, replace
+from muster.model.value import JobId, replace
+from muster.model.versioned import with_values
 from muster.schedule.explain.words import decided
 
 
@@ -38,62 +35,47 @@ class Rehearsals:
             spec=replace(accepted.spec, launch=NO_LAUNCH),
             submitted_at=transaction.now,
         )
-        world = self._world()
-        changed = replace(world, jobs={**world.jobs, job.id: job})
-        policy = self._journal.record.site.policy
-        rehearsed = self._planner.rehearse(changed, policy, job.id)
-        decision = rehearsed.plan.decision(job.id)
+        usual = self._world()
+        jobs = with_values(usual.snapshot.jobs, {job.id: job})
+        changed = replace(usual, snapshot=replace(usual.snapshot, jobs=jobs))
+        rehearsed = self._planner.rehearse(usual, changed, job.id)
+        decision = rehearsed.changed.decision(job.id)
         return replace(
-            self._compared(world, rehearsed.plan),
+            _compared(rehearsed),
             job=job.id,
-            wait=rehearsed.plan.waits.get(job.id),
+            wait=rehearsed.changed.waits.get(job.id),
             expected=rehearsed.expected,
-            placements=_placed(decision) or self._later(changed, job, rehearsed.expected),
-            text="" if decision is None else decided(decision, job, changed),
+            placements=decision.placements if isinstance(decision, Start) else rehearsed.placements,
+            text="" if decision is None else decided(decision, job, changed.snapshot),
         )
-
-    def _later(
-        self, world: Snapshot, job: Job, at: Instant | NoEstimate | None
-    ) -> tuple[Placement, ...]:
-        """Where it would start at the expected time, when all who must have left are gone."""
-        if at is None or isinstance(at, NoEstimate):
-            return ()
-        held = {
-            each: allocation
-            for each, allocation in world.allocations.items()
-            if _ends_at(world.jobs[each], allocation) > at
-        }
-        jobs = {each: world.jobs[each] for each in held}
-        later = replace(world, now=at, jobs={**jobs, job.id: job}, allocations=held)
-        rehearsed = self._planner.rehearse(later, self._journal.record.site.policy)
-        return _placed(rehearsed.plan.decision(job.id))
 
     def apply(self, change: Callable[[Site], Site]) -> Rehearsal:
         """What would be different at once under other rules."""
-        before = self._journal.record.site
-        after = change(before)
-        world = self._world()
-        changed = replace(
-            world,
+        after = change(self._journal.record.site)
+        usual = self._world()
+        snapshot = replace(
+            usual.snapshot,
             queues=after.queues,
             classes=after.classes,
             pools=self._journal.record.pools(after),
-            reservations=current_windows(after.reservations, world.now),
+            reservations=current_windows(after.reservations, usual.snapshot.now),
         )
-        return self._compared(world, self._planner.rehearse(changed, after.policy).plan)
+        changed = World(snapshot=snapshot, policy=after.policy)
+        return _compared(self._planner.rehearse(usual, changed))
 
-    def _world(self) -> Snapshot:
-        return self._journal.record.snapshot(self._clock())
+    def _world(self) -> World:
+        record = self._journal.record
+        return World(snapshot=record.snapshot(self._clock()), policy=record.site.policy)
 
-    def _compared(self, world: Snapshot, plan: Plan) -> Rehearsal:
-        policy: Policy = self._journal.record.site.policy
-        usual = self._planner.rehearse(world, policy).plan
-        now, then = _starting(usual), _starting(plan)
-        return Rehearsal(
-            starts=tuple(sorted(then - now)),
-            waits=tuple(sorted(now - then)),
-            preempted=tuple(sorted(_preempted(plan) - _preempted(usual))),
-        )
+
+def _compared(rehearsed: RehearsedPlans) -> Rehearsal:
+    usual, changed = rehearsed.usual, rehearsed.changed
+    now, then = _starting(usual), _starting(changed)
+    return Rehearsal(
+        starts=tuple(sorted(then - now)),
+        waits=tuple(sorted(now - then)),
+        preempted=tuple(sorted(_preempted(changed) - _preempted(usual))),
+    )
 
 
 def _starting(plan: Plan) -> set[JobId]:
@@ -102,13 +84,3 @@ def _starting(plan: Plan) -> set[JobId]:
 
 def _preempted(plan: Plan) -> set[JobId]:
     return {each.job for each in plan.measures if isinstance(each, Preempt)}
-
-
-def _placed(decision: Decision | None) -> tuple[Placement, ...]:
-    return decision.placements if isinstance(decision, Start) else ()
-
-
-def _ends_at(job: Job, allocation: Allocation) -> float:
-    if job.spec.time_limit is None:
-        return inf
-    return (allocation.started_at or allocation.placed_at) + job.spec.time_limit

@@ -19,6 +19,7 @@ from muster.model.job import Job, JobSpec, Spot, TaskGroup, Where
 from muster.model.plan import Clear, NoEstimate, Plan, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, replace
+from muster.model.versioned import with_values
 from muster.schedule.explain.changes import Ladder, ladders
 from muster.schedule.explain.words import outlook, suggestion
 from muster.schedule.plan import Planner
@@ -96,7 +97,7 @@ def _next_in_turn(climb: _Climb) -> int:
 def _alternative(change: Change, snapshot: Snapshot, job: Job, planner: Planner) -> Alternative:
     # A claim is room for the old request; the new one has to find its own.
     other = replace(job, spec=changed(change, job.spec), claim=None)
-    again = planner.plan(replace(snapshot, jobs={**snapshot.jobs, job.id: other}))
+    again = planner.plan(replace(snapshot, jobs=with_values(snapshot.jobs, {job.id: other})))
     starts_now = any(isinstance(each, Start) and each.job == job.id for each in again.moves)
     expected = _expected_by(again, job.id, snapshot.now, planner)
     then = "would start now" if starts_now else outlook(expected, snapshot.now)

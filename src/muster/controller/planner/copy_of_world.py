@@ -1,0 +1,65 @@
+"""The planner's copy of the world: changed by deltas, read as snapshots whose changes are known."""
+
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
+
+from muster.controller.planner.protocol import SnapshotDelta
+from muster.model.cluster import Node
+from muster.model.job import Job
+from muster.model.placement import Allocation
+from muster.model.snapshot import Finished, Snapshot
+from muster.model.value import Instant, JobId, NodeId, replace
+from muster.model.versioned import VersionedMapping, VersionHistory
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Table(Generic[K, V]):
+    """One mapping and its versions."""
+
+    def __init__(self) -> None:
+        self._values: dict[K, V] = {}
+        self._history = VersionHistory(self._values)
+
+    def changed(self, values: Mapping[K, V], gone: Iterable[K]) -> VersionedMapping[K, V]:
+        self._values.update(values)
+        for key in values:
+            self._history.note(key)
+        for key in gone:
+            self._values.pop(key, None)
+            self._history.note(key)
+        return self._history.version()
+
+
+class CopyOfWorld:
+    """What the controller described so far."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot(now=Instant(0))
+        self._nodes: _Table[NodeId, Node] = _Table()
+        self._jobs: _Table[JobId, Job] = _Table()
+        self._allocations: _Table[JobId, Allocation] = _Table()
+        self._finished: _Table[JobId, Finished] = _Table()
+
+    def apply(self, delta: SnapshotDelta) -> Snapshot:
+        """The snapshot that the delta leads to; planners look only at what changed."""
+        old = self.snapshot
+        self.snapshot = replace(
+            old,
+            version=delta.version,
+            now=delta.now,
+            clusters=old.clusters if delta.clusters is None else delta.clusters,
+            pools=old.pools if delta.pools is None else delta.pools,
+            queues=old.queues if delta.queues is None else delta.queues,
+            classes=old.classes if delta.classes is None else delta.classes,
+            nodes=self._nodes.changed(delta.nodes, delta.gone_nodes),
+            jobs=self._jobs.changed(delta.jobs, delta.gone_jobs),
+            allocations=self._allocations.changed(delta.allocations, delta.gone_allocations),
+            finished=self._finished.changed(delta.finished, delta.gone_finished),
+            reservations=old.reservations if delta.reservations is None else delta.reservations,
+            used_lately=delta.used_lately,
+            usual=old.usual if delta.usual is None else delta.usual,
+            levels=old.levels if delta.levels is None else delta.levels,
+        )
+        return self.snapshot
