@@ -172,7 +172,7 @@ def _record(store: WholeStore, site: Site) -> Record:
 def _demand_no_other(home: Path, record: Record) -> None:
     """Jobs that run from another folder of this machine would run twice if we led without it."""
     known = record.clusters.get(CLUSTER)
-    runs = any(each.cluster == CLUSTER for each in record.allocations.values())
+    runs = any(each.cluster == CLUSTER for each in record.every_allocation())
     if known is None or not runs or known.place in {"", place_of(home)}:
         return
     machine, _, other = known.place.partition(":")

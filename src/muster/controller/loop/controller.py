@@ -14,7 +14,6 @@ from muster.controller.use_cases.audit import audit
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.transaction import Change, Transaction
 from muster.model.errors import BadPlanError, MusterError
-from muster.model.job import WAITING
 from muster.model.plan import Backlog, Plan, Wait
 from muster.model.value import Duration, Instant, JobId, UserName
 from muster.stores.base import Batch, Leadership
@@ -219,7 +218,7 @@ class Controller:
 
     def _plan(self, now: Instant) -> None:
         began = time.monotonic()
-        if not any(job.state in WAITING for job in self.parts.record.jobs.values()):
+        if not self.parts.record.waiting:
             record = self.parts.record
             empty = Plan(snapshot_version=record.version, policy=record.site.policy)
             self.last_plan.settle(empty, now, 0)

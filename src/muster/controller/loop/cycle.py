@@ -94,13 +94,13 @@ class BackendDriver:
         with self._lock:
             self._due = []
         for name, backend in self._parts.backends.items():
-            held = record.allocations.values()
+            held = record.every_allocation()
             backend.adopt(tuple(each for each in held if each.cluster == name))
             events = backend.observe(now)
             self._parts.write(
                 lambda transaction, seen=events, at=name: _meet(at, seen, transaction)
             ).result()
-        allocations = tuple(record.allocations.values())
+        allocations = record.every_allocation()
         again: list[tuple[ClusterName, Order]] = [*_unstarted_cuts(allocations, record.nodes)]
         for allocation in allocations:
             job = record.jobs[allocation.job]
@@ -153,7 +153,7 @@ class BackendDriver:
         self._looked_at, self._look_at = site, min([*ends, Instant(now + LOOK_EVERY_MS)])
         late = {
             (held.cluster, order)
-            for held in tuple(record.allocations.values())
+            for held in record.every_allocation()
             if (order := overdue(record.jobs.get(held.job), held, site, now)) is not None
         }
         with self._lock:

@@ -61,7 +61,7 @@ class PlanTriggers:
         """Remember what falls due of all that was there before."""
         self._noted_at = now
         self._remember_site(now)
-        for job in tuple(self._record.jobs.values()):
+        for job in self._record.every_job():
             self._remember(job, now)
 
     def ring(self, now: Instant) -> bool:
@@ -120,7 +120,7 @@ class PlanTriggers:
         if self._record.site is self._site:
             return
         self._site = self._record.site
-        for job in tuple(self._record.jobs.values()):
+        for job in self._record.every_job():
             self._remember_bracket(job, now)
         self._comes_back = any(each.every for each in self._site.reservations)
         self._windows.clear()
@@ -143,7 +143,7 @@ class PlanTriggers:
         met.update([each.job.id for each in batch.ended if each.job.id in self._record.finished])
         if not met:
             return
-        for job in tuple(self._record.jobs.values()):
+        for job in self._record.dependents(met):
             if any(each.job in met and each.delay for each in job.spec.after):
                 self._remember(job, now)
 

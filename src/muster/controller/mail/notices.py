@@ -109,7 +109,7 @@ class NoticeSource:
         before = {job: each for job, each in after.items() if job not in ended}
         for change in asked:
             yield from self._lost(change.after, {}, before)
-        for job in tuple(self._record.jobs.values()) if ended else ():
+        for job in self._record.dependents(ended):
             if any(each.job in ended for each in job.spec.after):
                 yield from self._lost(job, before, after)
 

@@ -153,7 +153,7 @@ class Journal:
         known = (self.record.jobs, self.record.finished)
         unknown = {each for each in named if not any(each in some for some in known)}
         if unknown:
-            self.record.finished.update(self.store.finished(tuple(sorted(unknown))))
+            self.record.learn_finished(self.store.finished(tuple(sorted(unknown))))
 
 
 class WriterSignal(Enum):

@@ -1,6 +1,5 @@
 """What is, in memory. One thread changes it, after the change is durable; any thread may look."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from threading import Lock
@@ -108,7 +107,10 @@ class Record:
         self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
         self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
         self.finished: dict[JobId, Finished] = dict(finished)
-        self._awaited = Counter(each for job in self.jobs.values() for each in dependencies_of(job))
+        # By the job that others depend on, those others.
+        self._dependents: dict[JobId, set[JobId]] = {}
+        for job in self.jobs.values():
+            self._follow_dependencies(None, job)
         self.seen = UsualAsks(state.usual)
         self.usage = UsageLedger(state.used)
         self.predictions = Predictions()
@@ -130,6 +132,7 @@ class Record:
         self._job_versions = VersionHistory(self.jobs)
         self._allocation_versions = VersionHistory(self.allocations)
         self._node_versions = VersionHistory(self.nodes)
+        self._finished_versions = VersionHistory(self.finished)
         self._count_initial()
 
     def _count_initial(self) -> None:
@@ -169,7 +172,7 @@ class Record:
                 jobs=self._job_versions.version(),
                 allocations=self._allocation_versions.version(),
                 reservations=current_windows(self.site.reservations, now),
-                finished=dict(self.finished),
+                finished=self._finished_versions.version(),
                 used_lately=self.usage.lately(now, self.site.policy.share),
                 usual=self.seen.usual,
                 levels=self._levels(now),
@@ -207,7 +210,29 @@ class Record:
 
     def is_awaited(self, job: JobId) -> bool:
         """Does a live job depend on it?"""
-        return job in self._awaited
+        return job in self._dependents
+
+    def dependents(self, jobs: Iterable[JobId]) -> list[Job]:
+        """The live jobs that depend on one of these, by id. For the thread of the journal."""
+        found = {each for job in jobs for each in self._dependents.get(job, ())}
+        return [self.jobs[each] for each in sorted(found)]
+
+    def every_job(self) -> tuple[Job, ...]:
+        """All jobs of this moment: for other threads than that of the journal."""
+        with self.lock:
+            return tuple(self.jobs.values())
+
+    def every_allocation(self) -> tuple[Allocation, ...]:
+        """All allocations of this moment, likewise."""
+        with self.lock:
+            return tuple(self.allocations.values())
+
+    def learn_finished(self, finished: Mapping[JobId, Finished]) -> None:
+        """How jobs came out that ended before any live job depended on them."""
+        with self.lock:
+            self.finished.update(finished)
+            for job in finished:
+                self._finished_versions.note(job)
 
     def _apply_rules(self, batch: Batch) -> None:
         if batch.site is not None:
@@ -230,10 +255,10 @@ class Record:
         for row in batch.used:
             self.usage.rows[row.queue, row.user] = row
         for job in batch.jobs:
-            if job.id not in self.jobs:
-                if job.spec.after:
-                    self._awaited.update(dependencies_of(job))
+            before = self.jobs.get(job.id)
+            if before is None:
                 self.seen.count(job)
+            self._follow_dependencies(before, job)
             self.jobs[job.id] = job
             self._job_versions.note(job.id)
             self._mark(job)
@@ -283,15 +308,32 @@ class Record:
         if self.jobs.pop(ended.job.id, None) is None:
             return
         self._learn(ended)
-        if ended.job.id in self._awaited:
+        if ended.job.id in self._dependents:
             self.finished[ended.job.id] = Finished(
                 state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at
             )
+            self._finished_versions.note(ended.job.id)
         for other in dependencies_of(ended.job):
-            self._awaited[other] -= 1
-            if self._awaited[other] <= 0:
-                del self._awaited[other]
-                self.finished.pop(other, None)
+            self._depends_no_longer(ended.job.id, other)
+
+    def _follow_dependencies(self, before: Job | None, after: Job) -> None:
+        old = before.spec.after if before is not None else ()
+        if old is after.spec.after:
+            return
+        new = dependencies_of(after)
+        for other in new:
+            self._dependents.setdefault(other, set()).add(after.id)
+        for other in dependencies_of(before) if before is not None else ():
+            if other not in new:
+                self._depends_no_longer(after.id, other)
+
+    def _depends_no_longer(self, job: JobId, other: JobId) -> None:
+        dependents = self._dependents.get(other, set())
+        dependents.discard(job)
+        if not dependents:
+            self._dependents.pop(other, None)
+            if self.finished.pop(other, None) is not None:
+                self._finished_versions.note(other)
 
 
 def dependencies_of(job: Job) -> tuple[JobId, ...]:
