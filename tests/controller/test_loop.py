@@ -1,7 +1,8 @@
 """The loop in threads of its own: what it may look at, and when."""
 
-from collections.abc import Iterable, Iterator, ValuesView
+from collections.abc import Iterable, Iterator
 from threading import Lock
+from typing import Any
 
 from controller.desk import Desk
 from muster.controller.loop.controller import Controller
@@ -25,9 +26,9 @@ class GuardedJobs(dict[JobId, Job]):
         super().__init__(jobs)
         self._lock = lock
 
-    def values(self) -> ValuesView[Job]:
-        assert self._lock.locked()
-        return super().values()
+    def __getattribute__(self, name: str) -> Any:
+        assert name != "values" or self._lock.locked()
+        return super().__getattribute__(name)
 
     def __iter__(self) -> Iterator[JobId]:
         assert self._lock.locked()

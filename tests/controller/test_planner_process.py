@@ -12,9 +12,10 @@ from controller import slow_planner
 from controller.desk import Desk
 from muster.controller.planner.client import InlinePlanner, World
 from muster.controller.planner.process import ProcessPlanner
-from muster.controller.planner.protocol import snapshot_delta
+from muster.controller.planner.protocol import MovedAllocation, MovedJob, snapshot_delta
 from muster.model.errors import OurBugError, UnknownError
 from muster.model.job import Job
+from muster.model.placement import Allocation
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, replace
@@ -60,10 +61,17 @@ def test_only_what_was_committed_since_the_last_plan_is_sent() -> None:
 
     delta = snapshot_delta(first, seen(desk))
 
-    moved = {new, *desk.record.allocations}
-    assert set(delta.jobs) == moved
-    assert set(delta.allocations) == set(desk.record.allocations)
+    started = set(desk.record.allocations)
+    assert set(delta.jobs) == {new}
+    assert {job.id for job in delta.moved_jobs} == started - {new}
+    assert set(delta.allocations) == started
     assert (delta.nodes, delta.queues, delta.classes, delta.pools) == ({}, None, None, None)
+
+
+def test_what_moved_is_sent_with_every_field_but_the_one_that_stayed() -> None:
+    assert set(MovedJob.__struct_fields__) == set(Job.__struct_fields__) - {"spec"}
+    fields = set(Allocation.__struct_fields__)
+    assert set(MovedAllocation.__struct_fields__) == fields - {"placements"}
 
 
 def test_both_planners_explain_the_same(planner: ProcessPlanner) -> None:

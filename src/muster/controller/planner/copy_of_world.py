@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from muster.controller.planner.protocol import SnapshotDelta
+from muster.controller.planner.protocol import SnapshotDelta, allocation_moved, job_moved
 from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.placement import Allocation
@@ -19,15 +19,15 @@ class _Table(Generic[K, V]):
     """One mapping and its versions."""
 
     def __init__(self) -> None:
-        self._values: dict[K, V] = {}
-        self._history = VersionHistory(self._values)
+        self.values: dict[K, V] = {}
+        self._history = VersionHistory(self.values)
 
     def changed(self, values: Mapping[K, V], gone: Iterable[K]) -> VersionedMapping[K, V]:
-        self._values.update(values)
+        self.values.update(values)
         for key in values:
             self._history.note(key)
         for key in gone:
-            self._values.pop(key, None)
+            self.values.pop(key, None)
             self._history.note(key)
         return self._history.version()
 
@@ -54,8 +54,10 @@ class CopyOfWorld:
             queues=old.queues if delta.queues is None else delta.queues,
             classes=old.classes if delta.classes is None else delta.classes,
             nodes=self._nodes.changed(delta.nodes, delta.gone_nodes),
-            jobs=self._jobs.changed(delta.jobs, delta.gone_jobs),
-            allocations=self._allocations.changed(delta.allocations, delta.gone_allocations),
+            jobs=self._jobs.changed(self._changed_jobs(delta), delta.gone_jobs),
+            allocations=self._allocations.changed(
+                self._changed_allocations(delta), delta.gone_allocations
+            ),
             finished=self._finished.changed(delta.finished, delta.gone_finished),
             reservations=old.reservations if delta.reservations is None else delta.reservations,
             used_lately=delta.used_lately,
@@ -63,3 +65,15 @@ class CopyOfWorld:
             levels=old.levels if delta.levels is None else delta.levels,
         )
         return self.snapshot
+
+    def _changed_jobs(self, delta: SnapshotDelta) -> dict[JobId, Job]:
+        known, changed = self._jobs.values, dict(delta.jobs)
+        for moved in delta.moved_jobs:
+            changed[moved.id] = job_moved(known[moved.id].spec, moved)
+        return changed
+
+    def _changed_allocations(self, delta: SnapshotDelta) -> dict[JobId, Allocation]:
+        known, changed = self._allocations.values, dict(delta.allocations)
+        for moved in delta.moved_allocations:
+            changed[moved.job] = allocation_moved(known[moved.job].placements, moved)
+        return changed

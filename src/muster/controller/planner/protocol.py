@@ -12,9 +12,9 @@ import msgspec
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.explanation import Explanation
-from muster.model.job import Job
+from muster.model.job import EndReason, HeldBy, Job, JobSpec, JobState
 from muster.model.levels import Levels
-from muster.model.placement import Allocation, Placement
+from muster.model.placement import Allocation, Claim, Placement
 from muster.model.plan import Measure, Move, NoEstimate, Prospect, Wait
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
@@ -22,6 +22,7 @@ from muster.model.snapshot import Finished, Snapshot, UsedLately, UsualAsk
 from muster.model.value import (
     ClassName,
     ClusterName,
+    Duration,
     Instant,
     JobId,
     NodeId,
@@ -39,8 +40,43 @@ WAITS_AT_ONCE = 2_000
 """So many waits go into one frame: decoding them must not hold up the other threads."""
 
 
+class MovedJob(Value, kw_only=True, array_like=True):
+    """A job without its spec, which is the largest part and seldom changes."""
+
+    id: JobId
+    state: JobState
+    why: EndReason | HeldBy | None
+    submitted_at: Instant
+    attempt: int
+    claim: Claim | None
+    failures: int
+    not_before: Instant | None
+    checkpoint: str | None
+    expected: Duration | None
+    ran: Duration
+
+
+class MovedAllocation(Value, kw_only=True, array_like=True):
+    """An allocation without its placements."""
+
+    job: JobId
+    attempt: int
+    cluster: ClusterName
+    placed_at: Instant
+    started_at: Instant | None
+    checkpointed_at: Instant | None
+    resumed_at: Instant | None
+    handle: str | None
+    stands_since: Instant | None
+    stood: Duration
+
+
 class SnapshotDelta(Value):
-    """How a snapshot differs from the one before. None stands for what is as it was."""
+    """How a snapshot differs from the one before. None stands for what is as it was.
+
+    moved_jobs: those with the spec that they had before.
+    moved_allocations: those with the placements that they had before.
+    """
 
     version: int
     now: Instant
@@ -51,8 +87,10 @@ class SnapshotDelta(Value):
     nodes: Mapping[NodeId, Node] = {}
     gone_nodes: tuple[NodeId, ...] = ()
     jobs: Mapping[JobId, Job] = {}
+    moved_jobs: tuple[MovedJob, ...] = ()
     gone_jobs: tuple[JobId, ...] = ()
     allocations: Mapping[JobId, Allocation] = {}
+    moved_allocations: tuple[MovedAllocation, ...] = ()
     gone_allocations: tuple[JobId, ...] = ()
     finished: Mapping[JobId, Finished] = {}
     gone_finished: tuple[JobId, ...] = ()
@@ -171,7 +209,18 @@ def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
     """How they differ. Versions of one mapping know it; others are compared value by value."""
     nodes, gone_nodes = _difference(old.nodes, new.nodes)
     jobs, gone_jobs = _difference(old.jobs, new.jobs)
+    moved_jobs = [
+        moved_job(jobs.pop(job.id))
+        for job in list(jobs.values())
+        if (known := old.jobs.get(job.id)) is not None and known.spec is job.spec
+    ]
     allocations, gone_allocations = _difference(old.allocations, new.allocations)
+    moved_allocations = [
+        moved_allocation(allocations.pop(each.job))
+        for each in list(allocations.values())
+        if (held := old.allocations.get(each.job)) is not None
+        and held.placements is each.placements
+    ]
     finished, gone_finished = _difference(old.finished, new.finished)
     return SnapshotDelta(
         version=new.version,
@@ -183,8 +232,10 @@ def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
         nodes=nodes,
         gone_nodes=gone_nodes,
         jobs=jobs,
+        moved_jobs=tuple(moved_jobs),
         gone_jobs=gone_jobs,
         allocations=allocations,
+        moved_allocations=tuple(moved_allocations),
         gone_allocations=gone_allocations,
         finished=finished,
         gone_finished=gone_finished,
@@ -192,6 +243,72 @@ def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
         used_lately=new.used_lately,
         usual=None if old.usual is new.usual else new.usual,
         levels=None if old.levels is new.levels else new.levels,
+    )
+
+
+def moved_job(job: Job) -> MovedJob:
+    return MovedJob(
+        id=job.id,
+        state=job.state,
+        why=job.why,
+        submitted_at=job.submitted_at,
+        attempt=job.attempt,
+        claim=job.claim,
+        failures=job.failures,
+        not_before=job.not_before,
+        checkpoint=job.checkpoint,
+        expected=job.expected,
+        ran=job.ran,
+    )
+
+
+def job_moved(spec: JobSpec, moved: MovedJob) -> Job:
+    """The job again, with the spec that it had before."""
+    return Job(
+        id=moved.id,
+        spec=spec,
+        state=moved.state,
+        why=moved.why,
+        submitted_at=moved.submitted_at,
+        attempt=moved.attempt,
+        claim=moved.claim,
+        failures=moved.failures,
+        not_before=moved.not_before,
+        checkpoint=moved.checkpoint,
+        expected=moved.expected,
+        ran=moved.ran,
+    )
+
+
+def moved_allocation(allocation: Allocation) -> MovedAllocation:
+    return MovedAllocation(
+        job=allocation.job,
+        attempt=allocation.attempt,
+        cluster=allocation.cluster,
+        placed_at=allocation.placed_at,
+        started_at=allocation.started_at,
+        checkpointed_at=allocation.checkpointed_at,
+        resumed_at=allocation.resumed_at,
+        handle=allocation.handle,
+        stands_since=allocation.stands_since,
+        stood=allocation.stood,
+    )
+
+
+def allocation_moved(placements: tuple[Placement, ...], moved: MovedAllocation) -> Allocation:
+    """The allocation again, with the placements that it had before."""
+    return Allocation(
+        job=moved.job,
+        attempt=moved.attempt,
+        cluster=moved.cluster,
+        placements=placements,
+        placed_at=moved.placed_at,
+        started_at=moved.started_at,
+        checkpointed_at=moved.checkpointed_at,
+        resumed_at=moved.resumed_at,
+        handle=moved.handle,
+        stands_since=moved.stands_since,
+        stood=moved.stood,
     )
 
 

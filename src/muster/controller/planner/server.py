@@ -158,7 +158,10 @@ class Loop:
         frame = read_frame(self._requests)
         if frame is None:
             return False
-        for reply in self._server.plan(decode_plan_request(frame)):
+        request = decode_plan_request(frame)
+        # The first one is as large as the world.
+        del frame
+        for reply in self._server.plan(request):
             write_frame(self._replies, encode(reply))
         _tidy(self._server.number)
         return True

@@ -32,13 +32,14 @@ class UsageLedger:
 
     def hold(self, job: Job, allocation: Allocation | None, whole: Resources) -> None:
         """From now on the job holds this, or nothing; `settle` its leaf first."""
-        leaf, milli = self._held.pop(job.id, (leaf_of(job), 0))
-        self._change(leaf, -milli)
+        held = self._held.pop(job.id, None)
+        if held is not None:
+            self._change(held[0], -held[1])
         if allocation is None or job.state not in HOLDING:
             return
-        milli = dominant_milli(amount_of(allocation), whole)
-        self._held[job.id] = (leaf_of(job), milli)
-        self._change(leaf_of(job), milli)
+        leaf, milli = leaf_of(job), dominant_milli(amount_of(allocation), whole)
+        self._held[job.id] = (leaf, milli)
+        self._change(leaf, milli)
 
     def settled(self, leaf: Leaf, now: Instant, policy: SharePolicy) -> UsedLately:
         """The leaf's row as of now."""
@@ -74,6 +75,8 @@ def leaf_of(job: Job) -> Leaf:
 
 def amount_of(allocation: Allocation) -> Resources:
     """Everything that the attempt holds."""
+    if len(allocation.placements) == 1:
+        return allocation.placements[0].amount
     return sum((placed.amount for placed in allocation.placements), start=NOTHING)
 
 
