@@ -73,7 +73,7 @@ class Device(Value):
     reason: str = ""
 
 
-class GpuAsk(Value, cache_hash=True):
+class GpuAsk(Value, cache_hash=True, omit_defaults=True):
     """How many GPUs, or slices of GPUs, one task wants, and of which kind.
 
     Empty `models` accepts every model. The tasks of one group always share one model.

@@ -27,7 +27,7 @@ from muster.model.value import (
 )
 
 
-class Ask(Value, cache_hash=True):
+class Ask(Value, cache_hash=True, omit_defaults=True):
     """What one task needs on the node where it lands."""
 
     cpu_milli: int = 0
@@ -114,7 +114,7 @@ class JobRule(Value, gc=False):
     level: str = NODE_LEVEL
 
 
-class Where(Value, cache_hash=True):
+class Where(Value, cache_hash=True, omit_defaults=True):
     """Which nodes a group's tasks may and would rather land on."""
 
     require: tuple[LabelRule, ...] = ()
@@ -131,7 +131,7 @@ class Where(Value, cache_hash=True):
 ANYWHERE = Where()
 
 
-class TaskGroup(Value, cache_hash=True):
+class TaskGroup(Value, cache_hash=True, omit_defaults=True):
     """Identical tasks. Every one of `count` starts or, when elastic, at least `min_count` do.
 
     All tasks of a group land in one pool, on one GPU model.
@@ -212,7 +212,7 @@ class RetryPolicy(Value, gc=False):
     requeue: bool = True
 
 
-class JobSpec(Value):
+class JobSpec(Value, omit_defaults=True):
     """One request, the same whichever door it came through.
 
     pools and clusters are in order of preference; empty means any.
@@ -415,7 +415,7 @@ def exit_of(why: EndReason | HeldBy | None) -> tuple[int, int] | None:
             return None
 
 
-class Job(Value, kw_only=True):
+class Job(Value, kw_only=True, omit_defaults=True):
     """One request from submission to end. `attempt` counts starts; 0 means never started yet.
 
     why says who holds it, what it stops or is suspended for, or how its last attempt ended.

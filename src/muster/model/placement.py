@@ -37,7 +37,7 @@ class Placement(Value):
     devices: tuple[DeviceShare, ...] = ()
 
 
-class Allocation(Value):
+class Allocation(Value, omit_defaults=True):
     """What one attempt of a job holds, from placed to ended.
 
     checkpointed_at is when the newest checkpoint that was really written was seen.

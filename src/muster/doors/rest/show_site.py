@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -126,7 +126,8 @@ def event_document(stored: Stored) -> EventDocument:
     match event:
         case JobSubmitted() | JobUpdated():
             shown = replace(event, spec=replace(event.spec, launch=NO_LAUNCH))
-            fact = _plain(shown)
+            # Where it is kept, a request is without what it did not ask for; people see all of it.
+            fact = {**_plain(shown), "spec": _whole(shown.spec)}
         case SiteChanged(at=at, by=by):
             fact = {"at": at, "by": by}
         case _:
@@ -145,6 +146,19 @@ def _plain(value: object) -> Mapping[str, Any]:
     fact: dict[str, Any] = msgspec.to_builtins(value)
     fact.pop("type", None)
     return fact
+
+
+def _whole(value: object) -> object:
+    """A value with all its fields, also those that are as usual."""
+    match value:
+        case msgspec.Struct():
+            tag = value.__struct_config__.tag
+            fields = {name: _whole(getattr(value, name)) for name in value.__struct_fields__}
+            return fields if tag is None else {"type": tag, **fields}
+        case tuple():
+            return [_whole(each) for each in cast("tuple[object, ...]", value)]
+        case _:
+            return msgspec.to_builtins(value)
 
 
 def _live(snapshot: Snapshot) -> dict[str, int]:
