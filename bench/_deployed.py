@@ -22,9 +22,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.world import NOW, TICK, Size, world
+from bench.world import TICK, Size, world
 from muster.model.event import JobEnded, JobStarted, JobSubmitted, NodeSeen, SiteChanged
-from muster.model.job import ArrayPart, Exited, Job, JobState
+from muster.model.job import ArrayPart, Exited, HeldBy, Job, JobState
 from muster.model.policy import Policy
 from muster.model.site import Site
 from muster.model.value import Instant, JobId, UserName, replace
@@ -143,7 +143,11 @@ class Deployed:
         driver, triggers = DRIVER(self.parts), TRIGGERS(self.record)
         subscribers = getattr(self.journal, "subscribers", None) or self.journal.told
         subscribers.add(driver.note)
-        subscribers.add(lambda batch, changes: triggers.note(batch, changes, self.now))
+
+        def note(batch: Batch, changes: tuple[Any, ...]) -> None:
+            triggers.note(batch, changes, self.now)
+
+        subscribers.add(note)
 
     def write(self, events: Sequence[Any]) -> None:
         def command(transaction: Any) -> None:
@@ -167,7 +171,7 @@ class Deployed:
             job: Job = jobs[held.job]
             if job.state is JobState.STARTING:
                 yield JobStarted(at=self.now, job=job.id, attempt=held.attempt)
-            elif job.state is JobState.STOPPING:
+            elif job.state is JobState.STOPPING and not isinstance(job.why, HeldBy | None):
                 yield JobEnded(at=self.now, job=job.id, attempt=held.attempt, why=job.why)
 
     def _ended(self) -> Iterable[Any]:
@@ -285,7 +289,6 @@ def main() -> None:
     parser.add_argument("--array", type=int, default=ARRAY)
     parser.add_argument("--no-edits", dest="edits", action="store_false")
     options = parser.parse_args()
-    assert NOW
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as home:
         sys.stdout.write(json.dumps(measured(options, Path(home))) + "\n")
 
