@@ -7,15 +7,15 @@ prices go by. Form factors do not matter to them.
 import re
 from collections.abc import Mapping
 
+from muster.model.mig import GEOMETRIES
 from muster.model.value import GpuModel
 
 _MIB_PER_GB = 1_024
-# The sizes that GPUs are sold with. Drivers and ECC keep up to a fifteenth for themselves.
-_SOLD_GB = (4, 6, 8, 10, 11, 12, 16, 20, 24, 32, 40, 48, 64, 80, 94, 96, 141, 144, 180, 186, 192)
+# Drivers and ECC keep up to a fifteenth of the nominal memory for themselves.
 _MOST_KEPT = 1.08
 
 _BRANDS = frozenset({"nvidia", "tesla", "geforce", "quadro", "graphics", "device"})
-_FORMS = re.compile(r"(?:pcie|sxm\d?|hbm\d\w?|nvl|nvlink|cg\d?|generation|gpu)", re.IGNORECASE)
+_FORMS = re.compile(r"(?:pcie|sxm\d?|hbm\d\w?|nvl|nvlink|cg\d?|ac|generation|gpu)", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)(?:gb?|gib)", re.IGNORECASE)
 
 # What nvidia-smi shows as total memory where it was seen; elsewhere the nominal size is taken.
@@ -38,6 +38,19 @@ _SEEN_MIB: Mapping[str, int] = {
     "V100-32GB": 32_768,
 }
 
+_KNOWN = tuple(dict.fromkeys((*map(GpuModel, _SEEN_MIB), *GEOMETRIES)))
+
+
+def _size_gb(model: GpuModel) -> int | None:
+    """The nominal memory in a model's name."""
+    found = re.fullmatch(r".+-(\d+)GB", model)
+    return int(found[1]) if found else None
+
+
+# The sizes that GPUs are sold with: those of models that are not named here, and of all that are.
+_OTHER_GB = {4, 6, 8, 10, 11, 12, 20, 64, 96, 144, 186, 192}
+_SOLD_GB = tuple(sorted(_OTHER_GB | {gb for each in _KNOWN if (gb := _size_gb(each))}))
+
 
 def model_of(product: str, memory_mib: int) -> GpuModel:
     """The model of an NVML product name: `NVIDIA A100-SXM4-80GB` with 81,920 MiB is `A100-80GB`."""
@@ -50,13 +63,13 @@ def memory_of(model: GpuModel) -> int | None:
     """How much memory a model has, in MiB, by its name; None where the name does not say."""
     if model in _SEEN_MIB:
         return _SEEN_MIB[model]
-    size = re.fullmatch(r".+-(\d+)GB", model)
-    return int(size[1]) * _MIB_PER_GB if size else None
+    size_gb = _size_gb(model)
+    return None if size_gb is None else size_gb * _MIB_PER_GB
 
 
 def sizes_of(family: str) -> tuple[GpuModel, ...]:
     """The models of a family that we know: `A100` comes as `A100-40GB` and `A100-80GB`."""
-    return tuple(GpuModel(name) for name in _SEEN_MIB if name.rpartition("-")[0] == family)
+    return tuple(model for model in _KNOWN if model.rpartition("-")[0] == family)
 
 
 def _says_nothing(word: str) -> bool:

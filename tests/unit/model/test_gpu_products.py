@@ -1,7 +1,7 @@
 import pytest
 
 from muster.model.gpu_products import memory_of, model_of, sizes_of
-from muster.model.mig import GEOMETRIES
+from muster.model.mig import GEOMETRIES, Geometry
 from muster.model.value import GpuModel
 
 
@@ -70,3 +70,11 @@ def test_a_model_of_a_known_size_has_that_memory() -> None:
 def test_a_family_knows_its_sizes() -> None:
     assert sizes_of("A100") == ("A100-40GB", "A100-80GB")
     assert sizes_of("X9000") == ()
+
+
+@pytest.mark.parametrize("cut", GEOMETRIES.values(), ids=lambda cut: cut.model)
+def test_a_model_that_can_be_cut_is_recognised_by_its_product(cut: Geometry) -> None:
+    family, whole = cut.model.rpartition("-")[0], cut.profiles[-1]
+
+    assert model_of(f"NVIDIA {family} SXM6 AC", whole.memory_mib) == cut.model
+    assert cut.model in sizes_of(family)
