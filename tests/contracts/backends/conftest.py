@@ -7,16 +7,22 @@ import pytest
 
 from contracts.backends.engine import Engine
 from contracts.backends.pretending import PretendEngine
-from contracts.backends.real import RealEngine
+from contracts.backends.real import ExampleEngine, LocalEngine
 
 
-@pytest.fixture(params=["simulated", "local"])
+@pytest.fixture(params=["simulated", "local", "example"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Every backend there is, one after the other, with nothing running."""
     # The socket's name must be short, and other users must reach the folder.
     home = Path(tempfile.mkdtemp(prefix="muster-contract-"))
     home.chmod(0o755)
-    engine = PretendEngine() if request.param == "simulated" else RealEngine(home)
+    match request.param:
+        case "simulated":
+            engine = PretendEngine()
+        case "local":
+            engine = LocalEngine(home)
+        case _:
+            engine = ExampleEngine(home)
     yield engine
     engine.ends()
     shutil.rmtree(home)

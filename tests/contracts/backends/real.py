@@ -1,20 +1,23 @@
-"""The local backend as an engine: real processes, and waiting takes the time it takes."""
+"""Backends that run real processes as engines: waiting takes the time it takes."""
 
 import os
 import pwd
 import signal
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
 from contracts.backends.engine import Doing, Engine
-from contracts.backends.given import job_of, run_of
-from muster.backends.base import Run
+from contracts.backends.example import ExampleBackend
+from contracts.backends.given import CLUSTER, NODES, job_of, run_of
+from muster.backends.base import Backend, Run
 from muster.backends.local.attempt import processes
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.hardware.machine import find_machine
 from muster.backends.local.hardware.pretend import parse_pretend
+from muster.model.cluster import Node
 from muster.model.launch import Checkpointing, Launch
 from muster.model.value import Duration, Instant, JobId, UserName, replace
 
@@ -27,13 +30,23 @@ class RealEngine(Engine):
 
     def __init__(self, home: Path) -> None:
         super().__init__()
-        self._home = home
+        self.home = home
+        self.news = threading.Event()
         self._work = home / "work"
         self._work.mkdir()
-        self._news = threading.Event()
         self._is_open = False
         self._open()
         self.backend.adopt(())
+
+    @abstractmethod
+    def nodes(self) -> tuple[Node, ...]: ...
+
+    @abstractmethod
+    def opened(self) -> Backend:
+        """Another backend object over the same home."""
+
+    def clears_up(self) -> None:
+        """Nothing runs any more: end what the backend itself left running."""
 
     def now(self) -> Instant:
         return _now()
@@ -48,22 +61,21 @@ class RealEngine(Engine):
             workdir=str(self._work),
             checkpoint=_checkpointing(doing, job.id),
         )
-        nodes = find_machine(self._home, HARDWARE).nodes()
-        return run_of(job, _now(), nodes[:1], launch)
+        return run_of(job, _now(), self.nodes()[:1], launch)
 
     def until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain: {self.heard}"
-            self._news.wait(0.02)
-            self._news.clear()
+            self.news.wait(0.02)
+            self.news.clear()
             self.heard.extend(self.backend.observe(_now()))
 
     def until_over_unseen(self, run: Run) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while self.lives(run) or not self.is_ready(run):
             assert time.monotonic() < deadline, "it does not end"
-            self._news.wait(0.02)
+            self.news.wait(0.02)
 
     def is_ready(self, run: Run) -> bool:
         return self._said(run, "pid").endswith("\n")
@@ -87,25 +99,47 @@ class RealEngine(Engine):
 
     def ends(self) -> None:
         self.reopens()
-        self._local.stop_spawner(even_if_busy=True)
+        self.clears_up()
         self.leaves()
         self._until_nobody_is_left()
 
     def _until_nobody_is_left(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while left := [pid for pid in processes.everybody() if str(self._home) in _words(pid)]:
+        while left := [pid for pid in processes.everybody() if str(self.home) in _words(pid)]:
             assert time.monotonic() < deadline, f"still running: {left}"
-            self._news.wait(0.02)
+            self.news.wait(0.02)
 
     def _open(self) -> None:
-        machine = find_machine(self._home, HARDWARE)
-        self._local = LocalBackend(self._home, machine, self._news.set, _now)
-        self.backend = self._local
+        self.backend = self.opened()
         self._is_open = True
 
     def _said(self, run: Run, what: str) -> str:
         path = self._work / f"{run.job.id}.{what}"
         return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+class LocalEngine(RealEngine):
+    def nodes(self) -> tuple[Node, ...]:
+        return find_machine(self.home, HARDWARE).nodes()
+
+    def opened(self) -> Backend:
+        self._local = LocalBackend(
+            self.home, find_machine(self.home, HARDWARE), self.news.set, _now
+        )
+        return self._local
+
+    def clears_up(self) -> None:
+        self._local.stop_spawner(even_if_busy=True)
+
+
+class ExampleEngine(RealEngine):
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(NODES.values())
+
+    def opened(self) -> Backend:
+        attempts = self.home / "attempts"
+        attempts.mkdir(exist_ok=True)
+        return ExampleBackend(attempts, CLUSTER, self.nodes(), _now)
 
 
 def _now() -> Instant:
