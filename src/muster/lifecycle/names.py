@@ -20,7 +20,6 @@ from muster.lifecycle.refusal import (
 from muster.lifecycle.submission import (
     Submission,
     is_spot_only,
-    offers,
     queues_above,
 )
 from muster.lifecycle.words import choice, near
@@ -146,7 +145,7 @@ def sharing_is_offered(asked: Submission) -> Refusal | None:
     names = {pool.cluster for pool in asked.pools}
     clusters = [each for name, each in sorted(asked.snapshot.clusters.items()) if name in names]
     for group, part in _slices(asked):
-        if not any(offers(cluster.abilities, part) for cluster in clusters):
+        if not any(cluster.abilities.serves(part) for cluster in clusters):
             sharing = _sharing(part)
             return Refusal(
                 reason=NotOffered(group=group.name, sharing=sharing),

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from muster.model.amounts import covers
-from muster.model.cluster import Abilities, Node, Pool
-from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
+from muster.model.cluster import Node, Pool
+from muster.model.gpu import Mig
 from muster.model.job import JobSpec, Spot, TaskGroup, gpu_milli
 from muster.model.mig import mig_profile
 from muster.model.queue import JobClass, Meter, Queue, Scope, lineage
@@ -104,19 +104,6 @@ def amount_in(scope: Scope, group: TaskGroup, kind: NodeKind, tasks: int) -> int
             return tasks * _instances(group, scope.profile)
 
 
-def offers(abilities: Abilities, part: Slice | None) -> bool:
-    """Can a cluster with these abilities give such a part of a GPU?"""
-    match part:
-        case None:
-            return True
-        case Mig():
-            return abilities.mig
-        case MpsShare():
-            return abilities.mps
-        case TimeShare():
-            return abilities.time_share
-
-
 def _kinds(snapshot: Snapshot) -> Iterator[NodeKind]:
     found: dict[tuple[PoolName, GpuModel | None], list[Node]] = {}
     for _, node in sorted(snapshot.nodes.items()):
@@ -146,7 +133,7 @@ def _suits(kind: NodeKind, group: TaskGroup, snapshot: Snapshot) -> bool:
     if isinstance(gpus.slice, Mig) and mig_profile(kind.model, gpus.slice.profile) is None:
         return False
     cluster = snapshot.clusters.get(kind.pool.cluster)
-    return cluster is not None and offers(cluster.abilities, gpus.slice)
+    return cluster is not None and cluster.abilities.serves(gpus.slice)
 
 
 def _instances(group: TaskGroup, profile: str | None) -> int:

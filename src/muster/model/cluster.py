@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from muster.model.gpu import Device
+from muster.model.gpu import Device, Mig, MpsShare, Slice, TimeShare
 from muster.model.queue import is_within
 from muster.model.resources import Resources
 from muster.model.value import (
@@ -29,7 +29,11 @@ class BackendKind(StrEnum):
 
 
 class Abilities(Value, gc=False):
-    """What a backend can do, as data instead of mixins."""
+    """What a backend can do, as data: known to the planner, not discovered by failure.
+
+    repartition: it cuts devices into other MIG instances. suspend: it stops attempts in place.
+    resize: it changes the number of tasks of a running attempt.
+    """
 
     mig: bool = True
     mps: bool = True
@@ -37,6 +41,18 @@ class Abilities(Value, gc=False):
     repartition: bool = True
     suspend: bool = True
     resize: bool = False
+
+    def serves(self, part: Slice | None) -> bool:
+        """Can tasks have such a part of a GPU here? Whole GPUs they always can."""
+        match part:
+            case None:
+                return True
+            case Mig():
+                return self.mig
+            case MpsShare():
+                return self.mps
+            case TimeShare():
+                return self.time_share
 
 
 class Cluster(Value):

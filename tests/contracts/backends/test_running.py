@@ -1,5 +1,7 @@
 """From Run to its end: every backend shows these."""
 
+from pathlib import Path
+
 import pytest
 
 from contracts.backends.engine import Doing, Engine
@@ -144,3 +146,9 @@ def test_what_is_forgotten_leaves_nothing(engine: Engine) -> None:
     engine.reopens()
     engine.passes()
     assert engine.story_of(over) == engine.story_of(going) == []
+
+
+def test_a_whole_backend_fits_in_150_lines() -> None:
+    example = Path(__file__).with_name("example.py")
+
+    assert len(example.read_text(encoding="utf-8").splitlines()) <= 150

@@ -1,7 +1,7 @@
 """Which kinds of node may serve a need at all, and in which order they are tried."""
 
-from muster.model.cluster import Abilities, Node, Taint
-from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
+from muster.model.cluster import Node, Taint
+from muster.model.gpu import GpuAsk, Mig
 from muster.model.job import NODE_LEVEL, Spot, Together, Toleration
 from muster.model.mig import mig_profile
 from muster.model.policy import Policy, Preference
@@ -97,7 +97,7 @@ def _gpu_needs(kind: Kind, need: Need, needs: Needs, policy: Policy) -> tuple[Gp
     """What would be taken of each model here; one None for a need without GPUs."""
     if need.gpus is None:
         return (None,)
-    if not _is_able(kind.cluster.abilities, need.gpus):
+    if not kind.cluster.abilities.serves(need.gpus.slice):
         return ()
     may_cut = policy.repartition and kind.cluster.abilities.repartition
     return tuple(
@@ -105,18 +105,6 @@ def _gpu_needs(kind: Kind, need: Need, needs: Needs, policy: Policy) -> tuple[Gp
         for model in kind.models
         if _model_suits(model, need.gpus)
     )
-
-
-def _is_able(abilities: Abilities, gpus: GpuAsk) -> bool:
-    match gpus.slice:
-        case None:
-            return True
-        case Mig():
-            return abilities.mig
-        case MpsShare():
-            return abilities.mps
-        case TimeShare():
-            return abilities.time_share
 
 
 def _model_suits(model: GpuModel, gpus: GpuAsk) -> bool:
