@@ -13,7 +13,8 @@ environment() { # list python [option...]
     [ -e "$folder/complete" ] && return
     rm -rf ".tools/clients-$1"-*
     "$UV" venv --quiet --python "$python" "${@:3}" "$folder"
-    "$UV" pip sync --quiet --python "$folder/bin/python" "$list"
+    # Compiled once here, and not by each program that a test starts.
+    "$UV" pip sync --quiet --compile-bytecode --python "$folder/bin/python" "$list"
     touch "$folder/complete"
 }
 
