@@ -23,7 +23,6 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.policy.search import finder_of, tiers
 from muster.schedule.room.find import Bounds
 from muster.schedule.room.ledger import Ledger
 from muster.schedule.room.needs import Need
@@ -56,8 +55,8 @@ class Planner:
     def place(self, task: Task) -> bool:
         """Give the task the best room, if there is any."""
         need = self._need(task)
-        for tier in tiers(need, self._ledger):
-            found = finder_of(need, tier, frozenset(), self._ledger).best(Bounds())
+        for tier in self._ledger.catalogue.tiers(need):
+            found = self._ledger.finder(need, tier, frozenset()).best(Bounds())
             if found is not None:
                 with self._ledger.trial() as trial:
                     self._ledger.take(found[0], need, NOW)

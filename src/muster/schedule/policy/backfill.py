@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from muster.model.value import DeviceId, Instant, JobId, PoolName
-from muster.schedule.policy.search import Search, Standing, tiers
+from muster.schedule.policy.search import Search, Standing
 from muster.schedule.policy.walk import Clearance, Walk
 from muster.schedule.room.index import Promise, Room, Tenant
 from muster.schedule.room.needs import Need
@@ -48,16 +48,16 @@ def earliest(entry: Entry, standing: Standing, *, horizon: int | None) -> Instan
 def _somebody_ends(need: Need, standing: Standing) -> bool:
     """Will anybody ever leave a pool that the need may go to?"""
     ends_by_pool = standing.books.ends_by_pool
-    options = (option for tier in tiers(need, standing.ledger) for option in need.options[tier])
-    ends = (ends_by_pool.get(option.pool) for option in options)
+    options = standing.ledger.catalogue.options(need).values()
+    ends = (ends_by_pool.get(option.pool) for each in options for option in each)
     return any(each and each[0][0] < WITHOUT_END for each in ends)
 
 
 def _outset(search: Search, horizon: int | None) -> Outset | None:
     """The option on which the group could start first."""
     best: Outset | None = None
-    for tier in tiers(search.need, search.standing.ledger):
-        for option in search.need.options[tier]:
+    for tier in search.standing.ledger.catalogue.tiers(search.need):
+        for option in search.standing.ledger.catalogue.options(search.need)[tier]:
             if search.refusal([search.portion(option.pool, option.gpus, search.group.fewest)]):
                 continue
             leaving = _in_order_of_end(search.standing, option.pool, horizon)

@@ -15,7 +15,7 @@ from muster.schedule.policy.decide import Turn
 from muster.schedule.policy.estimate import Estimates, Expected, Outlook, Outlooks
 from muster.schedule.policy.merit import aged
 from muster.schedule.policy.order import Order
-from muster.schedule.policy.search import Standing, tiers
+from muster.schedule.policy.search import Standing
 from muster.schedule.state.accounts import Line as QuotaLine
 from muster.schedule.state.follow import Memory
 from muster.schedule.state.roster import Entry, Lane, Shape
@@ -138,7 +138,7 @@ class _Line:
         """The pool where the first group would be tried first, and the size of the whole job."""
         need = shape.groups[0].need
         milli = max(1, dominant_milli(shape.amount, self._standing.books.whole))
-        for tier in tiers(need, self._standing.ledger):
-            for option in need.options[tier]:
+        for tier in self._standing.ledger.catalogue.tiers(need):
+            for option in self._standing.ledger.catalogue.options(need)[tier]:
                 return self._outlooks.of(option.pool), milli
         return None, milli

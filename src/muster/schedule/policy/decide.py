@@ -206,7 +206,7 @@ class Turn:
         ledger = self._standing.ledger
         if not room.is_listed or room.cpu_milli < need.cpu_milli:
             return False
-        offer = ledger.offer(room.kind, need)
+        offer = ledger.catalogue.offer(room.kind, need)
         return offer is not None and any(
             ledger.remains.fit_now(room, need, gpus) for gpus in offer.gpus
         )

@@ -48,11 +48,11 @@ def _more(holding: Holding, memory: Memory, standing: Standing) -> tuple[Placeme
 def _more_of(search: Search, there: list[Placement]) -> tuple[Placement, ...]:
     """One task at a time, in the pool and on the model that the group already has."""
     model = model_of(there[0], search.standing.snapshot.nodes)
-    kinds = search.standing.ledger.kinds.values()
+    kinds = search.standing.ledger.catalogue.kinds.values()
     elsewhere = frozenset(
         (kind, gpus)
         for kind in kinds
-        for gpus in getattr(search.standing.ledger.offer(kind, search.need), "gpus", ())
+        for gpus in getattr(search.standing.ledger.catalogue.offer(kind, search.need), "gpus", ())
         if kind.pool.name != there[0].pool or (gpus is not None and gpus.model != model)
     )
     bounds = search.bounds()

@@ -11,16 +11,12 @@ from muster.schedule.policy.search import (
     ALL_OPEN,
     Search,
     Standing,
-    at_most,
-    clusters,
-    finder_of,
     is_bounded,
     no_room,
-    tiers,
 )
-from muster.schedule.room.find import Bounds
+from muster.schedule.room.find import Bounds, Seat
 from muster.schedule.room.index import Room
-from muster.schedule.room.ledger import Ledger, Seat
+from muster.schedule.room.ledger import Ledger
 from muster.schedule.room.needs import Option, Tier
 from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import Portion
@@ -54,7 +50,7 @@ def place(entry: Entry, standing: Standing) -> Placed | WaitReason:
     why: WaitReason | None = _crowded_out(entry, standing)
     if why is not None:
         return why
-    for cluster in clusters(entry.shape.groups[0].need, standing.ledger):
+    for cluster in standing.ledger.catalogue.clusters(entry.shape.groups[0].need):
         with standing.ledger.trial() as trial:
             placed = _place_in(cluster, entry, standing)
             if isinstance(placed, Placed):
@@ -73,14 +69,14 @@ def _crowded_out(entry: Entry, standing: Standing) -> NoRoom | None:
         return None
     if ledger.private_labels or standing.neighbours.matters_to(entry.job.spec):
         return None
-    order = tiers(need, ledger)
-    has_seat = any(finder_of(need, tier, ALL_OPEN, ledger).best(ANY) for tier in order)
+    order = ledger.catalogue.tiers(need)
+    has_seat = any(ledger.finder(need, tier, ALL_OPEN).best(ANY) for tier in order)
     return no_room(group, need, ledger) if order and not has_seat else None
 
 
 def _is_timeless(entry: Entry, ledger: Ledger) -> bool:
     """Is no kind of node closed to the job for the time that it takes?"""
-    return not is_bounded(entry) and not ledger.timed_kinds
+    return not is_bounded(entry) and not ledger.catalogue.timed_kinds
 
 
 def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement, ...]:
@@ -99,7 +95,7 @@ def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement,
         if search.refusal([*portions, portion]) or _over_class(search, [*portions, portion]):
             break
         task = _take(search, seat)
-        added += _placements(group, need.amount(gpus), [task], first=already + len(added))
+        added += _placements(group, search.amount(gpus), [task], first=already + len(added))
         portions.append(portion)
     return added
 
@@ -114,7 +110,7 @@ def _over_class(search: Search, portions: list[Portion]) -> WaitReason | None:
 def never_fits(entry: Entry, standing: Standing) -> NeverFits | None:
     """The group of which not even the empty clusters could hold enough tasks."""
     for group, need in entry.shape.groups:
-        most = at_most(need, standing.ledger)
+        most = standing.ledger.catalogue.at_most(need)
         if most < group.fewest:
             return NeverFits(group=group.name, wanted=group.fewest, at_most=most)
     return None
@@ -158,7 +154,7 @@ def _place_group(
     search: Search, cluster: ClusterName, before: list[Portion]
 ) -> _GroupPlaced | WaitReason:
     why: WaitReason | None = None
-    for tier in tiers(search.need, search.standing.ledger):
+    for tier in search.standing.ledger.catalogue.tiers(search.need):
         if tier[-1] == cluster:
             place_tasks = _place_one if search.group.count == 1 else _place_many
             found = place_tasks(search, tier, before)
@@ -183,7 +179,7 @@ def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlace
         if refusal is None:
             task = _take(search, seat)
             _seal(search, task.room)
-            placements = _placements(search.group, search.need.amount(gpus), [task])
+            placements = _placements(search.group, search.amount(gpus), [task])
             return _GroupPlaced(placements, portion)
         why = refusal
         if is_everywhere(refusal):
@@ -193,7 +189,7 @@ def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlace
 
 def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
     group, why = search.group, search.why_shut
-    for option in search.need.options[tier]:
+    for option in search.standing.ledger.catalogue.options(search.need)[tier]:
         most = _most_allowed(search, option, before)
         if not isinstance(most, int):
             why = why or most
@@ -225,7 +221,7 @@ def _take_many(search: Search, option: Option, shares: list[tuple[Room, int]]) -
             taking = None if gpus is None else profiles.taking(room.views[gpus.family], gpus)
             tasks.append(_take(search, Seat(room, taking)))
         _seal(search, room)
-    amount = search.need.amount(option.gpus)
+    amount = search.amount(option.gpus)
     portion = search.portion(option.pool, option.gpus, len(tasks))
     return _GroupPlaced(_placements(search.group, amount, tasks), portion)
 
@@ -244,7 +240,7 @@ def _on_promised(search: Search, tier: Tier, bounds: Bounds) -> tuple[Seat, GpuN
     """A seat that is promised to a job for later, if this job will have left by then."""
     ledger = search.standing.ledger
     for _, room in sorted(ledger.promised.items()):
-        offer = ledger.offer(room.kind, search.need)
+        offer = ledger.catalogue.offer(room.kind, search.need)
         if offer is None or offer.tier != tier or not _has_left_by(search, room, bounds):
             continue
         for gpus in offer.gpus:
@@ -273,7 +269,7 @@ def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
 
 
 def _first_seat(search: Search, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
-    for tier in tiers(search.need, search.standing.ledger):
+    for tier in search.standing.ledger.catalogue.tiers(search.need):
         found = search.finder(tier).best(bounds)
         if found is not None:
             return found

@@ -14,7 +14,7 @@ from muster.model.queue import PreemptMode
 from muster.model.value import JobId
 from muster.schedule.policy.place import Placed, place
 from muster.schedule.policy.rights import Rights
-from muster.schedule.policy.search import Search, Standing, tiers
+from muster.schedule.policy.search import Search, Standing
 from muster.schedule.policy.walk import Clearance, Walk
 from muster.schedule.room.index import Room, Tenant
 from muster.schedule.state.books import Holding
@@ -88,8 +88,8 @@ def _enough(entry: Entry, willing: Iterable[Holding], standing: Standing) -> lis
 def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
     options = [
         (tier, option)
-        for tier in tiers(search.need, search.standing.ledger)
-        for option in search.need.options[tier]
+        for tier in search.standing.ledger.catalogue.tiers(search.need)
+        for option in search.standing.ledger.catalogue.options(search.need)[tier]
     ]
     victims = willing if len(options) == 1 else list(willing)
     for tier, option in options:

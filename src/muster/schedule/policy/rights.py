@@ -14,7 +14,7 @@ from muster.model.levels import HIGHEST_LEVEL
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
-from muster.schedule.policy.search import Search, Standing, tiers
+from muster.schedule.policy.search import Search, Standing
 from muster.schedule.state.accounts import Account, Portion
 from muster.schedule.state.books import Holding
 from muster.schedule.state.roster import Entry
@@ -164,8 +164,8 @@ def _likely_portions(entry: Entry, standing: Standing) -> tuple[Portion, ...]:
     found: list[Portion] = []
     for group_need in entry.shape.groups:
         search = Search(entry, group_need, standing)
-        order = tiers(search.need, standing.ledger)
+        order = standing.ledger.catalogue.tiers(search.need)
         if order:
-            option = search.need.options[order[0]][0]
+            option = search.standing.ledger.catalogue.options(search.need)[order[0]][0]
             found.append(search.portion(option.pool, option.gpus, search.group.fewest))
     return tuple(found)

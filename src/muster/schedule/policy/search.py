@@ -6,14 +6,15 @@ from typing import NamedTuple
 from muster.model.job import TaskGroup
 from muster.model.policy import Policy
 from muster.model.reason import NoRoom, WaitReason
+from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot
-from muster.model.value import ClusterName, Instant, PoolName
+from muster.model.value import Instant, PoolName
 from muster.schedule.policy.service import Service
 from muster.schedule.room.find import Bounds, Finder
 from muster.schedule.room.gang import Table
-from muster.schedule.room.index import Kind, Room
+from muster.schedule.room.index import Kind, Room, Shut
 from muster.schedule.room.ledger import Ledger
-from muster.schedule.room.needs import Need, Option, Shut, Tier, tasks_on_host
+from muster.schedule.room.needs import Need, Option, Tier
 from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import WITHOUT_END, Portion, portion_of
 from muster.schedule.state.books import Books
@@ -73,23 +74,21 @@ class Search:
 
     def finder(self, tier: Tier) -> Finder:
         """Finds single seats in one tier."""
-        return finder_of(self.need, tier, frozenset(self.shut), self.standing.ledger)
+        return self.standing.ledger.finder(self.need, tier, frozenset(self.shut))
 
     def table(self, tier: Tier, option: Option) -> Table:
         """Tells how many tasks fit where; kept from search to search."""
-        shut = frozenset(self.shut)
-        table = self.need.tables.get((option, shut))
-        if table is None:
-            table = Table(self.need, tier, option, shut, self.standing.ledger)
-            self.need.tables[option, shut] = table
-        table.catch_up()
+        table = self.standing.ledger.table(self.need, tier, option, frozenset(self.shut))
         return table if self.allows is None else table.among(self.allows)
 
     def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
         """What so many tasks come to."""
-        need = self.need
         model, part, each = (None, None, 0) if gpus is None else (gpus.model, gpus.part, gpus.count)
-        return portion_of(pool, model, need.amount(gpus) * count, part, each * count)
+        return portion_of(pool, model, self.amount(gpus) * count, part, each * count)
+
+    def amount(self, gpus: GpuNeed | None) -> Resources:
+        """What one task comes to on the model that was settled."""
+        return self.standing.ledger.catalogue.amount(self.need, gpus)
 
     def refusal(self, portions: list[Portion]) -> WaitReason | None:
         """Why quota or a promise forbids this much, or None."""
@@ -106,7 +105,7 @@ class Search:
 
     def alike(self, pool: PoolName, gpus: GpuNeed | None) -> Closed:
         """All nodes on which the job would count against the same quota."""
-        kinds = self.standing.ledger.kinds.values()
+        kinds = self.standing.ledger.catalogue.kinds.values()
         return frozenset((kind, gpus) for kind in kinds if kind.pool.name == pool)
 
 
@@ -115,89 +114,10 @@ ALL_OPEN: Shut = frozenset()
 NOTHING_SHUT: dict[Kind, WaitReason] = {}
 
 
-def tiers(need: Need, ledger: Ledger) -> list[Tier]:
-    """Where to look first, second and so on; worked out again when new kinds of node appeared."""
-    if need.kinds_seen != ledger.kinds_version:
-        need.kinds_seen = ledger.kinds_version
-        need.options = _options(need, ledger)
-        need.tiers = sorted(need.options)
-        need.cluster_order = list(dict.fromkeys(ClusterName(tier[-1]) for tier in need.tiers))
-    return need.tiers
-
-
-def clusters(need: Need, ledger: Ledger) -> list[ClusterName]:
-    """The clusters that could serve the need, in the order they are tried."""
-    tiers(need, ledger)
-    return need.cluster_order
-
-
-def usable_nodes(need: Need, ledger: Ledger) -> int:
-    """How many nodes are up that the need may go to."""
-    version, known = need.usable
-    if version == ledger.nodes_version:
-        return known
-    kinds = ledger.kinds.values()
-    found = sum(len(kind.rooms) for kind in kinds if ledger.offer(kind, need))
-    need.usable = (ledger.nodes_version, found)
-    return found
-
-
 def no_room(group: TaskGroup, need: Need, ledger: Ledger, placed: int = 0) -> NoRoom:
     """The reason when nothing but room is missing."""
-    nodes = usable_nodes(need, ledger)
+    nodes = ledger.catalogue.usable_nodes(need)
     return NoRoom(group=group.name, placed=placed, wanted=group.fewest, nodes=nodes)
-
-
-def finder_of(need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> Finder:
-    """Finds single seats in one tier; kept from search to search."""
-    finder = need.finders.get((tier, shut))
-    if finder is None:
-        finder = need.finders[tier, shut] = Finder(need, tier, shut, ledger)
-    return finder
-
-
-def at_most(need: Need, ledger: Ledger) -> int:
-    """How many tasks all nodes together would hold if nobody were there."""
-    version, known = need.at_most
-    if version == ledger.sizes_version:
-        return known
-    total = _at_most(need, ledger)
-    need.at_most = (ledger.sizes_version, total)
-    return total
-
-
-def _at_most(need: Need, ledger: Ledger) -> int:
-    total = 0
-    for kind in ledger.kinds.values():
-        offer = ledger.offer(kind, need)
-        if offer is not None:
-            total += max(_empty_fit(kind, need, gpus, ledger) for gpus in offer.gpus)
-    return total
-
-
-def _options(need: Need, ledger: Ledger) -> dict[Tier, list[Option]]:
-    found: dict[Tier, set[Option]] = {}
-    for kind in ledger.kinds.values():
-        offer = ledger.offer(kind, need)
-        if offer is not None:
-            options = found.setdefault(offer.tier, set())
-            options.update(Option(kind.pool.name, gpus) for gpus in offer.gpus)
-    return {tier: sorted(options, key=_option_name) for tier, options in found.items()}
-
-
-def _option_name(option: Option) -> tuple[str, str]:
-    return (option.pool, "" if option.gpus is None else option.gpus.model)
-
-
-def _empty_fit(kind: Kind, need: Need, gpus: GpuNeed | None, ledger: Ledger) -> int:
-    total = 0
-    for (cpu_milli, memory_mib, states), nodes in kind.sizes.items():
-        fit = tasks_on_host(need, cpu_milli, memory_mib)
-        if gpus is not None:
-            empty = ledger.profiles.of(states, gpus.family)
-            fit = min(fit, ledger.profiles.most(empty, gpus))
-        total += nodes * fit
-    return total
 
 
 def is_bounded(entry: Entry) -> bool:
@@ -210,7 +130,7 @@ def is_bounded(entry: Entry) -> bool:
 def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
     """Kinds that would do but for the time the job takes, and why; usually none."""
     spec, ledger, calendar = entry.job.spec, standing.ledger, standing.calendar
-    kinds = ledger.kinds if is_bounded(entry) else ledger.timed_kinds
+    kinds = ledger.catalogue.kinds if is_bounded(entry) else ledger.catalogue.timed_kinds
     if not kinds:
         return NOTHING_SHUT
     if spec.deadline is not None:
@@ -227,7 +147,7 @@ def _find_shut(
 ) -> dict[Kind, WaitReason]:
     shut: dict[Kind, WaitReason] = {}
     for _, kind in sorted(kinds.items()):
-        if standing.ledger.offer(kind, need) is not None:
+        if standing.ledger.catalogue.offer(kind, need) is not None:
             why = standing.calendar.closed(kind, entry.job.spec, entry.job_class)
             if why is not None:
                 shut[kind] = why

@@ -58,7 +58,7 @@ class Walk:
         self._fits: dict[NodeId, int] = {}
         self._by_domain: dict[Domain, int] = {}
         self._nodes: dict[Domain, list[NodeId]] = {}
-        self._gpu_milli = search.need.amount(option.gpus).gpu_milli
+        self._gpu_milli = search.amount(option.gpus).gpu_milli
         if search.group.count > 1:
             for node_id, fit in search.table(tier, option).fits():
                 self._set_fit(self._ledger.rooms[node_id], fit)
@@ -109,7 +109,7 @@ class Walk:
         search, kind = self._search, room.kind
         if not room.is_listed or kind.pool.name != self._option.pool or room.promise is not None:
             return False
-        offer = self._ledger.offer(kind, search.need)
+        offer = self._ledger.catalogue.offer(kind, search.need)
         if offer is None or self._option.gpus not in offer.gpus or kind in search.shut:
             return False
         # An exclusive task wants a node that others have left, which is what this is about.

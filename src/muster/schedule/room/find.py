@@ -11,14 +11,32 @@ from typing import NamedTuple
 import numpy as np
 
 from muster.model.value import replace
-from muster.schedule.room.index import Index, Kind, Numbers, Room
-from muster.schedule.room.ledger import Ledger, Seat
-from muster.schedule.room.needs import Need, Offer, Shut, Tier
-from muster.schedule.room.profiles import GpuNeed
-from muster.schedule.room.worth import NEVER, Ask, Worths, penalty_part
+from muster.schedule.room.catalogue import Catalogue
+from muster.schedule.room.index import Index, Kind, Numbers, Room, Shut
+from muster.schedule.room.needs import Need, Offer, Tier
+from muster.schedule.room.profiles import GpuNeed, Profiles, Taking
+from muster.schedule.room.topology import Topologies
+from muster.schedule.room.worth import NEVER, Appraisals, Ask, Worths, penalty_part
 
 MOST_REFUSALS = 8
 """After so many nodes that a search may not have, it asks about all nodes at once."""
+
+
+class Seat(NamedTuple):
+    """A room, and what a task would take of its devices there (None without GPUs)."""
+
+    room: Room
+    taking: Taking | None
+
+
+class Fleet(NamedTuple):
+    """All that finders look at: the columns, the kinds of node, and what their views are worth."""
+
+    columns: Index
+    catalogue: Catalogue
+    profiles: Profiles
+    appraisals: Appraisals
+    topologies: Topologies
 
 
 class Bounds(NamedTuple):
@@ -51,11 +69,11 @@ class Finder:
 
     __slots__ = (
         "_family",
+        "_fleet",
         "_index",
         "_kinds_seen",
         "_lanes",
         "_lap",
-        "_ledger",
         "_need",
         "_offers",
         "_read",
@@ -64,12 +82,12 @@ class Finder:
         "_tier",
     )
 
-    def __init__(self, need: Need, tier: Tier, shut: Shut, ledger: Ledger) -> None:
+    def __init__(self, need: Need, tier: Tier, shut: Shut, fleet: Fleet) -> None:
         self._need = need
         self._tier = tier
         self._shut = shut
-        self._ledger = ledger
-        self._index: Index = ledger.index
+        self._fleet = fleet
+        self._index = fleet.columns
         self._family = need.family
         self._lanes: list[_Lane] = []
         self._offers: dict[Kind, Offer] = {}
@@ -77,6 +95,11 @@ class Finder:
         self._slots_seen = -1
         self._lap = -1
         self._read = 0
+
+    @property
+    def size(self) -> int:
+        """How many numbers are kept."""
+        return sum(len(lane.keys) + len(lane.penalties) for lane in self._lanes)
 
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
@@ -92,7 +115,7 @@ class Finder:
     def _seat(self, found: _Found) -> tuple[Seat, GpuNeed | None]:
         room = self._index.rooms[found.slot]
         gpus = found.lane.gpus[room.kind]
-        profiles = self._ledger.profiles
+        profiles = self._fleet.profiles
         taking = None if gpus is None else profiles.taking(room.views[self._family], gpus)
         return Seat(room, taking), gpus
 
@@ -189,8 +212,9 @@ class Finder:
         return None
 
     def _catch_up(self) -> None:
-        index, ledger = self._index, self._ledger
-        if (self._kinds_seen, self._slots_seen) != (ledger.kinds_version, index.slots_version):
+        index = self._index
+        version = self._fleet.catalogue.version
+        if (self._kinds_seen, self._slots_seen) != (version, index.slots_version):
             self._look_for_kinds()
         changed = index.since(self._lap, self._read)
         if changed is None:
@@ -210,16 +234,16 @@ class Finder:
             lane.keys[changed] = keys + penalties
 
     def _look_for_kinds(self) -> None:
-        ledger, index = self._ledger, self._index
+        catalogue, index = self._fleet.catalogue, self._index
         self._offers = {}
-        for kind in ledger.kinds.values():
-            offer = ledger.offer(kind, self._need)
+        for kind in catalogue.kinds.values():
+            offer = catalogue.offer(kind, self._need)
             if offer is not None and offer.tier == self._tier and kind not in self._shut:
                 self._offers[kind] = offer
         lanes = max((len(kind.models) for kind in self._offers), default=0)
         count = 1 if self._need.gpus is None else lanes
         self._lanes = [self._lane(place) for place in range(count if self._offers else 0)]
-        self._kinds_seen, self._slots_seen = ledger.kinds_version, index.slots_version
+        self._kinds_seen, self._slots_seen = catalogue.version, index.slots_version
         self._lap = -1
 
     def _lane(self, place: int) -> _Lane:
@@ -231,7 +255,9 @@ class Finder:
         )
         # Which models a task accepts, the offers of the kinds say.
         taken = None if gpus is None else replace(gpus, models=())
-        lane = _Lane(self._ledger.worths(Ask(taken, may_cut, place, self._need.cpu_milli)))
+        lane = _Lane(
+            self._fleet.appraisals.worths(Ask(taken, may_cut, place, self._need.cpu_milli))
+        )
         by_kind = np.full(len(self._index.kind_of), NEVER, np.int64)
         for kind, offer in self._offers.items():
             for each in offer.gpus:

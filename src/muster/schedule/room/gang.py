@@ -1,14 +1,15 @@
 """Room for many tasks at once: how many fit where, and the fewest switches that hold them all."""
 
 from collections.abc import Callable, Iterator
+from copy import copy
 
 import numpy as np
 
 from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
-from muster.schedule.room.index import Numbers, Room
-from muster.schedule.room.ledger import Ledger
-from muster.schedule.room.needs import MOST_TASKS, Need, Option, Shut, Tier
+from muster.schedule.room.find import Fleet
+from muster.schedule.room.index import Numbers, Room, Shut, Truths
+from muster.schedule.room.needs import MOST_TASKS, Need, Option, Tier
 
 Share = tuple[Room, int]
 """So many tasks on that room."""
@@ -17,23 +18,23 @@ Share = tuple[Room, int]
 class Table:
     """How many tasks of one need fit on each node of one option."""
 
-    def __init__(self, need: Need, tier: Tier, option: Option, shut: Shut, ledger: Ledger) -> None:
+    def __init__(self, need: Need, tier: Tier, option: Option, shut: Shut, fleet: Fleet) -> None:
         self._need = need
         self._tier = tier
         self._option = option
         self._shut = shut
-        self._ledger = ledger
-        self._mosts = None if option.gpus is None else ledger.mosts(option.gpus)
+        self._fleet = fleet
+        self._mosts = None if option.gpus is None else fleet.appraisals.mosts(option.gpus)
         self._seen = (-1, -1)
         self._lap = -1
         self._read = 0
-        self._topology = ledger.topology(option.pool)
-        self._may_take: np.ndarray[tuple[int], np.dtype[np.bool]] = np.zeros(0, np.bool)
+        self._topology = fleet.topologies.of(option.pool)
+        self._may_take: Truths = np.zeros(0, np.bool)
         self._fits: Numbers = np.zeros(0, np.int64)
 
     def among(self, allows: Callable[[Room], bool]) -> "Table":
         """The same, counting only the rooms that a job may have."""
-        table = Table(self._need, self._tier, self._option, self._shut, self._ledger)
+        table = copy(self)
         table._fits = self._fits.copy()
         for place in np.flatnonzero(self._fits).tolist():
             if not allows(self._topology.rooms[place]):
@@ -47,11 +48,11 @@ class Table:
 
     def catch_up(self) -> None:
         """Look again at the nodes that changed."""
-        ledger, index = self._ledger, self._ledger.index
-        version = (ledger.kinds_version, index.slots_version)
+        index = self._fleet.columns
+        version = (self._fleet.catalogue.version, index.slots_version)
         if self._seen != version:
             self._seen, self._lap = version, -1
-            self._topology = ledger.topology(self._option.pool)
+            self._topology = self._fleet.topologies.of(self._option.pool)
             self._may_take = self._kinds_taken().take(self._topology.kinds)
         changed = index.since(self._lap, self._read)
         if changed is None:
@@ -154,7 +155,7 @@ class Table:
         return chosen
 
     def _fit(self, places: Numbers) -> Numbers:
-        need, index, slots = self._need, self._ledger.index, self._topology.slots.take(places)
+        need, index, slots = self._need, self._fleet.columns, self._topology.slots.take(places)
         family = need.family if self._option.gpus is None else self._option.gpus.family
         cpu_milli, memory_mib = index.cpu_milli.take(slots), index.memory_mib.take(slots)
         views = index.numbers[family].take(slots)
@@ -167,13 +168,13 @@ class Table:
         fits[~(self._may_take.take(places) & is_open) | (fits < 0)] = 0
         return fits if self._mosts is None else self._mosts.of(views, fits)
 
-    def _kinds_taken(self) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
+    def _kinds_taken(self) -> Truths:
         """Which kinds of node are among those that the option means, by their codes."""
-        ledger, option = self._ledger, self._option
-        taken = np.zeros(len(ledger.index.kind_of), np.bool)
-        for kind in ledger.kinds.values():
+        catalogue, option = self._fleet.catalogue, self._option
+        taken = np.zeros(len(self._fleet.columns.kind_of), np.bool)
+        for kind in catalogue.kinds.values():
             may = kind.pool.name == option.pool and kind not in self._shut
-            offer = ledger.offer(kind, self._need) if may else None
+            offer = catalogue.offer(kind, self._need) if may else None
             if offer is not None and offer.tier == self._tier and option.gpus in offer.gpus:
                 taken[kind.code] = True
         return taken

@@ -172,6 +172,10 @@ class Room:
         self.resting: dict[DeviceId, DeviceState] | None = None
 
 
+Shut = frozenset[Kind]
+"""Kinds of node that are closed to a job for the time it takes; usually none."""
+
+
 class View(NamedTuple):
     """All that decides what a node is worth to a family: its devices, and the level of its CPU.
 

@@ -11,33 +11,29 @@ from muster.model.gpu import MpsShare, Slice, TimeShare, enforcement
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import DeviceId, Instant, JobId, NodeId, PoolName, replace
-from muster.schedule.room.fit import offer
+from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
+from muster.schedule.room.catalogue import Catalogue
+from muster.schedule.room.find import Finder, Fleet, Seat
+from muster.schedule.room.gang import Table
 from muster.schedule.room.index import (
     Index,
     Kind,
     Promise,
     Room,
+    Shut,
     Tenant,
     kind_name,
     private_labels,
     reserved_nodes,
     reserved_pools,
 )
-from muster.schedule.room.needs import Need, Needs, Offer
-from muster.schedule.room.profiles import Family, GpuNeed, Profile, Profiles, Taking
+from muster.schedule.room.needs import Need, Option, Tier
+from muster.schedule.room.profiles import Family, Profile, Profiles, Taking
 from muster.schedule.room.remains import SEALED, Remains
 from muster.schedule.room.score import Score, supply_of
 from muster.schedule.room.slices import DeviceState, resting
-from muster.schedule.room.topology import Topology
-from muster.schedule.room.worth import Appraiser, Ask, Mosts, Worths
-
-
-class Seat(NamedTuple):
-    """A room, and what a task would take of its devices there (None without GPUs)."""
-
-    room: Room
-    taking: Taking | None
+from muster.schedule.room.topology import Topologies
+from muster.schedule.room.worth import Appraisals, Appraiser
 
 
 class _Before(NamedTuple):
@@ -80,19 +76,15 @@ class Ledger:
         self.profiles = Profiles(self.score.change)
         self.remains = Remains(self.profiles)
         self.index = Index(self.score)
-        self.needs = Needs()
-        self.appraiser = Appraiser(self.profiles, self.score, self.needs, policy.packing)
-        self._worths: dict[Ask, Worths] = {}
-        self._mosts: dict[GpuNeed, Mosts] = {}
-        self._topologies: dict[PoolName, tuple[int, Topology]] = {}
+        self.catalogue = Catalogue(policy, self.profiles)
+        self.needs = self.catalogue.needs
+        appraiser = Appraiser(self.profiles, self.score, self.needs, policy.packing)
+        appraisals = Appraisals(self.index, appraiser, self.profiles)
+        topologies = Topologies(self.index)
+        self._fleet = Fleet(self.index, self.catalogue, self.profiles, appraisals, topologies)
+        self._finders: dict[tuple[Need, Tier, Shut], Finder] = {}
+        self._tables: dict[tuple[Need, Option, Shut], Table] = {}
         self.rooms: dict[NodeId, Room] = {}
-        self.kinds: dict[str, Kind] = {}
-        self.timed_kinds: dict[str, Kind] = {}
-        self.kinds_version = 0
-        self.sizes_version = 0
-        self.nodes_version = 0
-        # The planner starts afresh when nodes come, go or change in size.
-        self.most_cpu_milli = max((each.cpu_milli for each in snapshot.nodes.values()), default=0)
         self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
         self._snapshot = snapshot
@@ -109,13 +101,13 @@ class Ledger:
         """A node came or changed; those who are there stay."""
         before = self.rooms.get(node.id)
         tenants = self._drop(node.id)
-        self.nodes_version += 1
+        self.catalogue.nodes_version += 1
         room = Room(node, self._kind(node))
         room.tenants = tenants
         room.size = (node.cpu_milli, node.memory_mib, self._whole(node, room.kind))
         room.kind.sizes[room.size] += 1
         if before is None or (before.kind, before.size) != (room.kind, room.size):
-            self.sizes_version += 1
+            self.catalogue.sizes_version += 1
         self.rooms[node.id] = room
         self.index.enter(room)
         self.settle(room)
@@ -123,8 +115,8 @@ class Ledger:
     def drop_node(self, node_id: NodeId) -> None:
         """A node is gone."""
         self._drop(node_id)
-        self.sizes_version += 1
-        self.nodes_version += 1
+        self.catalogue.sizes_version += 1
+        self.catalogue.nodes_version += 1
 
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
@@ -133,32 +125,20 @@ class Ledger:
 
     # Asking
 
-    def offer(self, kind: Kind, need: Need) -> Offer | None:
-        """What a kind of node offers a need."""
-        if kind not in need.offers:
-            need.offers[kind] = offer(kind, need, self.needs, self.policy)
-        return need.offers[kind]
-
-    def worths(self, ask: Ask) -> Worths:
-        """What nodes are worth to tasks that take the same."""
-        known = self._worths.get(ask)
+    def finder(self, need: Need, tier: Tier, shut: Shut) -> Finder:
+        """Finds single seats in one tier; kept from search to search."""
+        known = self._finders.get((need, tier, shut))
         if known is None:
-            known = self._worths[ask] = Worths(ask, self.index, self.appraiser)
+            known = self._finders[need, tier, shut] = Finder(need, tier, shut, self._fleet)
         return known
 
-    def mosts(self, gpus: GpuNeed) -> Mosts:
-        """How many tasks fit on the devices of nodes."""
-        known = self._mosts.get(gpus)
+    def table(self, need: Need, tier: Tier, option: Option, shut: Shut) -> Table:
+        """Tells how many tasks fit where; kept from search to search."""
+        known = self._tables.get((need, option, shut))
         if known is None:
-            known = self._mosts[gpus] = Mosts(gpus, self.index, self.profiles)
-        return known
-
-    def topology(self, pool: PoolName) -> Topology:
-        """Where the nodes of a pool are."""
-        version, known = self._topologies.get(pool, (-1, None))
-        if known is None or version != self.index.slots_version:
-            known = Topology(pool, self._snapshot.pools[pool].levels, self.index)
-            self._topologies[pool] = (self.index.slots_version, known)
+            known = Table(need, tier, option, shut, self._fleet)
+            self._tables[need, option, shut] = known
+        known.catch_up()
         return known
 
     # Taking
@@ -246,9 +226,7 @@ class Ledger:
         if room.size is not None:
             room.kind.sizes[room.size] -= 1
             if not room.kind.sizes.total():
-                del self.kinds[room.kind.name]
-                self.timed_kinds.pop(room.kind.name, None)
-                self.kinds_version += 1
+                self.catalogue.remove(room.kind)
         self.promised.pop(node_id, None)
         return room.tenants
 
@@ -256,17 +234,15 @@ class Ledger:
         labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}
         reserved = self._reserved.get(node.id, ())
         name = kind_name(node, labels, reserved)
-        kind = self.kinds.get(name)
+        kind = self.catalogue.kinds.get(name)
         if kind is None:
             cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
-            kind = self.kinds[name] = Kind(node, cluster, pool, name)
+            kind = Kind(node, cluster, pool, name)
             kind.labels, kind.reserved = labels, reserved
             kind.inside = self._promised_pools.get(node.pool, frozenset())
             kind.inside |= {each.name for each in reserved}
             kind.private_labels = self.private_labels
-            if reserved or pool.max_time is not None:
-                self.timed_kinds[name] = kind
-            self.kinds_version += 1
+            self.catalogue.add(kind)
         return kind
 
     def _whole(self, node: Node, kind: Kind) -> tuple[DeviceState, ...]:

@@ -1,23 +1,14 @@
 """What one task of a group needs, and where it may go. Equal needs are one object."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from muster.model.gpu import GpuAsk, Slice
 from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
-from muster.model.resources import Resources
-from muster.model.value import ClusterName, GpuModel, PoolName
+from muster.model.value import ClusterName, GpuModel, PoolName, Value
 from muster.schedule.room.profiles import Family, GpuNeed, family_of
-
-if TYPE_CHECKING:
-    from muster.schedule.room.find import Finder
-    from muster.schedule.room.gang import Table
-    from muster.schedule.room.index import Kind
 
 MOST_TASKS = 1 << 20
 """More tasks than any node is asked to hold."""
-
-Shut = frozenset["Kind"]
-"""Kinds of node that are closed to a job for the time it takes; usually none."""
 
 Tier = tuple[int, int, int, int, str]
 """Where to look first: place among named pools and clusters, price, cluster order and name."""
@@ -38,8 +29,8 @@ class Option(NamedTuple):
     gpus: GpuNeed | None
 
 
-class NeedKey(NamedTuple):
-    """What makes two needs the same."""
+class Need(Value, cache_hash=True):
+    """One task's need. What is found out about it is kept in the catalogue and the ledger."""
 
     each: Ask
     where: Where
@@ -48,77 +39,20 @@ class NeedKey(NamedTuple):
     spot: Spot
     barred: tuple[PoolName, ...]
     reservation: str | None
-
-
-class Need:
-    """One task's need, and what was found out about it so far."""
-
-    __slots__ = (
-        "amounts",
-        "at_most",
-        "barred",
-        "cluster_order",
-        "clusters",
-        "cpu_milli",
-        "each",
-        "family",
-        "finders",
-        "gpu_milli",
-        "gpus",
-        "is_picky",
-        "kinds_seen",
-        "memory_mib",
-        "offers",
-        "options",
-        "pools",
-        "reservation",
-        "spot",
-        "tables",
-        "tiers",
-        "usable",
-        "where",
-    )
-
-    def __init__(self, key: NeedKey) -> None:
-        self.each = key.each
-        self.cpu_milli = key.each.cpu_milli
-        self.memory_mib = key.each.memory_mib
-        self.gpus: GpuAsk | None = key.each.gpus
-        self.family = family_of(None if self.gpus is None else self.gpus.slice)
-        # At least so much; what a MIG profile comes to hangs on the model.
-        self.gpu_milli = least_gpu_milli(self.gpus)
-        self.where = key.where
-        self.pools = key.pools
-        self.barred = key.barred
-        self.reservation = key.reservation
-        self.clusters = key.clusters
-        self.spot = key.spot
-        self.is_picky = _is_picky(key.where)
-        self.offers: dict[Kind, Offer | None] = {}
-        self.finders: dict[tuple[Tier, Shut], Finder] = {}
-        self.tables: dict[tuple[Option, Shut], Table] = {}
-        self.amounts: dict[GpuNeed | None, Resources] = {}
-        self.tiers: list[Tier] = []
-        self.options: dict[Tier, list[Option]] = {}
-        self.cluster_order: list[ClusterName] = []
-        self.kinds_seen = 0
-        # How many nodes are up that it may go to, and as of which version of the nodes.
-        self.usable: tuple[int, int] = (-1, 0)
-        self.at_most: tuple[int, int] = (-1, 0)
-
-    def amount(self, gpus: GpuNeed | None) -> Resources:
-        """What one task comes to on the model that was settled."""
-        known = self.amounts.get(gpus)
-        if known is None:
-            known = self.amounts[gpus] = self.each.amount(None if gpus is None else gpus.model)
-        return known
+    # These follow from those above; they are asked for too often to be worked out each time.
+    cpu_milli: int
+    memory_mib: int
+    gpus: GpuAsk | None
+    family: Family
+    gpu_milli: int
+    is_picky: bool
 
 
 class Needs:
     """All needs met so far."""
 
     def __init__(self) -> None:
-        self._needs: dict[NeedKey, Need] = {}
+        self._needs: dict[tuple[object, ...], Need] = {}
         self._gpus: dict[tuple[int, Slice | None, GpuModel, int, bool], GpuNeed] = {}
 
     def of(
@@ -126,10 +60,10 @@ class Needs:
     ) -> Need:
         """The need of each task of this group; `barred` pools do not let the job in."""
         where = (group.where, spec.pools, spec.clusters)
-        key = NeedKey(group.each, *where, spot, barred, spec.reservation)
+        key = (group.each, *where, spot, barred, spec.reservation)
         known = self._needs.get(key)
         if known is None:
-            known = self._needs[key] = Need(key)
+            known = self._needs[key] = _need(group, spec, spot, barred)
         return known
 
     def gpu(self, gpus: GpuAsk, model: GpuModel, *, may_cut: bool) -> GpuNeed:
@@ -141,6 +75,26 @@ class Needs:
                 gpus.count, gpus.slice, model, memory_mib=gpus.min_memory_mib, may_cut=may_cut
             )
         return known
+
+
+def _need(group: TaskGroup, spec: JobSpec, spot: Spot, barred: tuple[PoolName, ...]) -> Need:
+    each = group.each
+    return Need(
+        each=each,
+        where=group.where,
+        pools=spec.pools,
+        clusters=spec.clusters,
+        spot=spot,
+        barred=barred,
+        reservation=spec.reservation,
+        cpu_milli=each.cpu_milli,
+        memory_mib=each.memory_mib,
+        gpus=each.gpus,
+        family=family_of(None if each.gpus is None else each.gpus.slice),
+        # At least so much; what a MIG profile comes to depends on the model.
+        gpu_milli=least_gpu_milli(each.gpus),
+        is_picky=_is_picky(group.where),
+    )
 
 
 def least_gpu_milli(gpus: GpuAsk | None) -> int:

@@ -214,3 +214,37 @@ class Mosts:
         if missing.size:
             most = self._most.take(views)
         return np.minimum(fits, np.maximum(most, 0))
+
+
+MOST_KEPT = 1 << 24
+"""So many numbers are kept at most, in worths and by finders: 128 MiB."""
+
+
+class Appraisals:
+    """What was worked out about views, for all who ask the same."""
+
+    def __init__(self, index: Index, appraiser: Appraiser, profiles: Profiles) -> None:
+        self._index = index
+        self._appraiser = appraiser
+        self._profiles = profiles
+        self._worths: dict[Ask, Worths] = {}
+        self._mosts: dict[GpuNeed, Mosts] = {}
+
+    @property
+    def size(self) -> int:
+        """How many numbers are kept."""
+        return sum(each.size for each in self._worths.values())
+
+    def worths(self, ask: Ask) -> Worths:
+        """What nodes are worth to tasks that take the same."""
+        known = self._worths.get(ask)
+        if known is None:
+            known = self._worths[ask] = Worths(ask, self._index, self._appraiser)
+        return known
+
+    def mosts(self, gpus: GpuNeed) -> Mosts:
+        """How many tasks fit on the devices of nodes."""
+        known = self._mosts.get(gpus)
+        if known is None:
+            known = self._mosts[gpus] = Mosts(gpus, self._index, self._profiles)
+        return known
