@@ -81,6 +81,7 @@ format: $(SYNCED) ## format the code and mend what ruff can mend
 	@.venv/bin/ruff format $(CODE)
 
 bench: export MUSTER_TRACES := $(or $(TRACES),$(MUSTER_TRACES))
+bench: export BEFORE := $(BEFORE)
 bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from TRACES=folder
 	@$(if $(filter $(NAME),$(BENCHES)),true,echo "NAME must be one of: $(or $(BENCHES),none yet)" >&2; exit 2)
 	@$(UV) run --frozen --group bench python -m bench.$(subst -,_,$(NAME))

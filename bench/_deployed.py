@@ -265,12 +265,20 @@ def measured(options: argparse.Namespace, home: Path) -> dict[str, Any]:
             clocks.time("array-first", deployed.decide)
             for number in range(3):
                 deployed.let_pass()
-                clocks.time(f"array-later-{number}", deployed.decide)
+                plan = clocks.time(f"array-later-{number}", deployed.decide)
+        _ask(deployed, clocks, plan)
         found["controller_rss_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**10
         found["planner_rss_mib"] = _peak_mib(deployed.planner.pid)
     finally:
         deployed.close()
     return found | {"laps": clocks.laps}
+
+
+def _ask(deployed: Deployed, clocks: Clocks, plan: Any) -> None:
+    """Explanations of jobs that wait, as a person asks for them."""
+    waiting = [job for job in plan.waits if job in deployed.record.waiting]
+    for number, job in enumerate(deployed.rng.sample(waiting, min(5, len(waiting)))):
+        clocks.time(f"answer-{number}", lambda job=job: deployed.planner.explain(job))
 
 
 def _peak_mib(pid: int | None) -> int:

@@ -1,189 +1,134 @@
-"""How fast plans are made and checked at full size, on one core.
+"""How long a cycle takes in an installation of full size, and how much memory it needs.
 
-first_plan_s is `plan` alone, first_cycle_s is `plan` and `violations`; all that begins with
-`later_` is the median of later cycles, in each of which 100 jobs ended and 100 arrived,
-later_cycle_s again with `violations`. Seconds are by the wall clock; `_cpu_s` is processor time.
+A cycle is what `muster up` does when it plans: snapshot, wire, plan and verification in the
+planner's process, and the commit to SQLite. `first` plans into an empty cluster, `second` follows
+it; before each later cycle 100 jobs ended and 100 arrived. Seconds are by the wall clock; `_cpu_s`
+is the processor time of both processes, which says more on a machine that has other work.
+
+To compare with an older checkout in the same run: make bench NAME=planner BEFORE=../old
 """
 
 import argparse
-import cProfile
-import pstats
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from bench._cycles import Lap, Run, Stopwatch, median_of, run
-from bench._fleet import GPUS_PER_NODE
 from bench.report import Cell, Row, report
 from bench.world import Size
-from muster.model.gpu import WHOLE_GPU_MILLI
 
-KUBE_SCHEDULER_PODS_PER_S = 100
-SLURM_JOBS_PER_S = 128
-ANCHORS = """\
-Anchors are recorded figures of other systems, not run here (Slurm's is the best of 77 to 128).
-They include telling the nodes; ours is the decision alone, before the store and the backends."""
-NONE = ""
+HERE = Path(__file__).resolve().parent.parent
+
+BARS: Mapping[str, float] = {
+    "first_s": 6.0,
+    "second_s": 1.0,
+    "later_median_s": 0.2,
+    "later_worst_s": 0.5,
+    "node_edit_worst_s": 0.5,
+    "queue_edit_s": 0.5,
+    "array_first_s": 0.5,
+    "array_later_median_s": 0.2,
+    "answer_worst_s": 1.0,
+    "controller_rss_mib": 1_024,
+    "planner_rss_mib": 1_024,
+}
+
+Laps = Mapping[str, Mapping[str, float]]
 
 
 def main() -> None:
     options = _options()
-    size = Size(nodes=options.nodes, pending=options.pending, queues=options.queues)
-    if options.profile:
-        _profile(size, options.seed, options.cycles, Path(options.profile))
-        return
-    full = run(size, seed=options.seed, cycles=options.cycles)
-    parts = [
-        run(replace(size, pending=size.pending // part), seed=options.seed, cycles=0)
-        for part in (4, 2)
+    after = figures(deployed(HERE, options))
+    before = None if options.before is None else figures(deployed(options.before, options))
+    report("planner", _kept(after, before), table(after, before))
+
+
+def deployed(checkout: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """One run with the code of that checkout; see `bench._deployed`."""
+    checkout = checkout.resolve()
+    arguments = [
+        f"--{name}={getattr(options, name)}"
+        for name in ("nodes", "pending", "queues", "seed", "cycles", "array")
     ]
-    report("planner", figures(full, parts), table(full, parts))
-    print(f"\n{ANCHORS}")
+    done = subprocess.run(  # noqa: S603 our own program
+        [sys.executable, str(HERE / "bench" / "_deployed.py"), *arguments],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": f"{checkout / 'src'}:{checkout}"},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
-def figures(full: Run, parts: Sequence[Run]) -> dict[str, Cell]:
-    first, later = full.first, _later(full)
-    found: dict[str, Cell] = {
-        "first_plan_s": first.plan.wall_s,
-        "later_cycle_s": later["cycle"].wall_s,
-        "peak_rss_mib": full.peak_rss_mib,
-        "placements_per_s": int(first.placements / first.plan.wall_s),
-        "first_plan_cpu_s": first.plan.cpu_s,
-        "first_verify_s": first.verify.wall_s,
-        "first_cycle_s": first.both.wall_s,
-        "first_cycle_cpu_s": first.both.cpu_s,
-        "later_plan_s": later["plan"].wall_s,
-        "later_plan_cpu_s": later["plan"].cpu_s,
-        "later_verify_s": later["verify"].wall_s,
-        "later_cycle_cpu_s": later["cycle"].cpu_s,
-        "later_cycle_worst_s": max(cycle.both.wall_s for cycle in full.later),
-        "later_cycles": len(full.later),
-        "jobs_decided_per_s": int(first.jobs / first.plan.wall_s),
-        "jobs_started_per_s": int(first.started / first.plan.wall_s),
-        "later_jobs_decided_per_s": int(full.later[-1].jobs / later["plan"].wall_s),
+def figures(found: Mapping[str, Any]) -> dict[str, Cell]:
+    laps: Laps = found["laps"]
+    made: dict[str, Cell] = {}
+    for clock in ("s", "cpu_s"):
+        made |= _by(laps, clock)
+    others = {name: value for name, value in found.items() if name != "laps"}
+    return made | others
+
+
+def _by(laps: Laps, clock: str) -> dict[str, Cell]:
+    def seconds(start: str) -> list[float]:
+        return [
+            lap["wall_s"] if clock == "s" else lap["controller_cpu_s"] + lap["planner_cpu_s"]
+            for name, lap in laps.items()
+            if name.startswith(start)
+        ]
+
+    made: dict[str, Cell] = {
+        f"first_{clock}": seconds("first")[0],
+        f"second_{clock}": seconds("second")[0],
     }
-    return found | _costs([*parts, full]) | _outcome(full)
+    for name, start, summary in (
+        ("later_median", "later-", median),
+        ("later_worst", "later-", max),
+        ("node_edit_worst", "node-", max),
+        ("queue_edit", "queue-", max),
+        ("array_first", "array-first", max),
+        ("array_later_median", "array-later", median),
+        ("answer_worst", "answer-", max),
+    ):
+        if found := seconds(start):
+            made[f"{name}_{clock}"] = summary(found)
+    return made
 
 
-def table(full: Run, parts: Sequence[Run]) -> list[Row]:
-    first, later = full.first, _later(full)
-    worst = max((cycle.both for cycle in full.later), key=lambda lap: lap.wall_s)
-    return [
-        _seconds("first plan, s", first.plan, 15.0, 5.0),
-        _seconds("first plan and violations, s", first.both, 15.0, 5.0),
-        _seconds("later plan, s", later["plan"], 0.5, 0.2),
-        _seconds("later plan and violations, s", later["cycle"], 0.5, 0.2),
-        _seconds("the worst of them, s", worst, 0.5, 0.2),
-        _row("memory at most, MiB", full.peak_rss_mib, NONE, 2_048),
-        _rate("tasks placed a second", first.placements, first.plan)
-        | _anchor(first.placements, first.plan, KUBE_SCHEDULER_PODS_PER_S, "kube-scheduler, tuned"),
-        _rate("jobs started a second", first.started, first.plan)
-        | _anchor(first.started, first.plan, SLURM_JOBS_PER_S, "Slurm, 1,250 nodes"),
-        _rate("jobs decided a second", first.jobs, first.plan),
-        _rate("jobs decided a second, later", full.later[-1].jobs, later["plan"]),
-        *(_cost_row(each) for each in [*parts, full]),
-        _row("GPUs in use after the first plan, %", _gpu_per_cent(full), NONE),
-    ]
+def table(after: Mapping[str, Cell], before: Mapping[str, Cell] | None) -> list[Row]:
+    rows: list[Row] = []
+    for name, ours in after.items():
+        row: dict[str, Cell] = {"figure": name}
+        if before is not None:
+            row["before"] = before.get(name, "")
+        rows.append(row | {"after": ours, "bar": BARS.get(name, "")})
+    return rows
 
 
-def _later(full: Run) -> dict[str, Lap]:
-    return {
-        "plan": median_of([cycle.plan for cycle in full.later]),
-        "verify": median_of([cycle.verify for cycle in full.later]),
-        "cycle": median_of([cycle.both for cycle in full.later]),
-    }
+def _kept(after: Mapping[str, Cell], before: Mapping[str, Cell] | None) -> dict[str, Cell]:
+    old = {f"before_{name}": value for name, value in (before or {}).items()}
+    return {**after, **old}
 
 
-def _costs(runs: Sequence[Run]) -> dict[str, Cell]:
-    """What a placed task costs when more jobs wait, the nodes being the same."""
-    costs = {each.size.pending: _micros_each(each) for each in runs}
-    found: dict[str, Cell] = {f"placement_us_at_{pending}": cost for pending, cost in costs.items()}
-    return found | {"placement_cost_growth": costs[max(costs)] / costs[min(costs)]}
-
-
-def _micros_each(each: Run) -> float:
-    return each.first.plan.wall_s * 1e6 / each.first.placements
-
-
-def _outcome(full: Run) -> dict[str, Cell]:
-    first, last = full.first, full.later[-1]
-    found: dict[str, Cell] = {
-        "nodes": full.size.nodes,
-        "queues": full.size.queues,
-        "pending": full.size.pending,
-        "first_started": first.started,
-        "first_placements": first.placements,
-        "first_gpu_in_use_per_cent": _gpu_per_cent(full),
-        "first_waiting": len(first.reasons),
-        "first_waiting_with_estimate": first.estimated,
-        "later_started": last.started,
-        "later_clearing": last.cleared,
-        "later_waiting_with_estimate": last.estimated,
-    }
-    reasons = Counter(first.reasons).most_common()
-    return found | {f"first_waits_{reason}": count for reason, count in reasons}
-
-
-def _gpu_per_cent(full: Run) -> float:
-    """So that nobody takes a plan that leaves GPUs idle for a fast one."""
-    return 100 * full.first.gpu_milli / (full.size.nodes * GPUS_PER_NODE * WHOLE_GPU_MILLI)
-
-
-def _row(
-    metric: str, ours: Cell, by_cpu: Cell, bar: Cell = NONE, goal: Cell = NONE
-) -> dict[str, Cell]:
-    return {
-        "metric": metric,
-        "ours": ours,
-        "by CPU time": by_cpu,
-        "bar": bar,
-        "goal": goal,
-        "anchor": NONE,
-        "ratio": NONE,
-    }
-
-
-def _seconds(metric: str, lap: Lap, bar: float, goal: float) -> dict[str, Cell]:
-    return _row(metric, lap.wall_s, lap.cpu_s, bar, goal)
-
-
-def _rate(metric: str, count: int, lap: Lap) -> dict[str, Cell]:
-    return _row(metric, int(count / lap.wall_s), int(count / lap.cpu_s))
-
-
-def _anchor(count: int, lap: Lap, theirs: int, who: str) -> dict[str, Cell]:
-    return {"anchor": f"{theirs} ({who})", "ratio": f"{count / lap.wall_s / theirs:,.1f}x"}
-
-
-def _cost_row(each: Run) -> dict[str, Cell]:
-    by_cpu = each.first.plan.cpu_s * 1e6 / each.first.placements
-    metric = f"µs a placed task, {each.size.pending:,} jobs pending"
-    return _row(metric, _micros_each(each), by_cpu)
-
-
-def _profile(size: Size, seed: int, cycles: int, folder: Path) -> None:
-    """One profile a phase, to be read with pstats; nothing is reported, for profiling slows."""
-    profiles: dict[str, cProfile.Profile] = {}
-    run(size, seed=seed, cycles=cycles, watch=Stopwatch(profiles=profiles))
-    folder.mkdir(parents=True, exist_ok=True)
-    for phase, profile in profiles.items():
-        print(f"\n{phase}")
-        stats = pstats.Stats(profile)
-        stats.sort_stats("tottime").print_stats(25)
-        stats.dump_stats(folder / f"{phase}.prof")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure the planner and the verifier.")
+def _options(given: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure cycles as they are deployed.")
     size = Size()
     parser.add_argument("--nodes", type=int, default=size.nodes)
     parser.add_argument("--pending", type=int, default=size.pending)
     parser.add_argument("--queues", type=int, default=size.queues)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cycles", type=int, default=10)
-    parser.add_argument("--profile", metavar="FOLDER", help="profile into this folder instead")
-    return parser.parse_args()
+    parser.add_argument("--array", type=int, default=50_000, help="tasks of the array that waits")
+    before = os.environ.get("BEFORE") or None
+    parser.add_argument(
+        "--before", type=Path, default=before and Path(before), help="an older checkout"
+    )
+    return parser.parse_args(given)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,30 @@
-"""How planning time grows with the nodes and with the jobs that wait."""
+"""How a cycle's time grows with the nodes and with the jobs that wait, as it is deployed."""
 
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from bench._cycles import Run, median_of, run
+from bench.planner import HERE, Laps, deployed
 from bench.report import RESULTS, Cell, Row, report
 from bench.world import Size
 
 NODES = (100, 1_000, 10_000)
 PENDING = (1_000, 10_000, 100_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The cycles of one size, each with the processor time of both processes."""
+
+    size: Size
+    started: int
+    first_s: float
+    later_s: float
+
 
 Seconds = Callable[[Run], float]
 
@@ -19,7 +32,7 @@ Seconds = Callable[[Run], float]
 def main() -> None:
     options = _options()
     runs = [
-        _told(run(Size(nodes=nodes, pending=pending), seed=options.seed, cycles=options.cycles))
+        _told(run(Size(nodes=nodes, pending=pending), options))
         for nodes in options.nodes
         for pending in options.pending
     ]
@@ -27,18 +40,34 @@ def main() -> None:
     draw(runs, RESULTS / "planner-growth.png")
 
 
+def run(size: Size, options: argparse.Namespace) -> Run:
+    one = argparse.Namespace(
+        nodes=size.nodes,
+        pending=size.pending,
+        queues=size.queues,
+        seed=options.seed,
+        cycles=options.cycles,
+        array=0,
+    )
+    found = deployed(HERE, one)
+    laps: Laps = found["laps"]
+    cpu_s = {name: lap["controller_cpu_s"] + lap["planner_cpu_s"] for name, lap in laps.items()}
+    later = [seconds for name, seconds in cpu_s.items() if name.startswith("later-")]
+    return Run(size=size, started=found["started"], first_s=cpu_s["first"], later_s=median(later))
+
+
 def first_s(each: Run) -> float:
-    return each.first.both.wall_s
+    return each.first_s
 
 
 def later_s(each: Run) -> float:
-    return median_of([cycle.both for cycle in each.later]).wall_s
+    return each.later_s
 
 
 def figures(runs: Sequence[Run]) -> dict[str, Cell]:
     """Exponents of `time = c * size ** exponent`: along the largest of the other axis, and overall.
 
-    Times are those of `plan` and `violations` together, by the wall clock.
+    Times are the processor time of both processes: a loaded machine does not change the exponent.
     """
     most_nodes = max(each.size.nodes for each in runs)
     most_pending = max(each.size.pending for each in runs)
@@ -71,19 +100,13 @@ def _overall(cycle: str, runs: Sequence[Run], seconds: Seconds) -> dict[str, Cel
 
 
 def row(each: Run) -> Row:
-    later = [cycle.plan for cycle in each.later]
-    verify = [cycle.verify for cycle in each.later]
     return {
         "nodes": each.size.nodes,
         "pending": each.size.pending,
-        "started": each.first.started,
-        "first plan, s": each.first.plan.wall_s,
-        "by CPU time": each.first.plan.cpu_s,
-        "violations, s": each.first.verify.wall_s,
-        "µs a job": each.first.plan.wall_s * 1e6 / each.first.jobs,
-        "later plan, s": median_of(later).wall_s,
-        "later by CPU time": median_of(later).cpu_s,
-        "later violations, s": median_of(verify).wall_s,
+        "started": each.started,
+        "first cycle, CPU s": each.first_s,
+        "µs a job": each.first_s * 1e6 / each.size.pending,
+        "later cycle, CPU s": each.later_s,
     }
 
 
@@ -97,7 +120,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 6), sharey=True)
     for panel, along, across in ((left, "nodes", "pending"), (right, "pending", "nodes")):
         _draw_panel(panel, runs, along, across)
-    left.set_ylabel("plan and violations, seconds")
+    left.set_ylabel("one cycle, processor seconds")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     print(f"\n{path.name} drawn")

@@ -89,6 +89,10 @@ class UnknownError(MusterError):
     """What is named does not exist, or the user may not know of it."""
 
 
+class BusyError(MusterError):
+    """The user asks for too much at once; the message says when to ask again."""
+
+
 class OurBugError(MusterError):
     """Muster itself is wrong; the message is meant for its developers."""
 

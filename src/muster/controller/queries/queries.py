@@ -18,6 +18,7 @@ from muster.controller.messages import (
     LogQuery,
     Rehearsal,
 )
+from muster.controller.queries.questions import Questions
 from muster.controller.queries.rehearsals import Rehearsals
 from muster.controller.queries.running import RunningAttempts
 from muster.controller.queries.selection import select_jobs
@@ -72,6 +73,7 @@ class Queries:
         self._running = RunningAttempts(backends)
         self._clock = clock
         self._rehearsing = Rehearsals(journal, controller.parts.planner, clock)
+        self._questions = Questions()
 
     # People.
 
@@ -189,7 +191,8 @@ class Queries:
         if job is None:
             raise UnknownError(f"job {job_id} has ended or never was; see: muster show {job_id}")
         if job.state in WAITING and job_id in last_plan.waits:
-            return self._controller.parts.planner.explain(job_id)
+            with self._questions.asked_by(caller.user):
+                return self._controller.parts.planner.explain(job_id)
         return self._settled(job)
 
     def rehearse(
@@ -201,9 +204,10 @@ class Queries:
     ) -> Rehearsal:
         """What would be different if this were submitted, or these were the rules."""
         self._demand_viewer(caller)
-        if spec is not None:
-            return self._rehearsing.submit(caller, spec)
-        return self._rehearsing.apply(change or _same)
+        with self._questions.asked_by(caller.user):
+            if spec is not None:
+                return self._rehearsing.submit(caller, spec)
+            return self._rehearsing.apply(change or _same)
 
     def _settled(self, job: Job) -> Explanation:
         """About a job that needs no plan: it has what it asked for, or somebody holds it."""

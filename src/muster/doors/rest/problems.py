@@ -17,6 +17,7 @@ from muster.doors.units import BadTextError
 from muster.lifecycle.words import choice, near
 from muster.model.errors import (
     BackendDownError,
+    BusyError,
     ForbiddenError,
     MusterError,
     RefusedError,
@@ -58,6 +59,7 @@ STATUSES: tuple[tuple[type[MusterError], int, str], ...] = (
     (ForbiddenError, 403, "forbidden"),
     (UnknownError, 404, "unknown"),
     (TooLargeError, 413, "too_large"),
+    (BusyError, 429, "busy"),
     (RefusedError, 422, "refused"),
     (StoreFullError, 507, "store_full"),
     (StoreError, 503, "store_down"),
