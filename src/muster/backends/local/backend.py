@@ -93,7 +93,7 @@ class LocalBackend:
 
     def adopt(self, allocations: tuple[Allocation, ...]) -> None:
         kept = {spool.key_of(each.job, each.attempt): each for each in allocations}
-        self._begin_anew()
+        self._report_from_the_start()
         self._machine.adopt(allocations)
         for key in self._keys():
             if key not in kept:
@@ -168,8 +168,8 @@ class LocalBackend:
             cgroup.give_up(self._roots)
         self._machine.close()
 
-    def _begin_anew(self) -> None:
-        """Whoever adopts is told everything, also if they heard it before and could not keep it."""
+    def _report_from_the_start(self) -> None:
+        """A controller that adopts gets every report again: it may not have kept the first."""
         self._facts.clear()
         self._placements.clear()
         self._nodes.clear()
@@ -262,7 +262,7 @@ class LocalBackend:
             self._machine.free(JobId(parts[0]), parts[1])
 
     def _seen(self, now: Instant) -> list[Event]:
-        """The cluster and its nodes, as far as they differ from what was told."""
+        """The cluster and its nodes, as far as they differ from the last report."""
         if self._cluster is not None and not self._machine.poll(now):
             return []
         events: list[Event] = []
@@ -279,7 +279,7 @@ class LocalBackend:
         return events
 
     def _scan(self) -> set[str]:
-        """Every attempt that goes on: whoever died without a word is found here."""
+        """Every attempt that goes on: one whose supervisor died silently is found here."""
         ahead = [key for key, facts in self._facts.items() if not facts.is_over]
         for key in ahead:
             # Without room on the disk nothing can be written; the next scan tries again.

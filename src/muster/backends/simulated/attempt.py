@@ -13,10 +13,10 @@ FULL_PACE = 1_000
 
 
 class Behaviour(Value, gc=False):
-    """How an attempt goes if nobody disturbs it, and what it does if somebody does.
+    """How an attempt goes if it is left alone, and what it does when it is stopped.
 
     work: what the job computes in all; what an earlier attempt saved is not done again.
-    start_delay: from being told to begin until it runs.
+    start_delay: from Run until it runs.
     checkpoint_every: so much work lies between its checkpoints; None: it writes none of its own.
     restart_overhead: what every attempt but the first computes before its work goes on.
     saves_in: how long a checkpoint takes that it is asked for; None: it cannot.
@@ -54,7 +54,7 @@ class SimulatedAttempt:
     and on from there, at `pace` thousandths of its full speed.
     `since` is None while it does not compute. `stood` is how long it did not.
     saved is the work that a checkpoint holds, written by this attempt or an earlier one.
-    leaves: it was told to stop; it does so at `leaves_at`, and may have saved at `saves_at`.
+    leaves: why it must stop; it does so at `leaves_at`, and may have saved at `saves_at`.
     number counts its plans: what was put down for an earlier one does not come true.
     """
 
@@ -123,7 +123,7 @@ class SimulatedAttempt:
             self.since = at
 
     def leave(self, why: EndReason, at: Instant, grace: Duration, *, saving: bool) -> None:
-        """It was told to stop. Told again, it goes on stopping, but no longer than it now may."""
+        """It must stop. Asked again, it goes on stopping, but within the shorter grace."""
         if self.leaves_at is None:
             self.leaves = why
             saves_in = self.behaviour.saves_in if saving else None
@@ -145,7 +145,7 @@ class SimulatedAttempt:
         return self.begun_with + max(0, self.computed_by(now) - self.overhead)
 
     def next_milestone(self, tells_every: Duration) -> tuple[Instant, Milestone] | None:
-        """What comes next, and when; None while nothing will, unless somebody acts."""
+        """What comes next, and when; None while nothing will without another action."""
         if self.leaves_at is not None:
             return self.leaves_at, Milestone.LEAVE
         if self.started_at is None:
@@ -159,14 +159,14 @@ class SimulatedAttempt:
         if ends_by is not None and ends_by < at:
             at, milestone = ends_by, Milestone.LIMIT
         if self.behaviour.checkpoint_every:
-            saves_at = self._told_at(since, self.behaviour.checkpoint_every, tells_every)
+            saves_at = self._reported_at(since, self.behaviour.checkpoint_every, tells_every)
             at, milestone = min(
                 (at, milestone), (saves_at, Milestone.SAVE), key=lambda each: each[0]
             )
         return Instant(at), milestone
 
     def newest_checkpoint(self, now: Instant) -> tuple[int, Instant] | None:
-        """The newest checkpoint that nobody was told of: the work in it, and when it was made."""
+        """The newest checkpoint not reported yet: the work in it, and when it was made."""
         if self.saves_at is not None and self.saves_at <= now:
             return self.worked_by(now), self.saves_at
         every = self.behaviour.checkpoint_every
@@ -178,7 +178,7 @@ class SimulatedAttempt:
         return self.begun_with + work, self._computes_at(self.since, self.overhead + work)
 
     def story(self) -> Iterator[JobEvent]:
-        """All that there is to tell of it, for somebody who may have missed it."""
+        """Everything that happened to it, for a controller that may have missed it."""
         if self.started_at is not None:
             yield JobStarted(at=self.started_at, job=self.job, attempt=self.attempt)
         if self.saved_at is not None:
@@ -192,12 +192,12 @@ class SimulatedAttempt:
         """When it will have computed so much, at its pace."""
         return Instant(since - (self.computed - amount) * FULL_PACE // self.pace)
 
-    def _told_at(self, since: Instant, every: int, tells_every: int) -> int:
+    def _reported_at(self, since: Instant, every: int, tells_every: int) -> int:
         """When to tell of a checkpoint next: of one every so often, in the moment it is written."""
         step = -(-tells_every // every) * every
         worked = max(0, self.computed - self.overhead)
-        told = max(worked, self.saved - self.begun_with)
-        return self._computes_at(since, self.overhead + (told // step + 1) * step)
+        reported = max(worked, self.saved - self.begun_with)
+        return self._computes_at(since, self.overhead + (reported // step + 1) * step)
 
 
 def simulated_attempt(

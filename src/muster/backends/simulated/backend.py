@@ -1,4 +1,4 @@
-"""A cluster in pretend time: attempts last as long as they are told, and nothing really runs."""
+"""A cluster in pretend time: attempts last as their behaviour says, and nothing really runs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -75,8 +75,9 @@ class SimulatedBackend:
     """Keeps the port's promises without a thread, a process or a clock.
 
     What is done happens at its present: the latest instant that it was asked to observe, or that
-    a Run was placed at. Events come in the order in which they are told; checkpoints are told when
-    an attempt is disturbed, and else one every `tells_every`, with the instant of their writing.
+    a Run was placed at. Events come in the order in which they are reported; checkpoints are
+    reported when an attempt is disturbed, and otherwise one every `tells_every`, with the instant
+    of their writing.
     While an attempt is suspended, its time limit stands still. Pretended processes heed no signal.
     """
 
@@ -103,7 +104,7 @@ class SimulatedBackend:
         self._sharing = Sharing()
         self._warned: set[NodeId] = set()
         self._saved: dict[JobId, int] = {}
-        self._told: list[Event] = self._sights()
+        self._news: list[Event] = self._sights()
 
     @property
     def cluster(self) -> Cluster:
@@ -115,8 +116,8 @@ class SimulatedBackend:
         return tuple(self._going)
 
     def next_at(self) -> Instant | None:
-        """When there is something to observe next; None: not before somebody acts."""
-        if self._told:
+        """When there is something to observe next; None: not before the next action."""
+        if self._news:
             return self._present
         due = self._due
         while due and _is_stale(due[0]):
@@ -148,13 +149,13 @@ class SimulatedBackend:
         named: dict[Key, Allocation] = {(each.job, each.attempt): each for each in allocations}
         for job, attempt in [key for key in (*self._going, *self._over) if key not in named]:
             self._forget(Forget(job=job, attempt=attempt))
-        self._told = self._sights()
+        self._news = self._sights()
         for key, allocation in named.items():
             known = self._going.get(key) or self._over.get(key)
             if known is not None:
-                self._told.extend(known.story())
+                self._news.extend(known.story())
             elif allocation.started_at is not None:
-                self._told.append(self._lost(allocation))
+                self._news.append(self._lost(allocation))
 
     def do(self, action: Action) -> None:
         match action:
@@ -171,8 +172,8 @@ class SimulatedBackend:
 
     def observe(self, now: Instant) -> tuple[Event, ...]:
         self._pass_until(now)
-        told, self._told = self._told, []
-        return tuple(told)
+        event, self._news = self._news, []
+        return tuple(event)
 
     def close(self) -> None:
         """Nothing is held that could be let go."""
@@ -212,9 +213,9 @@ class SimulatedBackend:
 
     def _begin(self, attempt: SimulatedAttempt, at: Instant) -> None:
         attempt.start(at)
-        self._told.append(JobStarted(at=at, job=attempt.job, attempt=attempt.attempt))
+        self._news.append(JobStarted(at=at, job=attempt.job, attempt=attempt.attempt))
         if attempt.is_asleep:
-            self._told.append(JobSuspended(at=at, job=attempt.job, attempt=attempt.attempt))
+            self._news.append(JobSuspended(at=at, job=attempt.job, attempt=attempt.attempt))
         self._plan(attempt, at)
 
     def _save(self, attempt: SimulatedAttempt, at: Instant) -> None:
@@ -222,8 +223,8 @@ class SimulatedBackend:
         if newest is None:
             return
         attempt.saved, attempt.saved_at = newest
-        told = JobCheckpointed(at=attempt.saved_at, job=attempt.job, attempt=attempt.attempt)
-        self._told.append(told)
+        event = JobCheckpointed(at=attempt.saved_at, job=attempt.job, attempt=attempt.attempt)
+        self._news.append(event)
 
     def _end(self, attempt: SimulatedAttempt, why: EndReason, at: Instant) -> None:
         if why != DONE:
@@ -231,7 +232,7 @@ class SimulatedBackend:
         attempt.pause(at)
         self._share(attempt, at)
         attempt.end = JobEnded(at=at, job=attempt.job, attempt=attempt.attempt, why=why)
-        self._told.append(attempt.end)
+        self._news.append(attempt.end)
         self._drop(attempt)
         self._over[attempt.job, attempt.attempt] = attempt
 
@@ -320,7 +321,7 @@ class SimulatedBackend:
             return
         self._save(attempt, self._present)
         attempt.pause(self._present)
-        self._told.append(JobSuspended(at=self._present, job=attempt.job, attempt=attempt.attempt))
+        self._news.append(JobSuspended(at=self._present, job=attempt.job, attempt=attempt.attempt))
         self._plan(attempt, self._present)
 
     def _continue(self, attempt: SimulatedAttempt) -> None:
@@ -339,7 +340,7 @@ class SimulatedBackend:
         )
         if devices != node.devices:
             self._nodes[cut.node] = replace(node, devices=devices)
-            self._told.append(self._sight(cut.node, self._present))
+            self._news.append(self._sight(cut.node, self._present))
 
     def _forget(self, forget: Forget) -> None:
         key = (forget.job, forget.attempt)
@@ -354,7 +355,7 @@ class SimulatedBackend:
         if self._is_down(notice.node):
             return
         self._warned.add(notice.node)
-        self._told.append(self._sight(notice.node, at))
+        self._news.append(self._sight(notice.node, at))
         for key, attempt in self._on[notice.node].items():
             saves_in = attempt.behaviour.saves_in
             if saves_in is not None and saves_in < notice.time_left:
@@ -366,7 +367,7 @@ class SimulatedBackend:
         if attempt is None or attempt.started_at is None or work <= attempt.saved:
             return
         attempt.saved, attempt.saved_at = work, at
-        self._told.append(JobCheckpointed(at=at, job=attempt.job, attempt=attempt.attempt))
+        self._news.append(JobCheckpointed(at=at, job=attempt.job, attempt=attempt.attempt))
 
     def _turn_node(self, outage: Outage, at: Instant) -> None:
         was_down = self._is_down(outage.node)
@@ -374,7 +375,7 @@ class SimulatedBackend:
         self._warned.discard(outage.node)
         if self._is_down(outage.node) == was_down:
             return
-        self._told.append(self._sight(outage.node, at))
+        self._news.append(self._sight(outage.node, at))
         if not was_down:
             for attempt in list(self._on[outage.node].values()):
                 self._end(attempt, NodeFailed(node=outage.node), at)
@@ -395,7 +396,7 @@ class SimulatedBackend:
         return NodeSeen(at=at, node=known)
 
     def _lost(self, allocation: Allocation) -> JobEnded:
-        """It ran, and nobody here knows of it; one that never ran will be begun again."""
+        """It ran, and nothing is known of it here; one that never ran will be begun again."""
         return JobEnded(
             at=self._present,
             job=allocation.job,

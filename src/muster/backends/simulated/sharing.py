@@ -1,7 +1,7 @@
 """Who computes beside whom on the devices of a pretended cluster, and how fast that lets them be.
 
-Slices that nothing keeps apart are slower together than alone. How much slower is for whoever asks
-for a simulation to say; if nobody does, everyone is as fast as alone.
+Slices that nothing keeps apart are slower together than alone. How much slower is an
+assumption of the simulation; without one, every attempt is as fast as alone.
 """
 
 from collections.abc import Callable, Iterator

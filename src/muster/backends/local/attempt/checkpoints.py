@@ -35,10 +35,10 @@ class CheckpointWatch:
         self._uid = uid
         self._since_ms = since_ms - _CLOCK_LAG_MS
         self._before: dict[str, Seen] = {}
-        self._told: Seen | None = None
+        self._reported: Seen | None = None
 
     def look(self) -> Seen | None:
-        """A finished checkpoint that is newer than the last one told, or None."""
+        """A finished checkpoint that is newer than the last one reported, or None."""
         now = {seen.path: seen for seen in self._candidates()}
         still = [seen for path, seen in now.items() if self._before.get(path) == seen]
         self._before = now
@@ -56,11 +56,11 @@ class CheckpointWatch:
 
     def _news(self, finished: list[Seen]) -> Seen | None:
         newest = max(finished, key=lambda seen: (seen.mtime_ms, seen.path), default=None)
-        if newest is None or newest == self._told:
+        if newest is None or newest == self._reported:
             return None
-        if self._told is not None and newest.mtime_ms < self._told.mtime_ms:
+        if self._reported is not None and newest.mtime_ms < self._reported.mtime_ms:
             return None
-        self._told = newest
+        self._reported = newest
         return newest
 
     def _candidates(self) -> list[Seen]:

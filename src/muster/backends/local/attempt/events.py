@@ -1,4 +1,4 @@
-"""What the files of one attempt say, as events, each told once."""
+"""What the files of one attempt say, as events, each reported once."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class _Over(Value):
 
 
 class StepEvents:
-    """Remembers what was told of the steps. They begin in the order of their numbers."""
+    """Remembers what was reported of the steps. They begin in the order of their numbers."""
 
     def __init__(self, folder: Path, job: JobId, attempt: int) -> None:
         self._folder = folder
@@ -56,7 +56,7 @@ class StepEvents:
         self._going: dict[int, Step] = {}
 
     def news(self) -> list[Event]:
-        """What was not told yet; a step begins before it ends."""
+        """What was not reported yet; a step begins before it ends."""
         events: list[Event] = []
         while written := self._read(spool.step_name(self._count)):
             step = self._begun(msgspec.json.decode(written, type=_Begun))
@@ -112,7 +112,7 @@ class _Checkpointed(Value):
 
 
 class AttemptEvents:
-    """Remembers what was told of one attempt."""
+    """Remembers what was reported of one attempt."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -126,10 +126,10 @@ class AttemptEvents:
         self.is_over = False
 
     def news(self) -> list[Event]:
-        """What was not told yet, in the order in which it happened."""
+        """What was not reported yet, in the order in which it happened."""
         if self.is_over:
             return []
-        # Read first, told last: what is written before the end is then never missed.
+        # Read first, reported last: what is written before the end is then never missed.
         end = self._read(spool.END)
         events = [
             *self._starts(),

@@ -40,7 +40,7 @@ def _uid(user: str) -> int:
 
 def _opened(where: str, uid: int) -> int:
     try:
-        # Neither a link to somebody else's file nor a pipe may lead or hold us anywhere.
+        # A link could lead to another user's file, and opening a pipe would block.
         opened = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise UnknownError(f"cannot read {where}: {error.strerror}") from None

@@ -143,7 +143,7 @@ def _turn_into(way: Invocation, env: Mapping[str, str], streams: Streams, tells:
         _execute(way.argv, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
     except LaunchError as error:
         os.write(tells, f"{error.number} {error}".encode()[:_MOST_TEXT])
-    except Exception as error:  # noqa: BLE001 -- whatever it is, the user is told and nothing runs
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it becomes the reason that the user reads
         os.write(tells, f"1 cannot start: {error}".encode()[:_MOST_TEXT])
     finally:
         os._exit(127)
@@ -203,7 +203,7 @@ def _opened_for_writing(path: str, streams: Streams) -> int:
 
 def _opened(path: str, flags: int) -> int:
     try:
-        # A pipe that nobody reads must not hold us up.
+        # Opening a pipe that has no reader would block.
         opened = _awaited(path, flags | os.O_NONBLOCK)
     except OSError as error:
         raise LaunchError(f"cannot open {path}: {error.strerror}") from None

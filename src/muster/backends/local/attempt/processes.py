@@ -108,10 +108,10 @@ def catches(pid: int, number: int) -> bool:
 
 
 def listeners(pids: Iterable[int], number: int) -> list[int]:
-    """Who should get a signal that somebody asked for.
+    """Which of these processes get a signal that a user or the job asked for.
 
     A shell that knows nothing of SIGUSR1 would die of it while the program it waits for listens.
-    So where somebody listens, only listeners get it; where nobody does, everybody does.
+    So where any of them has a handler, only those get it; otherwise all do.
     """
     everyone = list(pids)
     if number in _ENDING:

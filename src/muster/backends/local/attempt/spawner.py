@@ -37,11 +37,11 @@ _MOST_IDLE = 16
 def main() -> None:
     """Become a spawner, unless the home has one."""
     home = Path(sys.argv[1])
-    # Whoever started us waits only for this process; the spawner itself is nobody's child.
+    # The caller waits only for this process; the spawner itself is left to init.
     if os.fork() != 0:
         os._exit(0)
     os.setsid()
-    # What whoever started us blocked, jobs would not hear either.
+    # Signals that the caller blocked would stay blocked in jobs.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.chdir(home / "spool")
     lock = os.open(spool.SPAWNER_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -90,8 +90,8 @@ class Spawner:
         self._lines: dict[int, tuple[int, socket.socket]] = {}
         self._cleaners: set[int] = set()
         self._peers: dict[int, socket.socket] = {}
-        self._hears, self._tells = socket.socketpair()
-        for end in (self._hears, self._tells):
+        self._wakeup_read, self._wakeup_write = socket.socketpair()
+        for end in (self._wakeup_read, self._wakeup_write):
             end.settimeout(0)
         self._listener = _listener()
         self._is_stopped = False
@@ -100,7 +100,7 @@ class Spawner:
     def run(self) -> None:
         for number in (signal.SIGCHLD, spool.ORDERS_SIGNAL):
             signal.signal(number, _ignore)
-        signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wakeup_write.fileno(), warn_on_full_buffer=False)
         # Loads what looks users up, once for all supervisors.
         with contextlib.suppress(KeyError):
             pwd.getpwuid(os.getuid())
@@ -114,11 +114,11 @@ class Spawner:
 
     def _turn(self) -> None:
         waiting = select.poll()
-        ours = (self._hears.fileno(), self._listener.fileno())
+        ours = (self._wakeup_read.fileno(), self._listener.fileno())
         for number in (*ours, *self._lines, *self._peers):
             waiting.register(number, select.POLLIN)
         for number, _ in waiting.poll(_IDLE_S * 1_000):
-            if number == self._hears.fileno():
+            if number == self._wakeup_read.fileno():
                 self._reap()
             elif number == self._listener.fileno():
                 peer, _ = self._listener.accept()
@@ -153,7 +153,7 @@ class Spawner:
 
     def _answer(self, peer: socket.socket, word: bytes) -> None:
         if self._is_stopped:
-            # Gone before we say so: whoever hears it may start another spawner at once.
+            # Gone before we say so: the client may start another spawner at once.
             os.unlink(spool.SPAWNER_SOCKET)
             self._listener.close()
         with contextlib.suppress(OSError):
@@ -207,12 +207,18 @@ class Spawner:
         # Supervisors outlive the spawner and must not keep the next one out.
         os.close(self._lock)
         lines = [line for _, line in self._lines.values()]
-        for end in (self._hears, self._tells, self._listener, *lines, *self._peers.values()):
+        for end in (
+            self._wakeup_read,
+            self._wakeup_write,
+            self._listener,
+            *lines,
+            *self._peers.values(),
+        ):
             end.close()
 
     def _reap(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            while self._hears.recv(4_096):
+            while self._wakeup_read.recv(4_096):
                 pass
         with contextlib.suppress(ChildProcessError):
             while True:
@@ -257,7 +263,7 @@ def _listener() -> socket.socket:
 
 
 def _supervise_and_exit(key: str, roots: cgroup.CgroupRoots, line: socket.socket) -> None:
-    """Supervise this attempt, and then whatever else we are given, until nobody gives us any."""
+    """Supervise this attempt, and then whatever else we are given, until no more come."""
     code = 1
     try:
         supervisor.prepare()

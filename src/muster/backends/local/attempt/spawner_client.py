@@ -1,4 +1,4 @@
-"""The backend's end of the spawner: starts one when there is none, and tells it what to run."""
+"""The backend's end of the spawner: starts one when there is none, and asks it to run attempts."""
 
 import os
 import socket
@@ -32,10 +32,12 @@ class SpawnerClient:
                 return
             self._reconnect()
             if not self._sent(message):
-                raise BackendDownError(self._cluster, "the spawner of jobs ended as it was told")
+                raise BackendDownError(
+                    self._cluster, "the spawner of jobs ended while it was asked"
+                )
 
     def stop(self, *, even_if_busy: bool) -> bool:
-        """End the spawner, if there is one; False when it stays because somebody needs it."""
+        """End the spawner, if there is one; False when it stays because it is in use."""
         with self._lock:
             if self._connection is None and not self._is_connected():
                 return True
@@ -47,7 +49,7 @@ class SpawnerClient:
             return is_ended
 
     def leave(self) -> bool:
-        """Let go of the spawner, which ends unless somebody needs it; False when it stays."""
+        """Disconnect from the spawner, which ends unless it is in use; False when it stays."""
         is_ended = self._connection is None or self.stop(even_if_busy=False)
         self.close()
         return is_ended

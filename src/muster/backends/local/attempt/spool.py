@@ -78,7 +78,7 @@ class HostsFile(TypedDict):
 class LaunchFile(TypedDict):
     """Everything a supervisor needs to know about its attempt.
 
-    steps_only: nothing is started by itself; the attempt lasts as long as somebody holds it.
+    steps_only: nothing is started by itself; the attempt lasts as long as a client holds it.
     hosts: for scripts of batch systems that expect a host file.
     shares: each a NodeShare.
     """
@@ -231,7 +231,7 @@ def read(path: Path | str) -> Any:
 
 
 def remove(folder: Path) -> None:
-    """Take an attempt's folder away, at once and whole, whoever else is busy with it."""
+    """Take an attempt's folder away, at once and whole, also while another process reads it."""
     gone = f"{folder}~"
     try:
         os.rename(folder, gone)
@@ -258,7 +258,7 @@ def take() -> int | None:
 
 
 def begun(folder: Path) -> Begun | None:
-    """Who supervises the attempt, or did; None when nobody does yet."""
+    """Who supervises the attempt, or did; None before that."""
     try:
         return read(folder / BEGUN)
     except ValueError:
@@ -269,7 +269,7 @@ def begun(folder: Path) -> Begun | None:
 def lock_abandoned(folder: Path) -> int | None:
     """The lock of an attempt whose supervisor is gone; None while it lives or was never there.
 
-    Whoever has it may clear up what is left, alone.
+    The process that has it is the only one that may clear up.
     """
     try:
         lock = os.open(folder / BEGUN, os.O_RDWR)
@@ -287,7 +287,7 @@ def lock_abandoned(folder: Path) -> int | None:
 
 
 def notify(where: str, key: str) -> None:
-    """Tell the backend that there is news of an attempt; without a backend, nobody is told."""
+    """Notify the backend, if there is one, that there is news of an attempt."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         # The kernel queues ten datagrams: a busy receiver is waited for, a stuck one is not.
         sender.settimeout(_PATIENCE_S)
@@ -296,14 +296,14 @@ def notify(where: str, key: str) -> None:
 
 
 def signal_orders(folder: Path) -> None:
-    """Tell the attempt's supervisor, if there is one, that there are orders."""
+    """Signal the attempt's supervisor, if there is one, that there are orders."""
     found = begun(folder)
     if found is None:
         return
     with contextlib.suppress(ProcessLookupError):
         supervisor = os.pidfd_open(found["pid"])
         try:
-            # The number may belong to somebody else by now.
+            # The number may belong to another process by now.
             if processes.born(found["pid"]) == found["born"]:
                 signal.pidfd_send_signal(supervisor, ORDERS_SIGNAL)
         finally:

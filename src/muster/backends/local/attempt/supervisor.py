@@ -28,7 +28,7 @@ _LOOK_MS = 1_000
 _HURRIED_LOOK_MS = 200
 _BREAK_OFF_MS = 5_000
 _KILL_AGAIN_MS = 50
-_TELL_AGAIN_MS = 200
+_WRITE_AGAIN_MS = 200
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -40,7 +40,7 @@ def prepare() -> None:
 
 
 def supervise(key: str, roots: CgroupRoots) -> None:
-    """Run the attempt whose folder is `key` in the folder we are in, unless somebody has."""
+    """Run the attempt whose folder is `key` in the folder we are in, unless another did."""
     spool_folder = os.open(".", os.O_PATH | os.O_DIRECTORY)
     try:
         os.chdir(key)
@@ -64,11 +64,11 @@ class Supervisor:
     def __init__(self, launch: spool.LaunchFile, roots: CgroupRoots) -> None:
         self._launch = launch
         self._roots = roots
-        self._hears, self._tells = socket.socketpair()
-        self._hears.settimeout(0)
-        self._tells.settimeout(0)
+        self._wakeup_read, self._wakeup_write = socket.socketpair()
+        self._wakeup_read.settimeout(0)
+        self._wakeup_write.settimeout(0)
         self._began_ms = _now_ms()
-        self._timeline = Timeline(manners=tasks.manners_of(launch), began_ms=_clock_ms())
+        self._timeline = Timeline(rules=tasks.stop_rules_of(launch), began_ms=_clock_ms())
         self._tasks: RunningTasks | None = None
         self._statuses: dict[int, int] = {}
         self._failed_first: int | None = None
@@ -76,18 +76,18 @@ class Supervisor:
         self._looked_ms = 0
         self._killed_at_ms: int | None = None
         self._tally = UsageSum()
-        self._untold: dict[str, dict[str, Any]] = {}
-        self._steps = Steps(launch, self._tell)
+        self._unwritten: dict[str, dict[str, Any]] = {}
+        self._steps = Steps(launch, self._write)
 
     def close(self) -> None:
         signal.set_wakeup_fd(-1)
         self._steps.close()
-        self._hears.close()
-        self._tells.close()
+        self._wakeup_read.close()
+        self._wakeup_write.close()
 
     def run(self) -> None:
         # The spawner has handlers for what we listen to, and they are ours by the fork.
-        signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wakeup_write.fileno(), warn_on_full_buffer=False)
         self._obey()
         if self._timeline.is_ending:
             self._finish(self._timeline.why or _exited(0))
@@ -112,7 +112,7 @@ class Supervisor:
                 uid=running.user.uid,
                 since_ms=self._began_ms,
             )
-        self._tell(
+        self._write(
             spool.STARTED,
             {"at": _now_ms(), "pids": running.pids, "problems": running.problems},
         )
@@ -123,7 +123,7 @@ class Supervisor:
             self._reap()
             self._obey()
             self._look()
-            self._tell_all()
+            self._write_all()
             self._steps.advance()
             self._reap()
             if self._is_over(running):
@@ -145,15 +145,15 @@ class Supervisor:
 
     def _wait(self, relay: TerminalRelay | None) -> None:
         waiting = select.poll()
-        waiting.register(self._hears, select.POLLIN)
+        waiting.register(self._wakeup_read, select.POLLIN)
         if relay is not None:
             relay.register(waiting)
-        if not self._timeline.stands:
+        if not self._timeline.is_suspended:
             # Nothing begins while everything stands still.
             self._steps.register(waiting)
         ready = {number for number, _ in waiting.poll(self._timeout_ms())}
-        if self._hears.fileno() in ready:
-            _drain(self._hears)
+        if self._wakeup_read.fileno() in ready:
+            _drain(self._wakeup_read)
         if relay is not None:
             relay.relay(ready)
         self._steps.serve(ready)
@@ -162,13 +162,13 @@ class Supervisor:
         times = [self._timeline.next_ms(), self._next_look_ms(), self._steps.next_ms()]
         if self._killed_at_ms is not None:
             times.append(_clock_ms() + _KILL_AGAIN_MS)
-        if self._untold:
-            times.append(_clock_ms() + _TELL_AGAIN_MS)
+        if self._unwritten:
+            times.append(_clock_ms() + _WRITE_AGAIN_MS)
         known = [at for at in times if at is not None]
         return max(0, min(known) - _clock_ms()) if known else None
 
     def _next_look_ms(self) -> int | None:
-        if self._checkpoint_watch is None or self._timeline.stands:
+        if self._checkpoint_watch is None or self._timeline.is_suspended:
             return None
         is_hurried = self._timeline.awaits_checkpoint
         return self._looked_ms + (_HURRIED_LOOK_MS if is_hurried else _LOOK_MS)
@@ -222,26 +222,26 @@ class Supervisor:
         if self._tasks is not None and self._is_over(self._tasks):
             return
         self._go_on()
-        told = StopOrder(
+        asked = StopOrder(
             why=order["why"], grace_ms=order["grace_ms"], checkpoint=order["checkpoint"]
         )
-        self._timeline.stop(told, _clock_ms())
+        self._timeline.stop(asked, _clock_ms())
 
     def _suspend(self) -> None:
-        if self._tasks is None or self._timeline.stands or self._timeline.is_ending:
+        if self._tasks is None or self._timeline.is_suspended or self._timeline.is_ending:
             return
-        self._timeline.stand(_clock_ms())
-        self._tasks.stand_still()
-        self._tell(spool.SUSPENDED, {"at": _now_ms()})
+        self._timeline.suspend(_clock_ms())
+        self._tasks.suspend()
+        self._write(spool.SUSPENDED, {"at": _now_ms()})
 
     def _go_on(self) -> None:
-        if self._tasks is None or not self._timeline.stands:
+        if self._tasks is None or not self._timeline.is_suspended:
             return
         with contextlib.suppress(FileNotFoundError):
             os.unlink(spool.SUSPENDED)
-        self._untold.pop(spool.SUSPENDED, None)
-        self._tasks.go_on()
-        self._timeline.go_on(_clock_ms())
+        self._unwritten.pop(spool.SUSPENDED, None)
+        self._tasks.resume()
+        self._timeline.resume(_clock_ms())
 
     def _limit(self, ends_at: int | None) -> None:
         self._launch["limit_ms"] = None if ends_at is None else max(0, ends_at - self._began_ms)
@@ -265,12 +265,12 @@ class Supervisor:
         seen = self._checkpoint_watch.look()
         if seen is None:
             return
-        self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+        self._write(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
         self._timeline.checkpointed(_clock_ms())
 
     def _advance(self, running: RunningTasks) -> None:
-        for deed in self._timeline.due(_clock_ms()):
-            match deed:
+        for action in self._timeline.due(_clock_ms()):
+            match action:
                 case DueAction.ASK_CHECKPOINT:
                     self._ask_for_checkpoint(running)
                 case DueAction.WARN:
@@ -287,7 +287,7 @@ class Supervisor:
         processes.send(self._everyone(running), signal.SIGTERM)
 
     def _everyone(self, running: RunningTasks) -> list[int]:
-        """Whoever waits for a step would pass a signal on, or take the step along too soon."""
+        """All but srun processes: those would pass the signal on, or end the step too soon."""
         callers = self._steps.callers()
         return [pid for pid in running.everyone() if pid not in callers]
 
@@ -308,9 +308,9 @@ class Supervisor:
         if warning is None:
             return
         number = warning["signal"]
-        told = running.pids[:1] if warning["shell_only"] else self._everyone(running)
+        warned = running.pids[:1] if warning["shell_only"] else self._everyone(running)
         # A warning must not end a process that has not learnt to listen for it.
-        processes.send([pid for pid in told if processes.catches(pid, number)], number)
+        processes.send([pid for pid in warned if processes.catches(pid, number)], number)
 
     def _reason(self, running: RunningTasks) -> Why:
         if self._timeline.why is not None:
@@ -334,13 +334,13 @@ class Supervisor:
             self._look_last()
             self._tasks.close(self._statuses)
             self._steps.finish()
-        self._tell(spool.END, {"at": _now_ms(), "why": why, "used": used})
-        while self._untold:
-            time.sleep(_TELL_AGAIN_MS / 1_000)
-            self._tell_all()
+        self._write(spool.END, {"at": _now_ms(), "why": why, "used": used})
+        while self._unwritten:
+            time.sleep(_WRITE_AGAIN_MS / 1_000)
+            self._write_all()
 
     def _clear(self, running: RunningTasks) -> None:
-        """Kill until nobody is left: the last of the tree may just be forking."""
+        """Kill until no process is left: the last of the tree may just be forking."""
         while not self._is_alone():
             running.kill()
             with contextlib.suppress(ChildProcessError):
@@ -359,22 +359,22 @@ class Supervisor:
             killed_at_ms=self._killed_at_ms
         )
         if seen:
-            self._tell(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+            self._write(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
 
-    def _tell(self, name: str, content: dict[str, Any]) -> None:
-        self._untold[name] = content
-        self._tell_all()
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        self._unwritten[name] = content
+        self._write_all()
 
-    def _tell_all(self) -> None:
+    def _write_all(self) -> None:
         """Write down what happened; what there is no room for now is written when there is."""
-        for name, content in tuple(self._untold.items()):
+        for name, content in tuple(self._unwritten.items()):
             try:
                 spool.write(name, content)
             except OSError as error:
                 if error.errno not in _NO_ROOM:
                     raise
                 return
-            del self._untold[name]
+            del self._unwritten[name]
             spool.notify(f"../{spool.NOTIFY_SOCKET}", self._launch["key"])
 
 

@@ -44,10 +44,10 @@ class RunningTasks:
     _is_frozen: bool = False
 
     def everyone(self) -> list[int]:
-        """Whom to tell something; a container's tool passes it on to whoever is inside."""
+        """The processes that get signals; a container's tool passes them on to what runs inside."""
         return self.pids if self.containers is not None else processes.descendants(os.getpid())
 
-    def stand_still(self) -> None:
+    def suspend(self) -> None:
         if self.containers is not None:
             _carry_out(self.containers.pause)
             return
@@ -55,7 +55,7 @@ class RunningTasks:
         if not self._is_frozen:
             processes.send(self.everyone(), signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         if self.containers is not None:
             _carry_out(self.containers.unpause)
             return
@@ -125,7 +125,7 @@ def begin(launch: spool.LaunchFile, roots: CgroupRoots) -> RunningTasks:
     return running
 
 
-def manners_of(launch: spool.LaunchFile) -> StopRules:
+def stop_rules_of(launch: spool.LaunchFile) -> StopRules:
     """How the attempt wants to be ended."""
     warning, checkpoint = launch["warn"], launch["checkpoint"]
     return StopRules(
@@ -237,7 +237,7 @@ def _prepare_image(running: RunningTasks, launch: spool.LaunchFile, user: LocalU
         return
     running.containers = running.images.containers()
     if running.containers is not None:
-        # For whoever has to clear up after us.
+        # For the process that has to clear up if this one dies.
         spool.write(spool.CONTAINERS, {"remove": running.containers.remove})
 
 
@@ -272,7 +272,7 @@ def _undo(running: RunningTasks) -> None:
 
 
 def _free_port(wanted: int) -> int:
-    """The wanted port of this machine, or the next that nobody listens on."""
+    """The wanted port of this machine, or the next that is free."""
     for port in range(wanted, wanted + _PORTS_TRIED):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

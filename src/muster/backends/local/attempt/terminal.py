@@ -197,7 +197,7 @@ class TerminalRelay:
 
 
 class _Viewer:
-    """Somebody who is attached, and what they have not read yet."""
+    """A user who is attached, and what they have not read yet."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -206,7 +206,7 @@ class _Viewer:
         self._stuck_since = time.monotonic()
 
     def send(self, message: bytes) -> bool:
-        """Send as much as fits; False when nobody reads any more."""
+        """Send as much as fits; False when the other end no longer reads."""
         if not self.unsent:
             self._stuck_since = time.monotonic()
         self.unsent += message

@@ -1,6 +1,6 @@
 """When a GPU counts as broken: decided from what NVML says (pure).
 
-A device that was found broken stays so until an administrator resumes it or Muster starts anew and
+A device that was found broken stays so until an administrator resumes it or Muster starts again and
 finds nothing wrong: an error that happened once can happen again, and says nothing when it is over.
 Heat and power limits make a GPU slow, not broken, and are not looked at here.
 """

@@ -72,9 +72,9 @@ class Watch:
 
     def _wait_for_xid(self) -> None:
         before = time.monotonic()
-        told = self._nvml.next_xid(_XID_WAIT_MS)
-        if told is not None:
-            self._tell(Xid(device=DeviceId(told[0]), number=told[1]), news=True)
+        error = self._nvml.next_xid(_XID_WAIT_MS)
+        if error is not None:
+            self._tell(Xid(device=DeviceId(error[0]), number=error[1]), news=True)
         elif time.monotonic() - before < _XID_WAIT_MS / 2_000:
             # It cannot wait for errors, or says at once that it cannot now: then we wait.
             self._over.wait(_XID_WAIT_MS / 1_000)

@@ -21,16 +21,16 @@ from muster.model.value import SECOND, DeviceId, Instant, NodeId
 
 _MIB = 1_048_576
 _SILENT_AFTER = 60 * SECOND
-# However long nobody polled, NVML had only so much time to answer.
+# However long the last poll is ago, NVML had only so much time to answer.
 _STEP = 5 * SECOND
 _SILENT = "NVML does not answer: the driver hangs; restart the machine"
 
 
-def _nobody() -> None:
-    """Nobody waits to be woken."""
+def _nothing_to_wake() -> None:
+    """There is nothing to wake."""
 
 
-def find_inventory(here: Host, *, mps: bool, wake: Wake = _nobody) -> "NvidiaInventory":
+def find_inventory(here: Host, *, mps: bool, wake: Wake = _nothing_to_wake) -> "NvidiaInventory":
     """This machine with the GPUs that NVML finds, or with none and a remark that says why."""
     try:
         return NvidiaInventory(here, open_nvml(), mps=mps, wake=wake)
@@ -87,7 +87,7 @@ class NvidiaInventory:
         *,
         mps: bool,
         remark: str = "",
-        wake: Wake = _nobody,
+        wake: Wake = _nothing_to_wake,
     ) -> None:
         self._here = here
         self._nvml = nvml
@@ -103,13 +103,13 @@ class NvidiaInventory:
         self._watch: Watch | None = None
         self._polled_at: Instant | None = None
         self._silence = 0
-        self._nodes = self._told = (self._node(),)
+        self._nodes = self._reported = (self._node(),)
 
     def nodes(self) -> tuple[Node, ...]:
         return self._nodes
 
     def abilities(self) -> Abilities:
-        """Existing MIG instances anybody may use; cutting others needs root."""
+        """Existing MIG instances need no rights; cutting others needs root."""
         mig = any(geometry(each.model) for each in self._nodes[0].devices)
         return Abilities(
             mig=mig,
@@ -149,8 +149,8 @@ class NvidiaInventory:
             self._take_in(each)
         if found or self._silence >= _SILENT_AFTER:
             self._nodes = (self._node(),)
-        told, self._told = self._told, self._nodes
-        return told != self._nodes
+        before, self._reported = self._reported, self._nodes
+        return before != self._nodes
 
     def resume(self, node: NodeId) -> None:
         if node != self._here.node:
@@ -175,7 +175,7 @@ class NvidiaInventory:
         self._nvml = self._watch = None
 
     def _seen_again(self, nvml: Nvml, device: DeviceId) -> RawGpu:
-        """How the device is cut now; somebody else may have cut it."""
+        """How the device is cut now; an administrator may have cut it by hand."""
         try:
             self._gpus[device] = nvml.gpu(device)
         except NvmlError as problem:

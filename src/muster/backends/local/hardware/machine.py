@@ -82,7 +82,7 @@ class Machine:
     def sharing(self, placement: Placement) -> Mapping[str, str]:
         """The environment that keeps a task to its MPS shares; starts the MPS daemon if need be.
 
-        Each call wants one `release`. Pretend GPUs have limits, but nobody who keeps them.
+        Each call wants one `release`. Limits of pretend GPUs are only written down.
         """
         shares = [
             (share.slice, self._device(share.device).memory_mib)
@@ -118,7 +118,7 @@ class Machine:
         )
 
     def free(self, job: JobId, attempt: int) -> None:
-        """The attempt is over: its CPUs are anybody's."""
+        """The attempt is over: its CPUs are free."""
         if self._pinning is not None:
             self._pinning.free(job, attempt)
 

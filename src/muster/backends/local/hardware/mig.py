@@ -145,7 +145,7 @@ def _build(nvml: Nvml, uuid: str, step: Create) -> None:
         number = _compute_profiles(nvml, whole).get(profile.compute_slices, 0)
         nvml.ask(lambda: library.nvmlGpuInstanceCreateComputeInstance(whole, number))
     except NvmlError:
-        # Without a compute instance nobody could use it, and it would be in the way.
+        # Without a compute instance it is of no use, and in the way.
         nvml.ask_if_able(lambda: library.nvmlGpuInstanceDestroy(whole), None)
         raise
 
@@ -156,9 +156,9 @@ def _compute_profiles(nvml: Nvml, whole: object) -> dict[int, int]:
     shared = library.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
     ask = library.nvmlGpuInstanceGetComputeInstanceProfileInfo
     for at in range(int(library.NVML_COMPUTE_INSTANCE_PROFILE_COUNT)):
-        told = nvml.ask_if_able(lambda at=at: ask(whole, at, shared), None)
-        if told is not None:
-            found.setdefault(int(told.sliceCount), int(told.id))
+        profile = nvml.ask_if_able(lambda at=at: ask(whole, at, shared), None)
+        if profile is not None:
+            found.setdefault(int(profile.sliceCount), int(profile.id))
     return found
 
 

@@ -86,7 +86,7 @@ class Mps:
         return _where(folder)
 
     def leave(self, devices: Devices) -> None:
-        """One task less. The daemon ends with the last, unless somebody is connected after all."""
+        """One task less. The daemon ends with the last, unless a process is connected after all."""
         devices = _sorted(devices)
         self._users[devices] -= 1
         if self._users[devices] > 0:
@@ -99,16 +99,14 @@ class Mps:
             raise BackendDownError(CLUSTER, _MISSING)
         for part in ("pipe", "log"):
             (folder / part).mkdir(parents=True, exist_ok=True)
-        told = self._control(folder, "-d", devices=devices)
-        if told.ok and self._answers(folder):
+        answer = self._control(folder, "-d", devices=devices)
+        if answer.ok and self._answers(folder):
             return
-        text = (
-            f"the MPS daemon did not start ({told.text or 'it does not answer'}); see {folder}/log"
-        )
+        text = f"the MPS daemon did not start ({answer.text or 'no answer'}); see {folder}/log"
         raise BackendDownError(CLUSTER, text)
 
     def _end(self, folder: Path) -> None:
-        """Ends a daemon that nobody is connected to, and forgets its folder."""
+        """Ends a daemon that has no clients, and forgets its folder."""
         if self._answers(folder):
             if self._clients(folder):
                 return
@@ -127,9 +125,9 @@ class Mps:
         """Whether a daemon is behind the pipe. A folder can outlive its daemon."""
         if self._binary is None or not (folder / "pipe").exists():
             return False
-        told = self._control(folder, said="get_server_list")
+        answer = self._control(folder, said="get_server_list")
         # Words in place of numbers are a complaint, whatever the exit status.
-        return told.ok and told.numbers() == told.text.split()
+        return answer.ok and answer.numbers() == answer.text.split()
 
     def _control(
         self, folder: Path, *options: str, said: str = "", devices: Devices = ()

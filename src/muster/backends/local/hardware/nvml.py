@@ -138,7 +138,7 @@ class Nvml:
         )
 
     def watch_xids(self, uuids: tuple[str, ...]) -> None:
-        """From now on `next_xid` tells critical errors of these devices, where they can be told."""
+        """From now on `next_xid` gives the critical errors of these devices."""
         events = self.ask_if_able(self.library.nvmlEventSetCreate, None)
         if events is None:
             return
@@ -197,7 +197,7 @@ class Nvml:
         try:
             return tuple(self._placed(handle, {id: uuid for id, (uuid, _) in uuids.items()}))
         except NvmlError:
-            # Only privileged users may ask for places; anybody may see the devices.
+            # Only privileged users may ask for places; every user may see the devices.
             unplaced = sorted((id, name, uuid) for id, (uuid, name) in uuids.items())
             return tuple(
                 RawInstance(id=id, profile=_plain(name), start=None, uuid=uuid)
@@ -211,8 +211,8 @@ class Nvml:
                 nvml.nvmlDeviceGetGpuInstances, handle, profile.id, nvml.c_nvmlGpuInstance_t
             )
             for each in found:
-                told = self.ask(lambda each=each: nvml.nvmlGpuInstanceGetInfo(each))
-                id, start = int(told.id), int(told.placement.start)
+                info = self.ask(lambda each=each: nvml.nvmlGpuInstanceGetInfo(each))
+                id, start = int(info.id), int(info.placement.start)
                 yield RawInstance(id=id, profile=profile.name, start=start, uuid=uuids.get(id))
 
     def _mig_devices(self, handle: Any) -> Iterator[tuple[int, tuple[str, str]]]:
@@ -232,9 +232,9 @@ class Nvml:
             yield id, (uuid, name)
 
     def _profile(self, handle: Any, number: int) -> Profile:
-        told = self.library.nvmlDeviceGetGpuInstanceProfileInfo(handle, number)
-        name = told.name.decode() if isinstance(told.name, bytes) else str(told.name)
-        return Profile(id=int(told.id), name=_plain(name), compute_slices=int(told.sliceCount))
+        info = self.library.nvmlDeviceGetGpuInstanceProfileInfo(handle, number)
+        name = info.name.decode() if isinstance(info.name, bytes) else str(info.name)
+        return Profile(id=int(info.id), name=_plain(name), compute_slices=int(info.sliceCount))
 
     def _links(self, handle: Any) -> Iterator[str]:
         nvml = self.library
@@ -258,8 +258,8 @@ class Nvml:
     def _advice(self, handle: Any) -> int:
         # Older bindings have no name for it.
         field = getattr(self.library, "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", 230)
-        told = self.library.nvmlDeviceGetFieldValues(handle, [field])[0]
-        return int(told.value.uiVal) if told.nvmlReturn == 0 else 0
+        info = self.library.nvmlDeviceGetFieldValues(handle, [field])[0]
+        return int(info.value.uiVal) if info.nvmlReturn == 0 else 0
 
 
 def _plain(name: str) -> str:

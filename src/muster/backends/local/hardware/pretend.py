@@ -1,7 +1,7 @@
 """Nodes and GPUs that do not exist, to try things out; the jobs on them are real processes.
 
 In home, `pretend.json` keeps how pretend devices are cut, and `pretend-faults.json` says which of
-them are broken: whoever writes there sees what Muster does about a failing GPU.
+them are broken: write there to see what Muster does about a failing GPU.
 """
 
 import os
@@ -57,7 +57,7 @@ class Pretend(Value):
     """So many equal pretend nodes.
 
     cpus and memory_gib are per node; left out, a node has 8 CPUs and 64 GiB for each of its GPUs,
-    and 8 CPUs and 32 GiB at least. names: `pretend1` and so on unless told.
+    and 8 CPUs and 32 GiB at least. names: `pretend1` and so on by default.
     """
 
     gpus: tuple[PretendGpus, ...] = ()
@@ -101,7 +101,7 @@ class PretendInventory:
         self._racks = {name: rack for rack in racks for name in rack.called}
         self._layouts = _legal(_read(_layouts_file(home), _Layouts), self._racks)
         self._faults = _read(_faults_file(home), dict[str, str])
-        self._nodes = self._told = self._seen()
+        self._nodes = self._reported = self._seen()
 
     def nodes(self) -> tuple[Node, ...]:
         return self._nodes
@@ -135,8 +135,8 @@ class PretendInventory:
         if faults != self._faults:
             self._faults = faults
             self._nodes = self._seen()
-        told, self._told = self._told, self._nodes
-        return told is not self._nodes and told != self._nodes
+        before, self._reported = self._reported, self._nodes
+        return before is not self._nodes and before != self._nodes
 
     def resume(self, node: NodeId) -> None:
         """Mend the node's devices: nothing is wrong with them that could not be wished away."""

@@ -187,7 +187,7 @@ class Group:
             _write(f"{folder}/memory.memsw.limit_in_bytes", str(limit))
 
     def _weigh_cpu(self, folder: str, cpu_milli: int) -> None:
-        # A weight, not a ceiling: what nobody else uses, the job may have.
+        # A weight, not a ceiling: the job may have what other jobs do not use.
         if "cpu" in self._roots.unified:
             _write(f"{folder}/cpu.weight", str(min(10_000, max(1, cpu_milli // 10))))
             return

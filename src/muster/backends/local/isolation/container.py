@@ -1,7 +1,7 @@
 """Container images: the command line that runs a task's command inside one.
 
 Nothing here starts a process. A task in an image is an ordinary command with a container tool in
-front of it, so that whoever runs tasks has one way to run them all. Promises of the wrapped
+front of it, so that all tasks are run in one way. Promises of the wrapped
 command: it stays in the foreground, passes signals on, ends with the exit code of the command
 (125: the tool itself failed), and leaves no container behind.
 """
@@ -34,7 +34,7 @@ class ContainerSettings(Value, kw_only=True):
     terminal: the tool's stdin is a terminal, and the command gets one too.
     cgroup_parent: a cgroup below which the container's own is made: a path for podman; for
         docker a path or a `.slice`, as its daemon is set up. Not used by apptainer, whose
-        processes stay in the cgroup of whoever starts it.
+        processes stay in the cgroup of the process that starts it.
     as_root: the tool is run by root on behalf of `uid` (see `runs_as_root`). Then the tool must
         be given Muster's own environment, never the job's: LD_PRELOAD or CONTAINERS_CONF would
         make the user root.
@@ -297,7 +297,7 @@ def _limits(kind: str, around: ContainerSettings) -> Iterator[str]:
         # A path is given, and what podman keeps beside a container is not the job's to pay for.
         yield from ("--cgroup-manager", "cgroupfs", "--cgroups", "no-conmon")
     if around.memory_mib is not None:
-        # Swap counts too: a job that swaps is slower than one that is told it needs more.
+        # Swap counts too: an error that names the limit is better than a slow job.
         yield from ("--memory", f"{around.memory_mib}m", "--memory-swap", f"{around.memory_mib}m")
     if around.cpus is not None:
         yield from ("--cpus", str(around.cpus))

@@ -78,7 +78,7 @@ def acting_as(user: LocalUser) -> Generator[None]:
 
 
 def start_folder(workdir: str | None, user: LocalUser) -> str:
-    """Where the job begins: where it was told to, else at home, else at the root."""
+    """Where the job begins: where the launch says, else at home, else at the root."""
     if workdir:
         return workdir
     return user.home if os.path.isdir(user.home) else "/"

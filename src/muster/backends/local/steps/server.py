@@ -1,7 +1,7 @@
 """The steps of one attempt: who asks for them, who waits for room, and who holds the attempt.
 
 They are asked for over a socket in the attempt's folder, by the job's own user or by root, with
-`step_wire`'s messages. A step lives as long as whoever asked for it stays connected.
+the messages of `wire.py`. A step lives as long as the client that asked for it stays connected.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ class Steps:
             waiting.register(number, select.POLLIN)
 
     def serve(self, ready: set[int]) -> None:
-        """Hear whoever has something to say."""
+        """Read what clients have sent."""
         if self._listener.fileno() in ready:
             self._admit()
         for number in sorted(ready & self._lines.keys()):
@@ -113,7 +113,7 @@ class Steps:
                 step.send(signal.SIGTERM)
 
     def send(self, step: int, number: int) -> None:
-        """A signal for one step; what kills it is told to whoever asked for it."""
+        """A signal for one step; its client learns of what kills it."""
         going = self._going.get(step)
         if going is None:
             return
@@ -124,7 +124,7 @@ class Steps:
             going.send(number)
 
     def stop(self, why: Why | None) -> None:
-        """The attempt is told to end: no step begins any more, and all are told."""
+        """The attempt must end: no step begins any more, and every client learns of it."""
         if self._is_ending:
             return
         self._is_ending = True
@@ -162,7 +162,7 @@ class Steps:
             for message in line.hear():
                 self._obey(number, message)
         except (HungUpError, LookupError, TypeError, ValueError, OSError):
-            # Whoever says what cannot be understood or done is treated as if they had left.
+            # A client that sends what cannot be understood or done counts as gone.
             self._hang_up(number)
 
     def _obey(self, number: int, message: Message) -> None:
@@ -245,7 +245,7 @@ class Steps:
             self._lines[number].send("revoked")
 
     def _release(self, number: int, message: Message) -> None:
-        """An exit code, a signal, or neither: then it is kept until somebody ends it."""
+        """An exit code, a signal, or neither: then it is kept until it is ended from outside."""
         if number != self._holder:
             raise HungUpError
         self._holder = None
@@ -278,7 +278,7 @@ class Steps:
             self._finish(step)
 
     def _finish(self, step: StepRun) -> None:
-        """The step is over, and its room is for whoever waits."""
+        """The step is over, and its resources are for steps that wait."""
         del self._going[step.created.number]
         step.finish()
         self._allocator.give_back(step.created.number)

@@ -26,11 +26,11 @@ Message = dict[str, Any]
 
 
 class HungUpError(Exception):
-    """The other end is gone, or says what nobody can mean."""
+    """The other end is gone, or sends what has no meaning."""
 
 
 class Line:
-    """One end of a connection. `files` are those that came and nobody has taken yet."""
+    """One end of a connection. `files` are those that came and were not taken yet."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -49,7 +49,7 @@ class Line:
         return pid, uid
 
     def send(self, kind: str, **content: object) -> None:
-        """What cannot be sent at once is not: whoever does not listen is as good as gone."""
+        """What cannot be sent at once is not: an end that does not read counts as gone."""
         text = json.dumps({"kind": kind, **content}).encode()
         with contextlib.suppress(OSError):
             self._connection.send(_LENGTH.pack(len(text)) + text)

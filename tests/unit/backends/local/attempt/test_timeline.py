@@ -6,8 +6,8 @@ PREEMPTED = {"type": "preempted", "by": 2}
 
 
 def course(*, grace_ms: int = 30_000, lead_ms: int | None = None, asks: bool = False) -> Timeline:
-    manners = StopRules(grace_ms=grace_ms, warn_lead_ms=lead_ms, asks_checkpoint=asks)
-    return Timeline(manners=manners, began_ms=0)
+    rules = StopRules(grace_ms=grace_ms, warn_lead_ms=lead_ms, asks_checkpoint=asks)
+    return Timeline(rules=rules, began_ms=0)
 
 
 def deeds(course: Timeline, until_ms: int) -> list[tuple[int, DueAction]]:
@@ -49,10 +49,10 @@ def test_time_standing_still_moves_the_limit() -> None:
     attempt = course()
     attempt.limit(10_000)
 
-    attempt.stand(4_000)
+    attempt.suspend(4_000)
     assert attempt.next_ms() is None
     assert attempt.due(50_000) == []
-    attempt.go_on(104_000)
+    attempt.resume(104_000)
 
     assert deeds(attempt, 115_000) == [(110_000, DueAction.END)]
     assert attempt.why == {"type": "timed_out", "limit": 10_000}
