@@ -27,6 +27,7 @@ from bench._tenants import (
 )
 from bench.report import Row, aligned
 from muster.model.gpu import WHOLE_GPU_MILLI
+from muster.model.history import Finished
 from muster.model.job import (
     Ask,
     Dependency,
@@ -54,7 +55,7 @@ from muster.model.plan import (
 from muster.model.policy import SharePolicy
 from muster.model.queue import PreemptMode
 from muster.model.reason import MakingRoom
-from muster.model.snapshot import Finished, Snapshot, UsualAsk
+from muster.model.snapshot import Snapshot, UsualAsk
 from muster.model.value import (
     DAY,
     HOUR,

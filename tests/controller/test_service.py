@@ -83,7 +83,7 @@ def submitted(muster: Muster, spec: JobSpec) -> JobId:
 
 
 def state(muster: Muster, job: JobId) -> JobState:
-    return muster.service.queries.job(ROOT, job).view.job.state
+    return muster.service.queries.jobs.detail(ROOT, job).view.job.state
 
 
 def running(muster: Muster, job: JobId) -> None:
@@ -96,11 +96,11 @@ def test_a_job_is_seen_from_its_beginning_to_its_end(muster: Muster) -> None:
 
     until(lambda: state(muster, job), lambda seen: seen is JobState.FAILED)
 
-    detail = queries.job(ROOT, job)
+    detail = queries.jobs.detail(ROOT, job)
     assert detail.view.ended_at is not None
     assert detail.launch == asked("exit 3").launch
     assert [attempt.number for attempt in detail.attempts] == [1]
-    assert queries.ended(ROOT, HistoryQuery(jobs=(job,))).jobs[0].job.id == job
+    assert queries.history.jobs(ROOT, HistoryQuery(jobs=(job,))).jobs[0].job.id == job
 
 
 def test_others_see_a_job_but_not_what_it_runs_or_writes(muster: Muster) -> None:
@@ -108,12 +108,12 @@ def test_others_see_a_job_but_not_what_it_runs_or_writes(muster: Muster) -> None
     job = submitted(muster, asked())
     running(muster, job)
 
-    assert queries.job(GUEST, job).view.job.id == job
-    assert queries.job(GUEST, job).launch is None
+    assert queries.jobs.detail(GUEST, job).view.job.id == job
+    assert queries.jobs.detail(GUEST, job).launch is None
     with pytest.raises(ForbiddenError, match="only they and their administrators"):
-        queries.output(GUEST, LogQuery(job=job))
+        queries.attempts.output(GUEST, LogQuery(job=job))
     with pytest.raises(ForbiddenError):
-        queries.attach(GUEST, job)
+        queries.attempts.attach(GUEST, job)
 
 
 def test_what_a_job_writes_can_be_read_in_parts(muster: Muster, tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_what_a_job_writes_can_be_read_in_parts(muster: Muster, tmp_path: Path) 
     job = submitted(muster, asked(launch=launch))
     until(lambda: out.exists() and out.read_bytes(), lambda seen: seen == b"0123456789\n")
 
-    part = muster.service.queries.output(ROOT, LogQuery(job=job, offset=2, limit=3))
-    last = muster.service.queries.output(ROOT, LogQuery(job=job, offset=-3))
+    part = muster.service.queries.attempts.output(ROOT, LogQuery(job=job, offset=2, limit=3))
+    last = muster.service.queries.attempts.output(ROOT, LogQuery(job=job, offset=-3))
 
     assert (part.content, part.next, part.where) == (b"234", 5, str(out))
     assert last.content == b"89\n"
@@ -133,9 +133,9 @@ def test_what_never_ran_has_written_nothing(muster: Muster) -> None:
     job = muster.service.submit(ROOT, asked(), held=True).result().jobs[0]
 
     with pytest.raises(UnknownError, match="has not run yet"):
-        muster.service.queries.output(ROOT, LogQuery(job=job))
+        muster.service.queries.attempts.output(ROOT, LogQuery(job=job))
     with pytest.raises(UnknownError, match="does not run"):
-        muster.service.queries.attach(ROOT, job)
+        muster.service.queries.attempts.attach(ROOT, job)
 
 
 def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
@@ -150,7 +150,7 @@ def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
     ]
 
     def chosen(**fields: object) -> list[JobId]:
-        page = queries.jobs(ROOT, replace(JobQuery(), **fields))
+        page = queries.jobs.page(ROOT, replace(JobQuery(), **fields))
         return [view.job.id for view in page.jobs]
 
     assert chosen() == jobs
@@ -159,7 +159,7 @@ def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
     assert chosen(states=(JobState.RUNNING,)) == []
     assert chosen(users=(UserName("grace"),)) == []
     assert chosen(jobs=(jobs[3], jobs[0], JobId(999))) == [jobs[0], jobs[3]]
-    first = queries.jobs(ROOT, JobQuery(limit=4))
+    first = queries.jobs.page(ROOT, JobQuery(limit=4))
     assert (len(first.jobs), first.next) == (4, jobs[3])
     assert chosen(after=first.next) == jobs[4:]
 
@@ -170,10 +170,10 @@ def test_a_waiting_job_says_why_and_what_would_help(muster: Muster) -> None:
     running(muster, first)
     second = submitted(muster, asked(gpus=2))
 
-    explanation = queries.explain(ROOT, second)
+    explanation = queries.plan.explain(ROOT, second)
 
     assert explanation.job == second
-    view = queries.job(ROOT, second).view
+    view = queries.jobs.detail(ROOT, second).view
     assert view.wait is not None
     assert isinstance(view.wait.why, NoRoom)
 
@@ -182,22 +182,22 @@ def test_a_rehearsal_changes_nothing(muster: Muster) -> None:
     running(muster, submitted(muster, asked(gpus=2)))
     version = muster.journal.record.version
 
-    waits = muster.service.queries.rehearse(ROOT, spec=asked(gpus=1))
-    starts = muster.service.queries.rehearse(ROOT, spec=asked(gpus=0))
+    waits = muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=1))
+    starts = muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=0))
 
     assert waits.wait is not None
     assert starts.job in starts.starts
     assert muster.journal.record.version == version
     with pytest.raises(RefusedError):
-        muster.service.queries.rehearse(ROOT, spec=asked(gpus=3))
+        muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=3))
 
 
 def test_a_rehearsal_names_the_nodes_now_or_when_others_must_have_left(muster: Muster) -> None:
     limited = replace(asked(gpus=2), time_limit=Duration(60_000))
     running(muster, submitted(muster, limited))
 
-    now = muster.service.queries.rehearse(ROOT, spec=asked(gpus=0))
-    later = muster.service.queries.rehearse(ROOT, spec=asked(gpus=2))
+    now = muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=0))
+    later = muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=2))
 
     assert [placed.node for placed in now.placements] == ["pretend1"]
     assert later.wait is not None
@@ -283,17 +283,17 @@ def test_a_token_is_somebody_until_it_is_revoked(muster: Muster) -> None:
     )
     new = service.make_token(BOSS, wish).result()
 
-    found = service.queries.caller_of(new.secret, "rest")
+    found = service.queries.people.caller_of(new.secret, "rest")
     assert (found.user, found.door, found.token) == (BOSS.user, "rest", new.token)
-    assert service.queries.tokens(BOSS) == (new.token,)
-    assert service.queries.tokens(GUEST) == ()
-    assert service.queries.tokens(ROOT) == (new.token,)
+    assert service.queries.people.tokens(BOSS) == (new.token,)
+    assert service.queries.people.tokens(GUEST) == ()
+    assert service.queries.people.tokens(ROOT) == (new.token,)
     with pytest.raises(ForbiddenError):
         service.revoke(GUEST, new.token.id).result()
     service.revoke(BOSS, new.token.id).result()
 
     with pytest.raises(ForbiddenError, match="revoked"):
-        service.queries.caller_of(new.secret, "rest")
+        service.queries.people.caller_of(new.secret, "rest")
 
 
 @pytest.mark.parametrize(
@@ -312,17 +312,17 @@ def test_nobody_gives_away_more_than_they_have(
 def test_the_audit_log_is_for_administrators(muster: Muster) -> None:
     muster.service.drain(ROOT, NodeId("pretend1"), "new fans").result()
 
-    entry = muster.service.queries.audit(ROOT, before=None, limit=1)[0]
+    entry = muster.service.queries.history.audit(ROOT, before=None, limit=1)[0]
 
     assert (entry.user, entry.action, entry.subject) == (ROOT.user, "set draining", "node pretend1")
     with pytest.raises(ForbiddenError):
-        muster.service.queries.audit(BOSS, before=None, limit=1)
+        muster.service.queries.history.audit(BOSS, before=None, limit=1)
 
 
 def test_who_follows_hears_everything_once_and_in_order(muster: Muster) -> None:
     queries = muster.service.queries
     heard: list[Stored] = []
-    leave = queries.follow(heard.extend)
+    leave = queries.history.follow(heard.extend)
     job = submitted(muster, asked("true"))
     until(lambda: state(muster, job), lambda seen: seen is JobState.COMPLETED)
 
@@ -331,14 +331,14 @@ def test_who_follows_hears_everything_once_and_in_order(muster: Muster) -> None:
 
     first = heard[0].number
     assert [each.number for each in heard] == list(range(first, first + len(heard)))
-    kept = queries.events(ROOT, EventQuery(after=first - 1, limit=len(heard)))
+    kept = queries.history.events(ROOT, EventQuery(after=first - 1, limit=len(heard)))
     assert tuple(heard) == kept
 
 
 def test_health_says_who_leads_and_how_long_plans_take(muster: Muster) -> None:
     submitted(muster, asked("true"))
 
-    health = until(muster.service.queries.health, lambda seen: seen.planned_at is not None)
+    health = until(muster.service.queries.status.health, lambda seen: seen.planned_at is not None)
 
     assert (health.leading, health.problems) == (True, ())
     assert health.store.startswith("Memory")

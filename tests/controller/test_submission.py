@@ -11,11 +11,11 @@ from muster.controller.use_cases.submission import NO_QUEUE, NodeKinds, Submissi
 from muster.controller.world.transaction import Transaction
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import NodeSeen
+from muster.model.history import Finished
 from muster.model.job import Dependency, DependencyKind, JobState
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.queue import Queue
 from muster.model.site import Role, Token, User
-from muster.model.snapshot import Finished
 from muster.model.value import Instant, JobId, QueuePath, UserName, replace
 
 ROOT = Caller(user=UserName("root"), door="test", root=True)

@@ -161,7 +161,7 @@ def lived(
     for spec in specs[: len(first)]:
         service.submit(ROOT, spec, held=True).result()
     # The planner's process is there, and has time for what comes.
-    service.queries.rehearse(ROOT)
+    service.queries.plan.rehearse(ROOT)
     began = time.monotonic()
     service.release(ROOT, ids(first)).result()
     for each, spec in list(zip(coming, specs, strict=True))[len(first) :]:

@@ -15,7 +15,7 @@ AROUND = EditFacts(
     cluster="lab",
     nodes={},
     models=(GpuModel("A100-40GB"), GpuModel("RTX 6000 Ada")),
-    jobs=(),
+    jobs=lambda _: (),
 )
 
 

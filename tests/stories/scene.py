@@ -4,11 +4,12 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
+from muster.model.history import Finished
 from muster.model.job import FINAL, HOLDING, Job, JobState
 from muster.model.placement import Allocation, Placement
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
-from muster.model.snapshot import Finished, Snapshot, UsedLately, UsualAsk
+from muster.model.snapshot import Snapshot, UsedLately, UsualAsk
 from muster.model.value import (
     ClassName,
     ClusterName,

@@ -10,6 +10,7 @@ from muster.model.job import Job, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Prospect, Wait
+from muster.model.queue import Queue, Quota
 from muster.model.site import Site, Token
 from muster.model.value import (
     ClusterName,
@@ -119,6 +120,52 @@ class Fleet(Value):
     reservations: tuple[Reservation, ...] = ()
 
 
+class QuotaUse(Value):
+    """One line of a quota: what is used, guaranteed, and allowed at most if that is limited."""
+
+    quota: Quota
+    used: int
+    guaranteed: int
+    limit: int | None = None
+
+
+class QueueUse(Value):
+    """A queue with what it uses, everything below counted in.
+
+    share: its part of everything, by weights. used_share: its part of all use lately.
+    """
+
+    queue: Queue
+    running: int
+    waiting: int
+    gpu_milli: int
+    share: float
+    used_share: float
+    quotas: tuple[QuotaUse, ...] = ()
+
+
+class Share(Value):
+    """A queue's or a user's place in the tree of shares.
+
+    share, effective: its part by weights, and of all use, in billionths. used: milli-GPU-ms lately.
+    factor: from 1,000 for no use, through 500 for just its share, towards 0.
+    """
+
+    weight: int
+    share: int
+    used: int
+    effective: int
+    factor: int
+
+
+class ShareTree(Value):
+    """Fair shares: of everybody together, of queues, and of users in queues."""
+
+    root: Share
+    queues: Mapping[QueuePath, Share]
+    users: Mapping[tuple[QueuePath, UserName], Share]
+
+
 class JobDetail(Value):
     """One job with its past attempts; launch only for those who may see it."""
 
@@ -137,6 +184,7 @@ class JobQuery(Value):
     nodes: tuple[NodeId, ...] = ()
     states: tuple[JobState, ...] = ()
     name: str | None = None
+    reservation: str | None = None
     after: JobId | None = None
     limit: int = 1_000
 

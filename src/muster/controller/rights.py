@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from muster.controller.messages import Caller
 from muster.model.errors import ForbiddenError
-from muster.model.forbidden import CannotRaisePriority, CannotSubmit, NeedsRole, NotYourJob
+from muster.model.forbidden import CannotRaisePriority, CannotSubmit, NeedsRole, NoRole, NotYourJob
 from muster.model.job import Job, JobSpec
 from muster.model.queue import is_within
 from muster.model.site import Grant, Role, Site
@@ -31,6 +31,14 @@ def has_role(caller: Caller, site: Site, role: Role, queue: QueuePath | None = N
         if _rank(token.role) < _rank(role) or not in_reach:
             return False
     return _granted(grants_of(caller, site), role, queue)
+
+
+def demand_viewer(caller: Caller, site: Site) -> None:
+    """Raise ForbiddenError unless the caller may look at jobs, whoever they belong to."""
+    # A token for one queue may look at everything that its user may look at.
+    role = caller.token.role if caller.token is not None else Role.VIEWER
+    if not grants_of(caller, site) or role not in Role:
+        raise ForbiddenError(NoRole(user=caller.user))
 
 
 def owns(caller: Caller, site: Site, job: Job) -> bool:

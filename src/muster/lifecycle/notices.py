@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from muster.lifecycle.cautions import CANNOT_FOLLOW
 from muster.model.event import Event, JobEnded, JobRequeued, JobStarted
-from muster.model.history import Ended
+from muster.model.history import Ended, Finished
 from muster.model.job import (
     FINAL,
     Dependency,
@@ -21,7 +21,6 @@ from muster.model.job import (
 )
 from muster.model.mail import Occasion
 from muster.model.placement import Allocation
-from muster.model.snapshot import Finished
 from muster.model.value import Duration, Instant, JobId, Value, replace
 
 SHARES = {Occasion.TIME_LIMIT_50: 50, Occasion.TIME_LIMIT_80: 80, Occasion.TIME_LIMIT_90: 90}

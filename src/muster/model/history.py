@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from muster.model.job import EndReason, Job
+from muster.model.job import EndReason, Job, JobState
 from muster.model.resources import Resources
 from muster.model.value import (
     ClusterName,
@@ -70,3 +70,11 @@ class AuditEntry(Value):
     action: str
     subject: str
     detail: str = ""
+
+
+class Finished(Value, gc=False):
+    """How a job that others depend on came out."""
+
+    state: JobState
+    started_at: Instant | None
+    ended_at: Instant

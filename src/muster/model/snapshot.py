@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
-from muster.model.job import Ask, Job, JobState
+from muster.model.history import Finished
+from muster.model.job import Ask, Job
 from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
 from muster.model.queue import JobClass, Queue
@@ -34,14 +35,6 @@ class UsualAsk(Value):
 
     each: Ask
     count: int
-
-
-class Finished(Value, gc=False):
-    """How a job that others depend on came out."""
-
-    state: JobState
-    started_at: Instant | None
-    ended_at: Instant
 
 
 class Snapshot(Value, kw_only=True):

@@ -10,12 +10,12 @@ from typing import Protocol
 
 from muster.model.cluster import Cluster, Node
 from muster.model.event import Event
-from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.history import Attempt, AuditEntry, Ended, Finished
 from muster.model.job import Job, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
-from muster.model.snapshot import Finished, UsedLately, UsualAsk
+from muster.model.snapshot import UsedLately, UsualAsk
 from muster.model.steps import Step
 from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from muster.model.history import Attempt, AuditEntry
+from muster.model.history import Attempt, AuditEntry, Finished
 from muster.model.job import JobState
-from muster.model.snapshot import Finished
 from muster.model.steps import Step
 from muster.model.value import Instant, JobId, QueuePath
 from muster.stores import bodies

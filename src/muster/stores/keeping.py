@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from muster.model.errors import StoreError
-from muster.model.history import Attempt, AuditEntry
+from muster.model.history import Attempt, AuditEntry, Finished
 from muster.model.launch import Launch
-from muster.model.snapshot import Finished
 from muster.model.steps import Step
 from muster.model.value import Instant, JobId
 from muster.stores.appending import appending

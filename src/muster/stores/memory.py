@@ -7,13 +7,13 @@ from threading import Lock
 from muster.model.cluster import Cluster, Node
 from muster.model.errors import StaleSnapshotError
 from muster.model.event import Event
-from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.history import Attempt, AuditEntry, Ended, Finished
 from muster.model.job import Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.queue import is_within
 from muster.model.site import Site, Token
-from muster.model.snapshot import Finished, UsedLately, UsualAsk
+from muster.model.snapshot import UsedLately, UsualAsk
 from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId, QueuePath, UserName, replace
 from muster.stores.base import (

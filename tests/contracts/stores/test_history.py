@@ -20,9 +20,8 @@ from contracts.stores.given import (
 from contracts.stores.places import Place
 from muster.model.errors import UnknownError
 from muster.model.event import NodeSeen, StepBegan
-from muster.model.history import Ended, Used
+from muster.model.history import Ended, Finished, Used
 from muster.model.job import JobState
-from muster.model.snapshot import Finished
 from muster.model.value import Instant, JobId, replace
 from muster.stores.base import EndedBy, EventQuery, HistoryQuery
 from muster.stores.opening import WholeStore

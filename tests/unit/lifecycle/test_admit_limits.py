@@ -13,6 +13,7 @@ from muster.lifecycle.refusal import (
 )
 from muster.model.cluster import Taint
 from muster.model.gpu import Mig
+from muster.model.history import Finished
 from muster.model.job import (
     Ask,
     Dependency,
@@ -41,7 +42,7 @@ from muster.model.queue import (
     WhenFull,
 )
 from muster.model.reason import OverClassLimit, OverLimit
-from muster.model.snapshot import Finished, Snapshot
+from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, NodeId, PoolName, QueuePath, replace
 from unit.lifecycle.given import A100, H100, HERE, NOW, group, node, placement, queue, spec, world
 

@@ -15,7 +15,7 @@ from muster.lifecycle.notices import (
 )
 from muster.lifecycle.step import step
 from muster.model.event import JobEvent
-from muster.model.history import Ended
+from muster.model.history import Ended, Finished
 from muster.model.job import (
     ArrayPart,
     Cancelled,
@@ -37,7 +37,6 @@ from muster.model.job import (
 from muster.model.mail import Mail, Occasion, is_address
 from muster.model.placement import Allocation
 from muster.model.queue import PreemptMode
-from muster.model.snapshot import Finished
 from muster.model.value import Duration, Instant, JobId, NodeId, replace
 from unit.lifecycle.given import (
     ANN,

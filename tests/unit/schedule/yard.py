@@ -5,6 +5,7 @@ from typing import Any
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.gpu import Device, GpuAsk, Mig, MpsShare, Slice, TimeShare, enforcement
+from muster.model.history import Finished
 from muster.model.job import WAITING, Ask, Job, JobSpec, JobState, TaskGroup
 from muster.model.mig import mig_milli
 from muster.model.placement import Allocation, Claim, DeviceShare, Placement
@@ -24,7 +25,7 @@ from muster.model.policy import Policy
 from muster.model.queue import JobClass, PreemptMode, Queue
 from muster.model.reason import NotBefore
 from muster.model.resources import Resources
-from muster.model.snapshot import Finished, Snapshot
+from muster.model.snapshot import Snapshot
 from muster.model.value import (
     HOUR,
     MINUTE,

@@ -8,8 +8,8 @@ from muster.controller.world.record import Record
 from muster.controller.world.transaction import Change, Transaction
 from muster.lifecycle.notices import Notice, is_whole, lost_hope, notices_of
 from muster.model.event import CancelAsked, Event, JobEnded, JobRequeued, JobStarted
+from muster.model.history import Finished
 from muster.model.job import Job
-from muster.model.snapshot import Finished
 from muster.model.value import Instant, JobId, Value
 from muster.stores.base import Batch, HistoryQuery
 

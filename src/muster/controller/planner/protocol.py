@@ -12,13 +12,14 @@ import msgspec
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.explanation import Explanation
+from muster.model.history import Finished
 from muster.model.job import EndReason, HeldBy, Job, JobSpec, JobState
 from muster.model.levels import Levels
 from muster.model.placement import Allocation, Claim, Placement
 from muster.model.plan import Measure, Move, NoEstimate, Prospect, Wait
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
-from muster.model.snapshot import Finished, Snapshot, UsedLately, UsualAsk
+from muster.model.snapshot import Snapshot, UsedLately, UsualAsk
 from muster.model.value import (
     ClassName,
     ClusterName,

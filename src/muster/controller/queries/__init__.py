@@ -1,1 +1,1 @@
-"""The use cases that look."""
+"""Questions that change nothing, by subject; answered with values from the record or the store."""

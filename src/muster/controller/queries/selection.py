@@ -24,6 +24,8 @@ def select_jobs(
         found = (job for job in found if within[job.spec.queue])
     if query.name is not None:
         found = (job for job in found if job.spec.name == query.name)
+    if query.reservation is not None:
+        found = (job for job in found if job.spec.reservation == query.reservation)
     if query.arrays:
         found = (job for job in found if job.spec.array and job.spec.array.array in query.arrays)
     if query.nodes:

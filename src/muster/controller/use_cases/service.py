@@ -51,8 +51,8 @@ class Service:
             indices=indices,
             at_once=at_once,
             held=held,
-            finished=self.queries.finished(spec),
-            sends_mail=self.queries.mail_program() is not None,
+            finished=self.queries.jobs.outcomes_for(spec),
+            sends_mail=self.queries.status.mail_program() is not None,
         )
         return self._write(entry.enter)
 
@@ -93,7 +93,7 @@ class Service:
         """Change what a job asks for."""
 
         def command(transaction: Transaction) -> JobView:
-            return self.queries.view(updated(caller, job, change, (self._kinds, transaction)))
+            return self.queries.jobs.view(updated(caller, job, change, (self._kinds, transaction)))
 
         return self._write(command)
 

@@ -21,10 +21,11 @@ from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
 from muster.model.forbidden import SubmitsForAnother
+from muster.model.history import Finished
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.queue import WhenFull, is_within
 from muster.model.site import Role
-from muster.model.snapshot import Finished, Snapshot
+from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, QueuePath, Value, replace
 
 NO_QUEUE = QueuePath("")

@@ -11,12 +11,12 @@ from muster.controller.world.predictions import Predictions
 from muster.controller.world.reservations import current_windows
 from muster.controller.world.usage import UsageLedger, capacity
 from muster.model.cluster import Cluster, Node, Pool
-from muster.model.history import Ended
+from muster.model.history import Ended, Finished
 from muster.model.job import WAITING, Ask, Job
 from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
-from muster.model.snapshot import Finished, Snapshot, UsualAsk
+from muster.model.snapshot import Snapshot, UsualAsk
 from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName
 from muster.model.versioned import VersionHistory

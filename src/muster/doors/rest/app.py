@@ -57,7 +57,7 @@ class RestApp:
 
 def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
     """Everything under `/v1`."""
-    hub = Hub(service.queries.follow)
+    hub = Hub(service.queries.history.follow)
     door = Door(service=service, clock=clock, hub=hub)
     people = UserNames()
     operations = (*TABLE, *described(TABLE))

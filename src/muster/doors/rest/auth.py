@@ -62,7 +62,7 @@ def _by_token(given: bytes, through: str, door: Door) -> Caller:
     if scheme.lower() != "bearer" or not secret.strip():
         raise UnauthorizedError("Send the token as `Authorization: Bearer ...`.")
     try:
-        return door.service.queries.caller_of(secret.strip(), through)
+        return door.service.queries.people.caller_of(secret.strip(), through)
     except ForbiddenError as refused:
         raise UnauthorizedError(str(refused)) from refused
 

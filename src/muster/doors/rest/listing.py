@@ -59,7 +59,7 @@ async def page_of(asked: Asked) -> JobPage | EncodedPage:
         return await _ended(asked, query, None)
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
-    page = asked.queries.jobs(asked.caller, query)
+    page = asked.queries.jobs.page(asked.caller, query)
     jobs = await _encoded(page.jobs, asked, job_document)
     if page.next is not None:
         return EncodedPage(jobs=jobs, next=str(page.next))
@@ -77,7 +77,7 @@ async def lines_of(asked: Asked) -> EncodedLines:
     query, after = _live_query(asked), asked.text("after")
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
-    page = asked.queries.jobs(asked.caller, query)
+    page = asked.queries.jobs.page(asked.caller, query)
     lines = await _encoded(page.jobs, asked, job_line)
     return EncodedLines(lines=lines, next=None if page.next is None else str(page.next))
 
@@ -109,7 +109,7 @@ def _wants_ended(asked: Asked, query: JobQuery) -> bool:
 
 async def _encoded(views: tuple[JobView, ...], asked: Asked, show: Show) -> tuple[Raw, ...]:
     now, cache = asked.door.clock(), asked.door.lines.of(show)
-    cache.forget_ended(asked.queries.is_live)
+    cache.forget_ended(asked.queries.jobs.is_live)
     made: list[Raw] = []
     for begin in range(0, len(views), AT_ONCE):
         if begin:
@@ -149,16 +149,16 @@ async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:
 
 
 def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:
-    page, snapshot = asked.queries.ended(asked.caller, query), asked.queries.snapshot()
+    page = asked.queries.history.jobs(asked.caller, query)
+    now, nodes = asked.door.clock(), asked.queries.nodes.all()
     past: dict[JobId, list[Attempt]] = defaultdict(list)
-    for attempt in asked.queries.attempts(asked.caller, tuple(each.job.id for each in page.jobs)):
+    for attempt in asked.queries.history.attempts(
+        asked.caller, tuple(each.job.id for each in page.jobs)
+    ):
         past[attempt.job].append(attempt)
     views = (
         JobView(job=each.job, started_at=each.started_at, ended_at=each.ended_at)
         for each in page.jobs
     )
-    jobs = tuple(
-        with_attempts(job_document(view, snapshot.now), past[view.job.id], snapshot.nodes)
-        for view in views
-    )
+    jobs = tuple(with_attempts(job_document(view, now), past[view.job.id], nodes) for view in views)
     return JobPage(jobs=jobs, next=None if page.next is None else ENDED + page.next)

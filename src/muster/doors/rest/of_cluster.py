@@ -6,10 +6,10 @@ from muster.api.pages import ClassPage, DrainDocument, NodePage, QueuePage
 from muster.api.site import NodeDocument, QueueDocument
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
 from muster.doors.rest.show_nodes import node_documents
-from muster.doors.rest.show_queues import queue_documents
+from muster.doors.rest.show_queues import queue_document
 from muster.doors.rest.show_site import class_document
 from muster.model.errors import UnknownError
-from muster.model.value import NodeId
+from muster.model.value import NodeId, QueuePath
 
 MOST_ON_A_PAGE = 1_000
 
@@ -20,12 +20,12 @@ async def _nodes(asked: Asked) -> NodePage:
 
 
 def _node_page(asked: Asked, limit: int) -> NodePage:
-    snapshot = asked.queries.snapshot()
-    names = sorted(snapshot.nodes)
+    nodes = asked.queries.nodes.all()
+    names = sorted(nodes)
     begin = bisect_right(names, NodeId(asked.text("after") or ""))
     shown = names[begin : begin + limit]
     return NodePage(
-        nodes=node_documents(snapshot, (snapshot.nodes[name] for name in shown)),
+        nodes=node_documents([nodes[name] for name in shown], asked.queries.nodes.held(shown)),
         next=shown[-1] if begin + limit < len(names) else None,
     )
 
@@ -35,11 +35,10 @@ async def _node(asked: Asked) -> NodeDocument:
 
 
 def _one_node(asked: Asked) -> NodeDocument:
-    snapshot = asked.queries.snapshot()
-    found = snapshot.nodes.get(NodeId(asked.path["id"]))
+    found = asked.queries.nodes.find(NodeId(asked.path["id"]))
     if found is None:
         raise UnknownError(f"There is no node {asked.path['id']}; see the list of nodes.")
-    return node_documents(snapshot, (found,))[0]
+    return node_documents([found], asked.queries.nodes.held([found.id]))[0]
 
 
 async def _drain(asked: Asked) -> NodeDocument:
@@ -54,19 +53,16 @@ async def _undrain(asked: Asked) -> NodeDocument:
 
 
 async def _queues(asked: Asked) -> QueuePage:
-    return QueuePage(queues=await asked.read(_all_queues, asked))
+    uses = await asked.read(asked.queries.queues.all)
+    return QueuePage(queues=tuple(map(queue_document, uses)))
 
 
 async def _queue(asked: Asked) -> QueueDocument:
-    path = asked.path["path"]
-    for queue in await asked.read(_all_queues, asked):
-        if queue.path == path:
-            return queue
-    raise UnknownError(f"There is no queue {path}; see the list of queues.")
-
-
-def _all_queues(asked: Asked) -> tuple[QueueDocument, ...]:
-    return queue_documents(asked.queries.snapshot(), asked.queries.site().policy.share)
+    path = QueuePath(asked.path["path"])
+    use = await asked.read(asked.queries.queues.find, path)
+    if use is None:
+        raise UnknownError(f"There is no queue {path}; see the list of queues.")
+    return queue_document(use)
 
 
 async def _classes(asked: Asked) -> ClassPage:

@@ -32,7 +32,7 @@ async def _page(asked: Asked) -> EventPage:
 
 
 async def _of_job(asked: Asked) -> EventPage:
-    await asked.read(asked.queries.job, asked.caller, asked.job)
+    await asked.read(asked.queries.jobs.detail, asked.caller, asked.job)
     return await _read(asked, asked.job)
 
 
@@ -44,7 +44,7 @@ async def _read(asked: Asked, job: JobId | None) -> EventPage:
 
 
 def _event_page(asked: Asked, query: EventQuery) -> EventPage:
-    found = asked.queries.events(asked.caller, query)
+    found = asked.queries.history.events(asked.caller, query)
     last = found[-1].number if found else query.after
     return EventPage(events=tuple(map(event_document, found)), next=last)
 
@@ -55,7 +55,7 @@ async def _stream(asked: Asked) -> Flow:
     after = asked.text("after") if header is None else header.decode("latin-1")
     last = None if after is None else bounded("after", integer("after", after), 0, MOST_INTEGER)
     # Asked once before anything is sent: whoever may not look is told so.
-    await asked.read(asked.queries.events, asked.caller, EventQuery(limit=1))
+    await asked.read(asked.queries.history.events, asked.caller, EventQuery(limit=1))
     lost = asyncio.Event()
     parts = _told(asked, wish, last, lost)
     # When the client sees the first part, everything that happens is already noted for it.
@@ -86,7 +86,7 @@ async def _told(
 
 def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
     query = EventQuery(after=after, job=job, limit=MOST_ON_A_PAGE)
-    return asked.queries.events(asked.caller, query)
+    return asked.queries.history.events(asked.caller, query)
 
 
 async def _told_now(asked: Asked, events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
@@ -158,7 +158,7 @@ class _EventFilter:
         # Whose job it is, is no secret; so this is asked in the name of the door itself.
         door = Caller(user=UserName("root"), door="rest", root=True)
         try:
-            spec = self._asked.queries.job(door, job).view.job.spec
+            spec = self._asked.queries.jobs.detail(door, job).view.job.spec
         except UnknownError:
             return UserName(""), QueuePath("")
         return spec.user, spec.queue

@@ -14,7 +14,7 @@ from muster.api.jobs import (
     UpdateDocument,
 )
 from muster.api.pages import ActionDocument, SignalDocument
-from muster.controller.messages import Outcome, Receipt
+from muster.controller.messages import Caller, Outcome, Receipt
 from muster.controller.queries.queries import Queries
 from muster.controller.rights import not_yours
 from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
@@ -28,7 +28,7 @@ from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.job import WAITING, JobState
 from muster.model.value import JobId, NodeId, QueuePath, Value
-from muster.schedule.explain.turns import Points, Turns
+from muster.schedule.explain.turns import Points
 
 MOST_AT_ONCE = 100_000
 """So many jobs may one request name: as many as an array may have."""
@@ -88,9 +88,9 @@ async def _show(asked: Asked) -> JobDocument:
 
 
 def _shown(asked: Asked) -> JobDocument:
-    detail = asked.queries.job(asked.caller, asked.job)
+    detail = asked.queries.jobs.detail(asked.caller, asked.job)
     # Of a job that goes on, the view knows whether its nodes are pretend.
-    nodes = asked.queries.snapshot().nodes if detail.view.ended_at is not None else NO_NODES
+    nodes = asked.queries.nodes.all() if detail.view.ended_at is not None else NO_NODES
     return detail_document(detail, asked.door.clock(), nodes)
 
 
@@ -101,19 +101,18 @@ async def _update(asked: Asked) -> JobDocument:
 
 
 async def _explain(asked: Asked) -> ExplanationDocument:
-    explanation = await asked.think(asked.queries.explain, asked.caller, asked.job)
-    detail = await asked.read(asked.queries.job, asked.caller, asked.job)
-    points = await asked.think(_points, asked.queries, asked.job)
+    explanation = await asked.think(asked.queries.plan.explain, asked.caller, asked.job)
+    detail = await asked.read(asked.queries.jobs.detail, asked.caller, asked.job)
+    points = await asked.think(_points, asked.queries, asked.caller, asked.job)
     return explanation_document(explanation, detail.view.job.state.value, points)
 
 
-def _points(queries: Queries, job_id: JobId) -> Points | None:
-    """What the turn of a job is made of, while it waits for one."""
-    snapshot = queries.snapshot()
-    job = snapshot.jobs.get(job_id)
+def _points(queries: Queries, caller: Caller, job_id: JobId) -> Points | None:
+    """What the priority of a job is made of, while it waits for its turn."""
+    job = queries.jobs.find(caller, job_id)
     if job is None or job.state not in WAITING - {JobState.HELD}:
         return None
-    return Turns(snapshot, queries.site().policy).of(job)
+    return queries.plan.turns().of(job)
 
 
 async def _act_on_many(asked: Asked) -> ManyDocument:
@@ -137,8 +136,8 @@ def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
         outcome = await _acted(asked, action, (asked.job,), signal)
         for job, why in outcome.failed.items():
             # Another user's job is forbidden also when it has ended; one that never was is unknown.
-            detail = await asked.read(asked.queries.job, asked.caller, job)
-            if not asked.queries.may_see(asked.caller, detail.view.job):
+            detail = await asked.read(asked.queries.jobs.detail, asked.caller, job)
+            if not asked.queries.jobs.may_see(asked.caller, detail.view.job):
                 raise ForbiddenError(not_yours(detail.view.job, f"{action} it"))
             raise RefusedError(NotDone(job=job), why.sentence)
         return await _show(asked)

@@ -51,7 +51,7 @@ class _LogPosition:
             offset=offset,
             limit=limit,
         )
-        return self._asked.queries.output(self._asked.caller, query)
+        return self._asked.queries.attempts.output(self._asked.caller, query)
 
 
 async def _log(asked: Asked) -> Flow:
@@ -68,7 +68,7 @@ async def _first_part(asked: Asked, reading: _LogPosition) -> bytes:
         return await reading.part()
     except UnknownError:
         # Nothing is written yet; a job that does not exist is unknown here as well.
-        await asked.read(asked.queries.job, asked.caller, asked.job)
+        await asked.read(asked.queries.jobs.detail, asked.caller, asked.job)
         return b""
 
 
@@ -102,7 +102,7 @@ async def _followed(asked: Asked, reading: _LogPosition, first: bytes) -> AsyncG
 
 def _attempt(asked: Asked) -> int | None:
     """Which attempt goes on, or None when the job is over."""
-    page = asked.queries.jobs(asked.caller, JobQuery(jobs=(asked.job,), limit=1))
+    page = asked.queries.jobs.page(asked.caller, JobQuery(jobs=(asked.job,), limit=1))
     return page.jobs[0].job.attempt if page.jobs else None
 
 

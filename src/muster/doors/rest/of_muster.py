@@ -10,7 +10,9 @@ async def _status(asked: Asked) -> StatusDocument:
 
 
 def _looked(asked: Asked) -> StatusDocument:
-    return status_document(asked.queries.health(), asked.queries.snapshot())
+    queries = asked.queries
+    live, nodes = queries.jobs.count_by_state(), queries.nodes.all()
+    return status_document(queries.status.health(), live, nodes, queries.nodes.gpu_milli_held())
 
 
 async def _healthy(_: Asked) -> Content:

@@ -40,7 +40,7 @@ YAML = "application/yaml"
 
 
 async def _me(asked: Asked) -> MeDocument:
-    roles = tuple(map(role_text, asked.queries.me(asked.caller)))
+    roles = tuple(map(role_text, asked.queries.people.grants(asked.caller)))
     return MeDocument(user=asked.caller.user, door=asked.caller.door, roles=roles)
 
 
@@ -51,7 +51,7 @@ async def _users(asked: Asked) -> UserPage:
 
 
 async def _tokens(asked: Asked) -> TokenPage:
-    return TokenPage(tokens=tuple(map(token_document, asked.queries.tokens(asked.caller))))
+    return TokenPage(tokens=tuple(map(token_document, asked.queries.people.tokens(asked.caller))))
 
 
 async def _make_token(asked: Asked) -> TokenDocument:
@@ -118,12 +118,12 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
 
 
 def _rehearsed_submission(asked: Asked, spec: JobSpec) -> RehearsalDocument:
-    rehearsal = asked.queries.rehearse(asked.caller, spec=spec)
+    rehearsal = asked.queries.plan.rehearse(asked.caller, spec=spec)
     return rehearsal_document(rehearsal, _explained(rehearsal, spec, asked))
 
 
 def _rehearsed_change(asked: Asked, change: Callable[[Site], Site]) -> RehearsalDocument:
-    return rehearsal_document(asked.queries.rehearse(asked.caller, change=change), None)
+    return rehearsal_document(asked.queries.plan.rehearse(asked.caller, change=change), None)
 
 
 def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
@@ -137,7 +137,9 @@ def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
 async def _audit(asked: Asked) -> AuditPage:
     limit = asked.number("limit", 100, least=1, most=1_000)
     before = asked.instant("before")
-    found = await asked.read(lambda: asked.queries.audit(asked.caller, before=before, limit=limit))
+    found = await asked.read(
+        lambda: asked.queries.history.audit(asked.caller, before=before, limit=limit)
+    )
     more = stamp(found[-1].at) if len(found) == limit else None
     return AuditPage(entries=tuple(map(audit_document, found)), next=more)
 

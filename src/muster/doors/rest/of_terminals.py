@@ -39,7 +39,9 @@ class TerminalEndpoint:
         try:
             caller = caller_of(scope, dict(scope["headers"]), self._door, self._people)
             job = JobId(scope["path_params"]["id"])
-            stream = await asyncio.to_thread(self._door.service.queries.attach, caller, job)
+            stream = await asyncio.to_thread(
+                self._door.service.queries.attempts.attach, caller, job
+            )
         except MusterError as error:
             # Accepted first: only then can the client be told why.
             await websocket.accept()

@@ -1,44 +1,23 @@
 """Nodes as documents, with what is held on them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from muster.api.site import DeviceDocument, NodeDocument
+from muster.controller.queries.nodes import HeldOn
 from muster.model.amounts import WHOLE_GPU_MILLI
 from muster.model.cluster import Node
 from muster.model.gpu import Device, Mig, MpsShare, Slice, TimeShare
-from muster.model.job import HOLDING
 from muster.model.mig import mig_milli
 from muster.model.placement import Placement
-from muster.model.snapshot import Snapshot
-from muster.model.value import DeviceId, GpuModel, JobId, NodeId
+from muster.model.value import DeviceId, GpuModel, JobId
 
 
-class NodeHoldings:
-    """Who holds what on which node."""
-
-    def __init__(self, snapshot: Snapshot, nodes: Iterable[NodeId]) -> None:
-        self.on: dict[NodeId, list[tuple[JobId, Placement]]] = {node: [] for node in nodes}
-        for job, placement in held(snapshot):
-            if placement.node in self.on:
-                self.on[placement.node].append((job, placement))
-
-
-def held(snapshot: Snapshot) -> Iterator[tuple[JobId, Placement]]:
-    """Every placement of a job that holds what it was given."""
-    for job, allocation in snapshot.allocations.items():
-        if snapshot.jobs[job].state in HOLDING:
-            for placement in allocation.placements:
-                yield job, placement
-
-
-def node_documents(snapshot: Snapshot, nodes: Iterable[Node]) -> tuple[NodeDocument, ...]:
+def node_documents(nodes: Iterable[Node], held: HeldOn) -> tuple[NodeDocument, ...]:
     """These nodes, with what is held on each."""
-    wanted = tuple(nodes)
-    holding = NodeHoldings(snapshot, (node.id for node in wanted))
-    return tuple(_node(node, holding.on[node.id]) for node in wanted)
+    return tuple(_node(node, held[node.id]) for node in nodes)
 
 
-def _node(node: Node, here: list[tuple[JobId, Placement]]) -> NodeDocument:
+def _node(node: Node, here: Sequence[tuple[JobId, Placement]]) -> NodeDocument:
     amounts = [placement.amount for _, placement in here]
     return NodeDocument(
         id=node.id,
@@ -62,7 +41,7 @@ def _node(node: Node, here: list[tuple[JobId, Placement]]) -> NodeDocument:
 
 
 def _shares(
-    here: list[tuple[JobId, Placement]], device: DeviceId
+    here: Sequence[tuple[JobId, Placement]], device: DeviceId
 ) -> list[tuple[JobId, Slice | None]]:
     return [
         (job, share.slice)

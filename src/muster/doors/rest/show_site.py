@@ -1,8 +1,7 @@
 """Classes, people, keys and events as documents."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -19,34 +18,37 @@ from muster.api.site import (
 )
 from muster.controller.messages import Health, Rehearsal
 from muster.doors.rest.show_jobs import stamp, stamp_or_none
-from muster.doors.rest.show_nodes import held
 from muster.doors.rest.words import happened, kind
+from muster.model.cluster import Node
 from muster.model.event import JobSubmitted, JobUpdated, SiteChanged
 from muster.model.history import AuditEntry
-from muster.model.job import FINAL
+from muster.model.job import FINAL, JobState
 from muster.model.launch import NO_LAUNCH
 from muster.model.plan import NoEstimate
 from muster.model.queue import JobClass
 from muster.model.site import Grant, Token, User
-from muster.model.snapshot import Snapshot
-from muster.model.value import replace
+from muster.model.value import NodeId, replace
 from muster.stores.base import Stored
 
 
-def status_document(health: Health, snapshot: Snapshot) -> StatusDocument:
+def status_document(
+    health: Health,
+    live: Mapping[JobState, int],
+    nodes: Mapping[NodeId, Node],
+    gpu_milli_held: int,
+) -> StatusDocument:
     """The installation at a glance."""
-    nodes = snapshot.nodes.values()
-    used_milli = sum(placement.amount.gpu_milli for _, placement in held(snapshot))
+    machines = nodes.values()
     return StatusDocument(
         version=__version__,
         leading=health.leading,
         store=health.store,
         last_event=health.last_event,
-        jobs=_live(snapshot),
-        nodes=_counted(node.state.value for node in nodes),
-        gpus=sum(len(node.devices) for node in nodes),
-        gpus_used=used_milli / 1_000,
-        pretend=any(node.pretend for node in nodes),
+        jobs={state.value: count for state, count in sorted(live.items()) if state not in FINAL},
+        nodes=dict(sorted(Counter(node.state.value for node in machines).items())),
+        gpus=sum(len(node.devices) for node in machines),
+        gpus_used=gpu_milli_held / 1_000,
+        pretend=any(node.pretend for node in machines),
         plan_ms=health.plan_ms,
         planned_at=stamp_or_none(health.planned_at),
         problems=health.problems,
@@ -159,13 +161,3 @@ def _whole(value: object) -> object:
             return [_whole(each) for each in cast("tuple[object, ...]", value)]
         case _:
             return msgspec.to_builtins(value)
-
-
-def _live(snapshot: Snapshot) -> dict[str, int]:
-    """Counted by the state itself: asking so many for its text takes longer than all the rest."""
-    found = Counter(map(attrgetter("state"), snapshot.jobs.values()))
-    return {state.value: count for state, count in sorted(found.items()) if state not in FINAL}
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))

@@ -1,7 +1,6 @@
 """What this door keeps between calls, so that it need not be worked out each time."""
 
 from collections.abc import Mapping, Sequence
-from threading import Lock
 
 from muster.controller.messages import Caller
 from muster.controller.queries.queries import Queries
@@ -10,10 +9,7 @@ from muster.doors.slurm.submit.fleet import Machines, machines_of
 from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.launch import Launch
-from muster.model.policy import Policy
-from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, NodeId, replace
-from muster.schedule.explain.turns import Crowds, Turns
 
 MOST_LAUNCHES = 200_000
 
@@ -25,8 +21,6 @@ class Cache:
         self.lines: LineCaches[str] = LineCaches()
         self._machines: Machines | None = None
         self._launches: dict[JobId, Launch] = {}
-        self._crowds = Crowds()
-        self._lock = Lock()
 
     def machines(self, nodes: Mapping[NodeId, Node]) -> Machines:
         """What requests need to know of these nodes; worked out again when nodes change."""
@@ -34,12 +28,6 @@ class Cache:
         if known is None or known.nodes is not nodes:
             known = self._machines = machines_of(nodes)
         return known
-
-    def turns(self, snapshot: Snapshot, policy: Policy) -> Turns:
-        """Whose turn it is; who has how many jobs is not counted again each time."""
-        with self._lock:
-            self._crowds.follow(snapshot.jobs)
-            return Turns(snapshot, policy, self._crowds)
 
     def launches(
         self, queries: Queries, caller: Caller, jobs: Sequence[Job]
@@ -49,11 +37,11 @@ class Cache:
         if len(kept) > MOST_LAUNCHES:
             kept.clear()
         missing = [job for job in jobs if job.id not in kept]
-        for job, launch in (queries.launches(caller, missing) if missing else {}).items():
+        for job, launch in (queries.jobs.launches(caller, missing) if missing else {}).items():
             kept[job] = replace(launch, script=None, env={})
         found = ((job, kept.get(job.id)) for job in jobs)
         return {
             job.id: launch
             for job, launch in found
-            if launch is not None and queries.may_see(caller, job)
+            if launch is not None and queries.jobs.may_see(caller, job)
         }

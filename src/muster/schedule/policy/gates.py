@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from itertools import filterfalse
 
+from muster.model.history import Finished
 from muster.model.job import Dependency, DependencyKind, Job, JobState, ways
 from muster.model.placement import Allocation
 from muster.model.reason import ArrayFull, DependsOn, NotBefore, WaitReason
-from muster.model.snapshot import Finished, Snapshot
+from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, UserName, replace
 
 

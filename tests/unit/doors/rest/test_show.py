@@ -1,6 +1,10 @@
 import pytest
 
+from muster.api.site import QueueDocument
 from muster.controller.messages import JobDetail, JobView
+from muster.controller.queries.nodes import NodeQueries
+from muster.controller.queries.queues import QueueQueries
+from muster.controller.world.record import Record
 from muster.doors.rest.show_jobs import (
     attempt_document,
     detail_document,
@@ -8,7 +12,7 @@ from muster.doors.rest.show_jobs import (
     stamp,
 )
 from muster.doors.rest.show_nodes import node_documents
-from muster.doors.rest.show_queues import queue_documents
+from muster.doors.rest.show_queues import queue_document
 from muster.doors.rest.words import ended, reason
 from muster.doors.units import rfc3339
 from muster.model.cluster import Node
@@ -36,11 +40,11 @@ from muster.model.job import (
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.plan import Prospect, Wait
-from muster.model.policy import SharePolicy
 from muster.model.queue import Meter, Percent, PreemptMode, Queue, Quota, Scope
 from muster.model.reason import Behind, NoRoom
 from muster.model.resources import Resources
-from muster.model.snapshot import Snapshot, UsedLately
+from muster.model.site import Site
+from muster.model.snapshot import UsedLately
 from muster.model.value import (
     HOUR,
     MINUTE,
@@ -56,6 +60,7 @@ from muster.model.value import (
     UserName,
     replace,
 )
+from muster.stores.base import LiveState
 
 NOW = Instant(1_790_000_000_000)
 MODEL = GpuModel("A100-40GB")
@@ -107,7 +112,7 @@ def node() -> Node:
     )
 
 
-def world() -> Snapshot:
+def world() -> Record:
     """Job 1 holds two whole GPUs, job 2 a MIG slice, job 3 waits; job 4 is in another queue."""
     running = JobState.RUNNING
     whole = tuple(DeviceShare(device=DeviceId(f"gpu{index}")) for index in (0, 1))
@@ -118,30 +123,34 @@ def world() -> Snapshot:
         Quota(scope=Scope(meter=Meter.MIG, profile="3g.20gb"), limit=2),
         Quota(scope=Scope(meter=Meter.CPU, pool=PoolName("other")), guaranteed=4_000),
     )
-    return Snapshot(
-        now=NOW,
-        nodes={N1: node()},
+    site = Site(
         queues={
             QueuePath("acme"): Queue(path=QueuePath("acme"), quotas=quotas, weight=3),
             QueuePath("acme/nlp"): Queue(path=QueuePath("acme/nlp")),
             QueuePath("rest"): Queue(path=QueuePath("rest")),
         },
-        jobs={
-            JobId(1): job(1, running),
-            JobId(2): job(2, running, "acme"),
-            JobId(3): job(3),
-            JobId(4): job(4, running, "rest"),
-        },
-        allocations={
-            JobId(1): held(1, *whole, gpu_milli=2_000),
-            JobId(2): held(2, cut, gpu_milli=429),
-            JobId(4): held(4, shared, gpu_milli=250),
-        },
-        used_lately=(
-            UsedLately(queue=QueuePath("acme/nlp"), user=UserName("a"), gpu_milli_ms=30, as_of=NOW),
-            UsedLately(queue=QueuePath("rest"), user=UserName("b"), gpu_milli_ms=10, as_of=NOW),
-        ),
     )
+    state = LiveState(
+        nodes=(node(),),
+        jobs=(job(1, running), job(2, running, "acme"), job(3), job(4, running, "rest")),
+        allocations=(
+            held(1, *whole, gpu_milli=2_000),
+            held(2, cut, gpu_milli=429),
+            held(4, shared, gpu_milli=250),
+        ),
+        used=(used("acme/nlp", "a", 300_000), used("rest", "b", 100_000)),
+    )
+    return Record(state, {}, site)
+
+
+def used(queue: str, user: str, gpu_milli_ms: int) -> UsedLately:
+    return UsedLately(
+        queue=QueuePath(queue), user=UserName(user), gpu_milli_ms=gpu_milli_ms, as_of=NOW
+    )
+
+
+def queues() -> tuple[QueueDocument, ...]:
+    return tuple(map(queue_document, QueueQueries(world(), lambda: NOW).all()))
 
 
 def test_a_waiting_job_shows_what_it_asks_for_and_why_it_waits() -> None:
@@ -288,9 +297,9 @@ def test_stamps_are_as_everywhere_else(at: int) -> None:
 
 
 def test_a_node_shows_who_holds_what_of_each_device() -> None:
-    snapshot = world()
+    nodes = NodeQueries(world(), lambda: NOW)
 
-    (shown,) = node_documents(snapshot, snapshot.nodes.values())
+    (shown,) = node_documents(nodes.all().values(), nodes.held([N1]))
 
     assert (shown.gpus, shown.gpus_used, shown.jobs) == (4, 2.679, (1, 2, 4))
     assert [(each.used_milli, each.jobs) for each in shown.devices] == [
@@ -302,7 +311,7 @@ def test_a_node_shows_who_holds_what_of_each_device() -> None:
 
 
 def test_a_queue_counts_what_is_below_it() -> None:
-    acme, nlp, rest = queue_documents(world(), SharePolicy())
+    acme, nlp, rest = queues()
 
     assert (acme.running, acme.waiting, nlp.running, rest.running) == (2, 1, 1, 1)
     assert (acme.gpus_used, nlp.gpus_used, rest.gpus_used) == (2.429, 2, 0.25)
@@ -311,7 +320,7 @@ def test_a_queue_counts_what_is_below_it() -> None:
 
 
 def test_a_quota_line_counts_only_its_scope() -> None:
-    gpus, slices, elsewhere = queue_documents(world(), SharePolicy())[0].quotas
+    gpus, slices, elsewhere = queues()[0].quotas
 
     assert (gpus.scope, gpus.used, gpus.guaranteed, gpus.limit) == ("gpu", 2.429, 1, 3)
     assert gpus.borrowed == pytest.approx(1.429)

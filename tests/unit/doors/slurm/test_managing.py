@@ -37,7 +37,7 @@ pools: {gpu: {cluster: lab}}
 users: {alice: {roles: ["user:science"], default_queue: science}}
 """)
 A100 = GpuModel("A100-40GB")
-AROUND = EditFacts(cluster="lab", nodes={}, models=(A100,), jobs=())
+AROUND = EditFacts(cluster="lab", nodes={}, models=(A100,), jobs=lambda _: ())
 SCIENCE, NLP = QueuePath("science"), QueuePath("science/nlp")
 ALICE, BOB = UserName("alice"), UserName("bob")
 
@@ -234,7 +234,7 @@ def test_what_live_jobs_need_stays() -> None:
         cluster="lab",
         nodes={},
         models=(),
-        jobs=(Job(id=JobId(7), spec=spec, submitted_at=Instant(0)),),
+        jobs=lambda _: (Job(id=JobId(7), spec=spec, submitted_at=Instant(0)),),
     )
 
     assert "Job(s) active" in refusal(accounts.deleting, "science", around=around)

@@ -3,8 +3,8 @@
 import pytest
 
 from muster.model.cluster import AmountReserved, NodesReserved
+from muster.model.history import Finished
 from muster.model.job import ArrayPart, Dependency, DependencyKind, JobState
-from muster.model.snapshot import Finished
 from muster.model.value import (
     HOUR,
     MINUTE,

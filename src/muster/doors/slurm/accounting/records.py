@@ -135,10 +135,10 @@ def acct_jobs(door: Door, scene: Scene, views: Sequence[JobView]) -> list[AcctJo
     """All records of these jobs, by job and attempt."""
     ids = tuple([view.job.id for view in views if view.job.attempt])
     attempts: dict[JobId, list[Attempt]] = {}
-    for attempt in door.queries.attempts(door.caller, ids) if ids else ():
+    for attempt in door.queries.history.attempts(door.caller, ids) if ids else ():
         attempts.setdefault(attempt.job, []).append(attempt)
     steps: dict[tuple[JobId, int], list[Step]] = {}
-    for step in door.queries.steps(door.caller, ids) if ids else ():
+    for step in door.queries.history.steps(door.caller, ids) if ids else ():
         steps.setdefault((step.job, step.attempt), []).append(step)
     launch_of = Launches(door, [view.job for view in views]).of
     found: list[AcctJob] = []

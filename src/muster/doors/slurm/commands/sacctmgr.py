@@ -147,7 +147,7 @@ def _around(call: Call, door: Door) -> EditFacts:
         cluster=scene.cluster,
         nodes=dict(scene.nodes),
         models=machines_of(scene.nodes).models,
-        jobs=tuple(scene.snapshot.jobs.values()),
+        jobs=lambda query: tuple(door.queries.jobs.matching(door.caller, query)),
     )
 
 
@@ -247,7 +247,7 @@ def _archive(_words: Sequence[str], _line: Parsed, _call: Call, _door: Door) -> 
 
 
 def _clear(_words: Sequence[str], _line: Parsed, _call: Call, door: Door) -> Reply:
-    door.queries.count_anew(door.caller)
+    door.queries.status.reset_counts(door.caller)
     door.traffic.reset()
     return Reply()
 

@@ -35,7 +35,7 @@ def run(call: Call, door: Door) -> Reply:
     job = granted.view.job.id
     hold = HoldJob(
         job=job,
-        address=door.queries.step_address(door.caller, job),
+        address=door.queries.attempts.step_address(door.caller, job),
         argv=line.rest,
         env={"SLURM_SUBMIT_DIR": call.cwd, "SLURM_SUBMIT_HOST": call.host},
         keeps=request.has("no-shell"),

@@ -35,7 +35,7 @@ def _step(text: str, door: Door) -> Step:
     if name is None or not (name.step or "").isdigit():
         problem = "Failed to parse stepid from command line options"
         raise SlurmError(f"sattach: error: {problem}", f"Usage: sattach {WORDS}")
-    running = door.queries.running_steps(door.caller)
+    running = door.queries.jobs.running_steps(door.caller)
     found = [each for each in running if (each.job, str(each.number)) == (name.job, name.step)]
     if not found:
         raise failed(NAME, "Could not get job step info: Invalid job id specified")

@@ -51,7 +51,7 @@ def run(call: Call, door: Door) -> Reply:
         return help_reply(NAME, OPTIONS, "[OPTIONS...] script [args...]")
     if line.value("gres") == "help":
         return Reply(out="Valid gres options are:\ngpu[[:type]:count]\n")
-    cluster = clusters.named(NAME, line, door.queries.fleet().clusters)
+    cluster = clusters.named(NAME, line, door.queries.nodes.clusters())
     named = line.rest[0] if line.rest else None
     if not line.has("wrap") and (call.script is None or call.script.name != named):
         # One that came along unasked was a guess, and it was wrong.
@@ -88,7 +88,7 @@ def _answered(want: Wanted, request: Request, door: Door, cluster: str | None) -
 
 def world_of(door: Door) -> World:
     """What requests are read against, as things are now."""
-    fleet, site = door.queries.fleet(), door.queries.site()
+    fleet, site = door.queries.nodes.fleet(), door.queries.site()
 
     def meant(job: int, index: int | None) -> dict[JobId, int | None]:
         return parts_of(door, job, index)
@@ -139,7 +139,7 @@ def _code(text: str) -> int:
 
 
 def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
-    rehearsal = door.queries.rehearse(door.caller, spec=want.spec)
+    rehearsal = door.queries.plan.rehearse(door.caller, spec=want.spec)
     if isinstance(rehearsal.expected, NoEstimate):
         raise SlurmError(f"allocation failure: {UNAVAILABLE}")
     at = door.now if rehearsal.expected is None else rehearsal.expected
@@ -149,7 +149,7 @@ def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
     milli = milli or sum(group.count * group.each.cpu_milli for group in spec.groups)
     nodes = {each.node for each in placed} or set(spec.groups[0].where.nodes)
     pools = sorted({each.pool for each in placed}) or spec.pools
-    pool = ",".join(pools) or min(door.queries.fleet().pools, default="")
+    pool = ",".join(pools) or min(door.queries.nodes.pools(), default="")
     names = compressed(sorted(nodes, key=by_number))
     where = f"on nodes {names} in partition {pool}" if names else f"in partition {pool}"
     start = times.instant_text(at, zone=call.zone)

@@ -44,7 +44,7 @@ def _node(line: Parsed, call: Call, door: Door) -> str:
         raise failed(NAME, f"Need a job id to run this command.  {where}")
     name = job_name(text)
     try:
-        view = None if name is None else door.queries.job(door.caller, name.job).view
+        view = None if name is None else door.queries.jobs.detail(door.caller, name.job).view
     except UnknownError:
         view = None
     if view is not None and not may_change(door, view.job):

@@ -80,7 +80,7 @@ def run(call: Call, door: Door) -> Reply:
     if line.has("help"):
         return help_reply(NAME, OPTIONS, "[OPTIONS] [job_id[_array_id][.step_id]]")
     line, strange = _with_environment(line, call.env)
-    clusters.named(NAME, line, door.queries.fleet().clusters)
+    clusters.named(NAME, line, door.queries.nodes.clusters())
     if not line.rest and not any(line.has(each) for each in FILTERS):
         raise failed(NAME, "No job identification provided")
     names, signal = _names(line), _signal(line)
@@ -151,10 +151,12 @@ def _asked(rows: list[JobRow], memo: Mapping[str, str]) -> tuple[Prompt | None, 
 def _ended_step(door: Door, line: Parsed, name: JobName, signal: int) -> Reply:
     """A step that runs is sent the signal; what is said if none does, or may not be."""
     step = f"step id {name.job}.{name.step}"
-    job = door.queries.snapshot().jobs.get(name.job)
+    job = door.queries.jobs.find(door.caller, name.job)
     if job is not None and not may_change(door, job):
         return _failed([step], STRANGER, code=STRANGER_CODE)
-    running = {(each.job, str(each.number)) for each in door.queries.running_steps(door.caller)}
+    running = {
+        (each.job, str(each.number)) for each in door.queries.jobs.running_steps(door.caller)
+    }
     if (name.job, name.step) not in running:
         if job is None:
             return _failed([step], UNKNOWN, code=1)

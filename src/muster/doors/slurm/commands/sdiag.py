@@ -1,6 +1,7 @@
 """`sdiag`: what the controller did, and what it was asked."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from threading import active_count
 
@@ -48,16 +49,16 @@ def run(call: Call, door: Door) -> Reply:
     demand_here(NAME, line.words("cluster", "clusters"), scene)
     if line.has("reset"):
         try:
-            door.queries.count_anew(door.caller)
+            door.queries.status.reset_counts(door.caller)
         except ForbiddenError as error:
             raise SlurmError(f"slurm_reset_statistics: {DENIED}", code=255) from error
         door.traffic.reset()
         return Reply(out="Reset scheduling statistics\n")
     key = next((ORDERS[name] for name in ORDERS if line.has(name)), _by_count)
-    counts = door.queries.counts()
+    counts = door.queries.status.counts()
     parts = (
         _head(counts, scene),
-        _jobs(counts, scene),
+        _jobs(counts, door.queries.jobs.count_by_state(), scene),
         _plans(counts, scene),
         _BACKFILL,
         [f"Latency for {LOOKS} calls to gettimeofday(): {_latency_us()} microseconds", ""],
@@ -77,8 +78,7 @@ def _head(counts: Counts, scene: Scene) -> Iterator[str]:
     yield from ("DBD Agent queue size: 0", "")
 
 
-def _jobs(counts: Counts, scene: Scene) -> Iterator[str]:
-    states = [job.state for job in scene.snapshot.jobs.values()]
+def _jobs(counts: Counts, live: Counter[JobState], scene: Scene) -> Iterator[str]:
     yield f"Jobs submitted: {counts.submitted}"
     yield f"Jobs started:   {counts.started}"
     yield f"Jobs completed: {counts.completed}"
@@ -86,8 +86,8 @@ def _jobs(counts: Counts, scene: Scene) -> Iterator[str]:
     yield f"Jobs failed:    {counts.failed}"
     yield ""
     yield f"Job states ts:  {_moment(scene.now, scene)}"
-    yield f"Jobs pending:   {sum(state in WAITING for state in states)}"
-    yield f"Jobs running:   {sum(state is JobState.RUNNING for state in states)}"
+    yield f"Jobs pending:   {sum(live[state] for state in WAITING)}"
+    yield f"Jobs running:   {live[JobState.RUNNING]}"
     yield ""
 
 

@@ -122,7 +122,7 @@ def _job_named(call: Call, line: Parsed) -> JobId | None:
 def _of_its_own(requests: tuple[Request, ...], door: Door) -> Reply:
     if "job" not in requests[0].call.memo:
         fitted = [_fitted(request) for request in requests]
-        machines = door.cache.machines(door.queries.snapshot().nodes)
+        machines = door.cache.machines(door.queries.nodes.all())
         told = _words(requests, machines) + "".join(text for _, text in fitted)
         return allocations.submitted(tuple(request for request, _ in fitted), door, told)
     granted = allocations.waited(requests[0], door)
@@ -148,7 +148,7 @@ def _fitted(request: Request) -> tuple[Request, str]:
 
 def _view(door: Door, job: JobId) -> JobView:
     try:
-        view = door.queries.job(door.caller, job).view
+        view = door.queries.jobs.detail(door.caller, job).view
     except UnknownError:
         raise _expired(job) from None
     if view.job.state in FINAL:
@@ -161,7 +161,7 @@ def _view(door: Door, job: JobId) -> JobView:
 
 
 def _step(requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool = False) -> Reply:
-    machines = door.cache.machines(door.queries.snapshot().nodes)
+    machines = door.cache.machines(door.queries.nodes.all())
     step, warnings = step_of(requests, _places(requests, view, door, owns=owns), machines)
     return Reply(err=_words(requests, machines) + warnings, then=step)
 
@@ -170,7 +170,7 @@ def _places(
     requests: tuple[Request, ...], view: JobView, door: Door, *, owns: bool
 ) -> tuple[StepJob, ...]:
     """A place for each: in its component, or beside each other where the job has but one."""
-    address = door.queries.step_address(door.caller, view.job.id)
+    address = door.queries.attempts.step_address(door.caller, view.job.id)
     placements = () if view.allocation is None else view.allocation.placements
     if component_count(view.job) == 1:
         nodes = tuple(dict.fromkeys(NodeId(each.node) for each in placements))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 
+from muster.controller.messages import Share, ShareTree
 from muster.doors.slurm.accounting.associations import (
     ROOT,
     accounts_named,
@@ -20,7 +21,7 @@ from muster.doors.slurm.words.formats import Field, by_name, cut_table, parsable
 from muster.doors.slurm.words.options import Manner, Option, Parsed, parsed, table
 from muster.model.queue import lineage
 from muster.model.value import QueuePath, UserName
-from muster.schedule.state.share import FULL, ONE, Branch, Shares
+from muster.schedule.state.share import FULL, ONE
 
 NAME = "sshare"
 OPTIONS = (
@@ -39,14 +40,27 @@ LONG = (
 
 
 class ShareRow:
-    """The whole, an account, or a user in an account. beside: the weights of all at its place."""
+    """The whole, an account, or a user in an account.
 
-    __slots__ = ("account", "beside", "branch", "depth", "promised", "scene", "user")
+    beside: the weights of all at its place. used_by_all: what everybody used lately.
+    """
 
-    def __init__(self, account: str, user: str, branch: Branch, scene: Scene) -> None:
+    __slots__ = (
+        "account",
+        "beside",
+        "depth",
+        "promised",
+        "scene",
+        "share",
+        "used_by_all",
+        "user",
+    )
+
+    def __init__(self, account: str, user: str, share: Share, scene: Scene) -> None:
         self.account = account
         self.user = user
-        self.branch = branch
+        self.share = share
+        self.used_by_all = 0
         self.scene = scene
         self.depth = 0
         self.beside = 1
@@ -54,7 +68,7 @@ class ShareRow:
 
     @property
     def is_whole(self) -> bool:
-        return self.branch.above is None
+        return self.account == ROOT and not self.user
 
 
 def run(call: Call, door: Door) -> Reply:
@@ -106,8 +120,9 @@ def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[ShareRow]:
     accounts = accounts_named(scene.site, line.words("accounts"))
     wants_accounts = bool(line.words("accounts"))
     users = users_of(line.words("users", "uid")) or {door.caller.user}
-    known = promised(scene.snapshot)
-    for row in _tree(scene, door.caller.user):
+    known = promised(door.queries.jobs.running(door.caller), door.now)
+    shares = door.queries.queues.shares(_members(scene, door.caller.user))
+    for row in _tree(scene, shares):
         if wants_accounts and row.account not in accounts:
             continue
         if row.user and not line.has("all") and row.user not in users:
@@ -116,16 +131,18 @@ def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[ShareRow]:
             continue
         if wants_accounts or line.has("Users"):
             row.depth = int(bool(row.user) and not line.has("Users"))
+        row.used_by_all = shares.root.used
         row.promised = known.get((row.account, row.user), Promised())
         yield row
 
 
-def _tree(scene: Scene, caller: UserName) -> Iterator[ShareRow]:
+def _tree(scene: Scene, shares: ShareTree) -> Iterator[ShareRow]:
     """The whole, then each account with its users before the accounts below it."""
-    shares = scene.turns.shares
-    members = _members(scene, shares, caller)
+    members: dict[QueuePath, set[UserName]] = {}
+    for path, user in shares.users:
+        members.setdefault(path, set()).add(user)
     queues = {QueuePath(ROOT): shares.root} | {
-        path: branch for path, branch in shares.queues().items() if path != ROOT
+        path: share for path, share in shares.queues.items() if path != ROOT
     }
     weights = Counter({path: len(members.get(path, ())) for path in queues})
     for path in set(queues) - {ROOT}:
@@ -136,7 +153,7 @@ def _tree(scene: Scene, caller: UserName) -> Iterator[ShareRow]:
         account.beside = weights[_above(path, queues)]
         yield account
         for user in sorted(members.get(path, ())):
-            row = ShareRow(path, user, shares.seat(path, user), scene)
+            row = ShareRow(path, user, shares.users[path, user], scene)
             row.depth, row.beside = account.depth + 1, weights[path]
             yield row
 
@@ -151,16 +168,12 @@ def _in_tree_order(paths: Iterable[QueuePath]) -> list[QueuePath]:
     return sorted(paths, key=lambda path: (path != ROOT, path.split("/")))
 
 
-def _members(scene: Scene, shares: Shares, caller: UserName) -> dict[QueuePath, set[UserName]]:
-    """Those who belong somewhere, whoever asks, and those who have a share by what they did."""
-    found: dict[QueuePath, set[UserName]] = {}
+def _members(scene: Scene, caller: UserName) -> Iterator[tuple[QueuePath, UserName]]:
+    """The users who belong to accounts, and the caller."""
     for each in associations(scene.site):
-        found.setdefault(each.account, set()).add(each.user)
+        yield each.account, each.user
     for path in accounts_of(scene.site, caller):
-        found.setdefault(path, set()).add(caller)
-    for path, user in shares.users:
-        found.setdefault(path, set()).add(user)
-    return found
+        yield path, caller
 
 
 def _field_names() -> str:
@@ -174,10 +187,6 @@ def _account(row: ShareRow) -> str:
     return " " * row.depth + row.account
 
 
-def _effective(row: ShareRow) -> int:
-    return row.scene.turns.shares.effective(row.branch)
-
-
 def _fraction(part: int, whole: int) -> str:
     return f"{part / whole if whole else 0:.6f}"
 
@@ -185,19 +194,19 @@ def _fraction(part: int, whole: int) -> str:
 def _norm_usage(row: ShareRow) -> str:
     if row.is_whole:
         return ""
-    return _fraction(row.branch.used, row.scene.turns.shares.root.used)
+    return _fraction(row.share.used, row.used_by_all)
 
 
 def _level(row: ShareRow) -> str:
     """How large the share is beside what counts as used: at 1 they are the same."""
     if row.is_whole:
         return ""
-    used = _effective(row)
-    return f"{row.branch.share / used:.6f}" if used else "inf"
+    used = row.share.effective
+    return f"{row.share.share / used:.6f}" if used else "inf"
 
 
 def _fair_share(row: ShareRow) -> str:
-    return _fraction(row.scene.turns.shares.factor(row.branch), FULL) if row.user else ""
+    return _fraction(row.share.factor, FULL) if row.user else ""
 
 
 def _of_part(get: Callable[[ShareRow], str], whole: str) -> Callable[[ShareRow], str]:
@@ -211,18 +220,18 @@ _FIELDS: tuple[tuple[str, int, Callable[[ShareRow], str]], ...] = (
     (
         "EffectvUsage",
         13,
-        _of_part(lambda row: _fraction(_effective(row), ONE), "1.000000"),
+        _of_part(lambda row: _fraction(row.share.effective, ONE), "1.000000"),
     ),
     ("FairShare", 10, _fair_share),
     ("GrpTRESMins", 30, lambda _: ""),
-    ("GrpTRESRaw", 30, lambda row: f"gres/gpu={row.branch.used // 60_000_000}"),
+    ("GrpTRESRaw", 30, lambda row: f"gres/gpu={row.share.used // 60_000_000}"),
     ("ID", 6, lambda _: ""),
     ("LevelFS", 10, _level),
-    ("NormShares", 11, _of_part(lambda row: _fraction(row.branch.weight, row.beside), "0.000000")),
+    ("NormShares", 11, _of_part(lambda row: _fraction(row.share.weight, row.beside), "0.000000")),
     ("NormUsage", 11, _norm_usage),
     ("Partition", 12, lambda _: ""),
-    ("RawShares", 10, _of_part(lambda row: str(row.branch.weight), "")),
-    ("RawUsage", 11, lambda row: str(row.branch.used // 1_000_000)),
+    ("RawShares", 10, _of_part(lambda row: str(row.share.weight), "")),
+    ("RawUsage", 11, lambda row: str(row.share.used // 1_000_000)),
     ("TRESRunMins", 30, lambda row: row.promised.text),
     ("User", 10, lambda row: row.user),
 )

@@ -96,7 +96,7 @@ def _seen(
         rows = [row for row in rows if row.step is not None][:1]
     for row in rows:
         try:
-            found = door.queries.usage(door.caller, row.row.job.id)
+            found = door.queries.attempts.usage(door.caller, row.row.job.id)
         except (UnknownError, ForbiddenError) as error:
             step = f"StepId={values.raw_id(row)}"
             why = "Invalid user id" if isinstance(error, ForbiddenError) else str(error)

@@ -41,11 +41,11 @@ def _of_site(call: Call, door: Door) -> dict[str, str]:
     return {
         "cluster": scene.cluster,
         "host": call.host,
-        "mail_program": door.queries.mail_program() or "(null)",
+        "mail_program": door.queries.status.mail_program() or "(null)",
         "kill_wait": f"{max(graces, default=30 * SECOND) // SECOND} sec",
         "max_array": str(job_details.MOST_INDEX + 1),
         "min_age": f"{KEPT_MS // SECOND} sec",
-        "next": str(max(door.queries.snapshot().jobs, default=0) + 1),
+        "next": str(door.queries.jobs.next_id()),
         "nodes": str(len(scene.nodes)),
         "owner": f"{getpass.getuser()}({os.getuid()})",
         "topology": "topology/tree" if has_levels else "topology/none",

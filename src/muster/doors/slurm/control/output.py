@@ -56,7 +56,7 @@ def _script(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     if "written" in call.memo:
         return Reply(out=f"batch script for job {name.text} written to {file}\n")
     try:
-        detail = door.queries.job(door.caller, name.job)
+        detail = door.queries.jobs.detail(door.caller, name.job)
     except MusterError as error:
         # Slurm ends well here.
         raise SlurmError(LOST, code=0) from error

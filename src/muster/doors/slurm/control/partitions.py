@@ -56,7 +56,7 @@ def created(name: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
     def change(site: Site) -> Site:
         if pool in site.pools or not name:
             raise SlurmError("Error creating the partition: Invalid partition name specified")
-        cluster = min(door.queries.snapshot().clusters)
+        cluster = min(door.queries.nodes.clusters())
         new = Pool(name=pool, cluster=cluster)
         return _with(site, pool, changes.applied(new), is_default=changes.is_default)
 
@@ -73,7 +73,7 @@ def deleted(name: str, word: str, door: Door) -> Reply:
     def change(site: Site) -> Site:
         if pool not in site.pools:
             raise SlurmError(f"{begin}: Invalid partition name specified")
-        if any(node.pool == pool for node in door.queries.snapshot().nodes.values()):
+        if any(node.pool == pool for node in door.queries.nodes.all().values()):
             raise SlurmError(f"{begin}: Partition is in use")
         pools = {each: value for each, value in site.pools.items() if each != pool}
         default = None if site.default_pool == pool else site.default_pool
@@ -128,7 +128,7 @@ def _changes(pairs: tuple[Pair, ...], door: Door) -> _PoolChanges:
 
 def _nodes(pair: Pair, door: Door) -> Change:
     """Only as it is: nodes say themselves to which pool they belong."""
-    known = door.queries.snapshot().nodes
+    known = door.queries.nodes.all()
     names = expanded(pair.value)
     if any(name not in known for name in names):
         raise SlurmError("slurm_update error: Invalid node name specified")

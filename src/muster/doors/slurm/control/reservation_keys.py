@@ -260,7 +260,7 @@ def _duration(word: _KeyReader) -> None:
 
 
 def _nodes(word: _KeyReader) -> None:
-    known = word.door.queries.snapshot().nodes
+    known = word.door.queries.nodes.all()
     pair = word.pair
     names = tuple(sorted(known)) if pair.value.upper() == "ALL" else expanded(pair.value)
     if not set(names) <= known.keys():
@@ -284,7 +284,7 @@ def _node_count(word: _KeyReader) -> None:
 
 def _pool(word: _KeyReader) -> None:
     word.draft.pool = PoolName(word.pair.value)
-    if word.draft.pool not in word.door.queries.snapshot().pools:
+    if word.draft.pool not in word.door.queries.nodes.pools():
         raise word.invalid("Invalid partition name specified")
 
 
@@ -314,7 +314,7 @@ def _with_gpus(known: Reservation, gpu_milli: int, word: _KeyReader) -> Reservat
 def _cores(word: _KeyReader) -> None:
     """Whole nodes only: as many as have so many cores."""
     cores = word.number("core count")
-    nodes = word.door.queries.snapshot().nodes.values()
+    nodes = word.door.queries.nodes.all().values()
     most = max((node.cpu_milli // 1_000 for node in nodes), default=1)
     word.draft.node_count = ceil(cores / max(1, most))
     word.draft.warnings += "scontrol: warning: CoreCnt: whole nodes are reserved by Muster\n"

@@ -1,5 +1,6 @@
 """Reservations as scontrol makes, changes and removes them: those of the site, and no others."""
 
+from muster.controller.messages import JobQuery
 from muster.controller.world.reservations import current_window
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.doors.slurm.control import partitions, reservation_keys
@@ -126,9 +127,8 @@ def _demand_free(new: Reservation, draft: Draft, site: Site, door: Door) -> None
         raise SlurmError(f"Error creating the reservation: {text}")
     if "IGNORE_JOBS" in draft.flags:
         return
-    snapshot = door.queries.snapshot()
-    for job, held in snapshot.allocations.items():
-        limit = snapshot.jobs[job].spec.time_limit
+    for job, held in door.queries.jobs.running(door.caller):
+        limit = job.spec.time_limit
         ends = None if limit is None else (held.started_at or held.placed_at) + limit
         stays = ends is None or ends > new.begins_at
         if stays and any(placed.node in nodes for placed in held.placements):
@@ -143,8 +143,7 @@ def _deleted(name: str, word: str, door: Door) -> Reply:
         left = tuple(each for each in site.reservations if each.name != name)
         if len(left) == len(site.reservations):
             raise SlurmError(f"{begin}: {INVALID}")
-        jobs = door.queries.snapshot().jobs.values()
-        if any(job.spec.reservation == name for job in jobs):
+        if any(door.queries.jobs.matching(door.caller, JobQuery(reservation=name))):
             raise SlurmError(f"{begin}: Requested reservation is in use")
         return replace(site, reservations=left)
 

@@ -139,7 +139,7 @@ def _steps(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
         raise SlurmError("Invalid job id specified")
     rows = rows_of(door, Scene(call, door), live_views(door, wish))
     lines = [batch_lines(row) for row in rows]
-    steps = door.queries.running_steps(door.caller)
+    steps = door.queries.jobs.running_steps(door.caller)
     for row in all_parts(rows):
         own = [each for each in steps if each.job == row.job.id]
         lines += [step_lines(row, each) for each in steps_in(own, row.component)]
@@ -170,7 +170,7 @@ def _is_step(lines: list[str], wanted: str | None) -> bool:
 def _reservations(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     scene = Scene(call, door)
     now = door.now
-    live = [each for each in scene.snapshot.reservations if each.ends_at > now]
+    live = [each for each in scene.reservations if each.ends_at > now]
     chosen = [each for each in live if not ids or each.name in ids]
     if ids and not chosen:
         raise SlurmError(f"Reservation {ids[0]} not found", on_stdout=True)
@@ -208,7 +208,7 @@ def _config(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str
 
 def _aliases(ids: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> str:
     """The names of nodes: each is its own alias."""
-    names = sorted(door.queries.snapshot().nodes, key=by_number)
+    names = sorted(door.queries.nodes.all(), key=by_number)
     return "" if ids else " ".join(names) + "\n"
 
 

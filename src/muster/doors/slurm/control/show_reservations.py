@@ -43,7 +43,7 @@ def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
 
 def table(scene: Scene, *, header: bool) -> str:
     """`sinfo -T`."""
-    live = [each for each in scene.snapshot.reservations if each.ends_at > scene.now]
+    live = [each for each in scene.reservations if each.ends_at > scene.now]
     if not live:
         return "No reservations in the system\n"
     rows = [_row(each, scene) for each in live]

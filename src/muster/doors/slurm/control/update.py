@@ -240,7 +240,7 @@ def _set_reason(nodes: str, why: str, door: Door) -> None:
 def _meant(names: str, door: Door) -> list[Node]:
     """All of them, or none and what is wrong with the names or the caller."""
     demand_admin(door, f"slurm_update error: {STRANGER}")
-    known = door.queries.snapshot().nodes
+    known = door.queries.nodes.all()
     wanted = sorted(known) if names.upper() == "ALL" else [NodeId(each) for each in expanded(names)]
     found = [known[name] for name in wanted if name in known]
     if not found or len(found) < len(wanted):

@@ -230,7 +230,7 @@ def _dependency(field: UpdateKey) -> Change:
 
 def _partition(field: UpdateKey) -> Change:
     pools = tuple(PoolName(each) for each in field.value.split(",") if each)
-    if not pools or not set(pools) <= field.door.queries.snapshot().pools.keys():
+    if not pools or not set(pools) <= field.door.queries.nodes.pools().keys():
         raise field.wrong("Invalid partition name specified")
     held = field.view.allocation
     if held is not None and {placed.pool for placed in held.placements} == set(pools):
@@ -261,7 +261,7 @@ def _reservation(field: UpdateKey) -> Change:
 
 def _nodes_named(field: UpdateKey, *, wanted: bool) -> Change:
     names = tuple(map(NodeId, expanded(field.value)))
-    if not set(names) <= field.door.queries.snapshot().nodes.keys():
+    if not set(names) <= field.door.queries.nodes.all().keys():
         raise field.wrong("Invalid node name specified")
 
     def changed(where: Where) -> Where:
@@ -275,7 +275,7 @@ def _features(field: UpdateKey) -> Change:
         raise field.wrong("Job is no longer pending execution")
     given = Parsed(given=(("constraint", field.value),) if field.value else ())
     request = Request(command="scontrol", given=given, call=field.call, now=field.door.now)
-    machines = field.door.cache.machines(field.door.queries.snapshot().nodes)
+    machines = field.door.cache.machines(field.door.queries.nodes.all())
     try:
         rules = features_of(request, machines)
     except SlurmError as bad:
@@ -288,7 +288,7 @@ def _features(field: UpdateKey) -> Change:
 
 
 def _gres(field: UpdateKey) -> Change:
-    machines = field.door.cache.machines(field.door.queries.snapshot().nodes)
+    machines = field.door.cache.machines(field.door.queries.nodes.all())
     text = field.value.removeprefix("gres:")
     try:
         wish = gres_wish(text, machines.models)

@@ -131,7 +131,7 @@ def live_views(door: Door, wish: Filter) -> list[JobView]:
         ]
     found: dict[JobId, JobView] = {}
     for query in queries:
-        for view in door.queries.jobs(door.caller, query).jobs:
+        for view in door.queries.jobs.page(door.caller, query).jobs:
             if wish.accepts(view.job, state_of(view.job)):
                 found[view.job.id] = view
     return [found[each] for each in sorted(found)] if named else list(found.values())
@@ -153,7 +153,7 @@ def ended_views(door: Door, wish: Filter, since: Instant) -> list[JobView]:
         ]
     found: dict[JobId, JobView] = {}
     for query in queries:
-        for ended in door.queries.ended(door.caller, query).jobs:
+        for ended in door.queries.history.jobs(door.caller, query).jobs:
             view = JobView(job=ended.job, started_at=ended.started_at, ended_at=ended.ended_at)
             if wish.accepts(view.job, state_of(view.job)):
                 found[view.job.id] = view
@@ -169,7 +169,7 @@ def parts_of(door: Door, job: int, index: int | None) -> dict[JobId, int | None]
     """The jobs that `12` or `12_3` names, over or not, with their indices; as it is, if none."""
     query = JobQuery(arrays=(JobId(job),), limit=1)
     named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
-    if index is None and not door.queries.jobs(door.caller, query).jobs:
+    if index is None and not door.queries.jobs.page(door.caller, query).jobs:
         return {JobId(job): None}
     wish = in_any_state(named)
     views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
@@ -181,7 +181,7 @@ def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:
     """Rows that know their last attempt, if they are over, and what they run, if asked."""
     over = tuple(view.job.id for view in views if view.ended_at is not None)
     last: dict[JobId, Attempt] = {}
-    for attempt in door.queries.attempts(door.caller, over) if over else ():
+    for attempt in door.queries.history.attempts(door.caller, over) if over else ():
         last[attempt.job] = attempt
     launch_of = Launches(door, [view.job for view in views]).of
     rows = [JobRow(view, scene, last.get(view.job.id)) for view in views]
@@ -200,7 +200,7 @@ class Launches:
 
     def of(self, job: Job) -> Launch | None:
         if self._known is None:
-            self._known = self._door.queries.launches(self._door.caller, self._jobs)
+            self._known = self._door.queries.jobs.launches(self._door.caller, self._jobs)
         return self._known.get(job.id)
 
 

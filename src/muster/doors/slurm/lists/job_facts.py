@@ -74,7 +74,7 @@ def _way(way: tuple[Dependency, ...], row: JobRow) -> str:
 
 def _part(each: Dependency, row: JobRow) -> ArrayPart | None:
     """Which part of which array is waited for, while it lives."""
-    other = None if each.job is None else row.scene.snapshot.jobs.get(each.job)
+    other = None if each.job is None else row.scene.live_job(each.job)
     return None if other is None else other.spec.array
 
 
@@ -84,7 +84,7 @@ def _dependency(
     """Nothing, if it is fulfilled."""
     if each.job is None:
         return f"{each.kind.value}(unfulfilled)"
-    ended = row.scene.snapshot.finished.get(each.job)
+    ended = row.scene.outcome(each.job)
     if ended is not None and _is_met(each.kind, ended.state):
         return ""
     name = str(each.job)

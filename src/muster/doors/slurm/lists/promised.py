@@ -1,9 +1,12 @@
 """What running jobs may still use before their time is over, by account and user. Pure."""
 
+from collections.abc import Iterable
+
+from muster.model.job import Job
+from muster.model.placement import Allocation
 from muster.model.queue import lineage
 from muster.model.resources import NOTHING
-from muster.model.snapshot import Snapshot
-from muster.model.value import MINUTE, Value
+from muster.model.value import MINUTE, Instant, Value
 
 WHOLE = "root"
 
@@ -33,18 +36,19 @@ class Promised(Value):
         )
 
 
-def promised(snapshot: Snapshot) -> dict[tuple[str, str], Promised]:
+def promised(
+    running: Iterable[tuple[Job, Allocation]], now: Instant
+) -> dict[tuple[str, str], Promised]:
     """For the whole, every account with those below it, and every user in an account.
 
     Jobs without a time limit promise nothing that could be counted.
     """
     found: dict[tuple[str, str], Promised] = {}
-    for job_id, allocation in snapshot.allocations.items():
-        job = snapshot.jobs.get(job_id)
-        if job is None or job.spec.time_limit is None:
+    for job, allocation in running:
+        if job.spec.time_limit is None:
             continue
         began = allocation.placed_at if allocation.started_at is None else allocation.started_at
-        minutes = max(0, began + job.spec.time_limit - snapshot.now) // MINUTE
+        minutes = max(0, began + job.spec.time_limit - now) // MINUTE
         amount = sum((placed.amount for placed in allocation.placements), start=NOTHING)
         rest = Promised(
             cpu=amount.cpu_milli * minutes // 1_000,

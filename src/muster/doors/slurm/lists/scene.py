@@ -12,9 +12,10 @@ from muster.doors.slurm.submit.fleet import machines_of
 from muster.doors.slurm.words.gres import type_of
 from muster.model.cluster import Node, NodesReserved, Pool
 from muster.model.errors import MusterError
+from muster.model.history import Finished
+from muster.model.job import Job
 from muster.model.placement import Allocation
 from muster.model.site import Site
-from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, GpuModel, Instant, JobId, NodeId, PoolName
 from muster.schedule.explain.turns import Turns
 
@@ -23,7 +24,7 @@ class Scene:
     """One moment, as one user sees it: shared by all rows of an answer."""
 
     def __init__(self, call: Call, door: Door) -> None:
-        fleet = door.queries.fleet()
+        fleet = door.queries.nodes.fleet()
         self.now: Instant = door.now
         self.zone: tzinfo | None = call.zone
         self.time_form = call.env.get("SLURM_TIME_FORMAT", "")
@@ -47,22 +48,25 @@ class Scene:
     def cluster(self) -> str:
         return self.clusters[0] if self.clusters else "muster"
 
-    @cached_property
-    def snapshot(self) -> Snapshot:
-        """Everything there is; for those who need to know all jobs."""
-        return self._door.queries.snapshot()
+    def live_job(self, job: JobId) -> Job | None:
+        """The job, if it has not ended."""
+        return self._door.queries.jobs.find(self._door.caller, job)
+
+    def outcome(self, job: JobId) -> Finished | None:
+        """How a job came out that a live one depends on."""
+        return self._door.queries.jobs.outcome(job)
 
     def cpus_of(self, job: JobId) -> Mapping[NodeId, tuple[int, ...]]:
         """The CPUs of a running job by node, where they are known and the user may know them."""
         try:
-            return self._door.queries.pinned_cpus(self._door.caller, job)
+            return self._door.queries.attempts.pinned_cpus(self._door.caller, job)
         except MusterError:
             return {}
 
     @cached_property
     def turns(self) -> Turns:
         """Whose turn it is; worked out only for lists that show or sort by it."""
-        return self._door.cache.turns(self.snapshot, self.site.policy)
+        return self._door.queries.plan.turns()
 
     @property
     def kept(self) -> Mapping[NodeId, str]:
@@ -93,7 +97,7 @@ def has_usual_limit(door: Door) -> bool:
     """Do jobs without a time limit get one?"""
     if door.queries.site().policy.default_time is not None:
         return True
-    return any(pool.default_time is not None for pool in door.queries.snapshot().pools.values())
+    return any(pool.default_time is not None for pool in door.queries.nodes.pools().values())
 
 
 def _is_for_somebody(reservation: NodesReserved) -> bool:

@@ -18,7 +18,7 @@ def lines_of(
     if not rows or any(column.field and column.field not in LETTERS for column in form.columns):
         return map(write, rows)
     cache = door.cache.lines.of((form, rows[0].scene.default_pool))
-    cache.forget_ended(door.queries.is_live)
+    cache.forget_ended(door.queries.jobs.is_live)
     return _cached(rows, cache, write)
 
 

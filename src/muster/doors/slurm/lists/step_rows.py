@@ -24,7 +24,7 @@ def running_steps(door: Door, scene: Scene, wish: Filter | None = None) -> list[
     """Those that are not over, by job: the script first, then by number."""
     asked = wish or Filter(states=frozenset(State))
     steps: dict[JobId, list[Step]] = {}
-    for step in door.queries.running_steps(door.caller):
+    for step in door.queries.jobs.running_steps(door.caller):
         steps.setdefault(step.job, []).append(step)
     found: list[StepRow] = []
     for view in live_views(door, asked):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from muster.controller.messages import JobQuery
 from muster.doors.slurm.accounting.associations import ROOT, account_named
 from muster.doors.slurm.managing.edit import (
     NO_CONDITIONS,
@@ -124,7 +125,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
         if not named:
             return Edit(site=site, told=(NOTHING_DELETED,), code=1)
         gone = [path for path in sorted(site.queues) if any(is_within(path, top) for top in named)]
-        demand_idle([job for job in around.jobs if job.spec.queue in gone], around)
+        demand_idle([job for job in around.jobs(JobQuery()) if job.spec.queue in gone], around)
         if site.default_queue in gone:
             text = f"sacctmgr: error: {site.default_queue} is where jobs go that name no account"
             raise SlurmError(f"{text}; name another default_queue first, with: muster apply")

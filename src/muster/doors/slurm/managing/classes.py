@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from muster.controller.messages import JobQuery
 from muster.doors.slurm.managing.edit import (
     NOTHING_DELETED,
     NOTHING_MODIFIED,
@@ -113,7 +114,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
         gone = [name for name in chosen.names if name in site.classes]
         if not gone:
             return Edit(site=site, told=(NOTHING_DELETED,), code=1)
-        busy = sorted({job.spec.job_class for job in around.jobs} & set(gone))
+        busy = sorted({job.spec.job_class for job in around.jobs(JobQuery())} & set(gone))
         if busy:
             raise SlurmError(f" Error with request: jobs have the QOS {', '.join(busy)}")
         left = {

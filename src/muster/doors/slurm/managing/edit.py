@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
+from muster.controller.messages import JobQuery
 from muster.doors.config.checks import mistakes
 from muster.doors.config.kinds import NAME, USER, ValueType
 from muster.doors.slurm.managing.words import MINUS, PLUS, Assignment
@@ -20,12 +21,12 @@ NO_CONDITIONS = " No conditions given to remove, not executing."
 
 
 class EditFacts(Value):
-    """What a change of the rules has to know beside them."""
+    """What a change of the rules has to know beside them. jobs: finds live jobs."""
 
     cluster: str
     nodes: dict[NodeId, Node]
     models: tuple[GpuModel, ...]
-    jobs: tuple[Job, ...]
+    jobs: Callable[[JobQuery], tuple[Job, ...]]
 
 
 class Edit(Value):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from muster.controller.messages import JobQuery
 from muster.doors.config.diff import changes
 from muster.doors.slurm.accounting.associations import (
     ROOT,
@@ -120,7 +121,7 @@ def _cleaned(site: Site, kept: tuple[set[QueuePath], set[str]], around: EditFact
     if site.default_queue in gone:
         text = f"sacctmgr: error: the file has no account {site.default_queue}"
         raise SlurmError(f"{text}, where jobs go that name none; add it, or load without clean")
-    demand_idle([job for job in around.jobs if job.spec.queue in gone], around)
+    demand_idle([job for job in around.jobs(JobQuery()) if job.spec.queue in gone], around)
     left = {path: queue for path, queue in site.queues.items() if path not in gone}
     site = without_accounts(replace(site, queues=left), gone)
     for user in [each for each in known_users(site) if each not in users]:

@@ -80,7 +80,7 @@ def _configuration(view: ListRequest) -> str:
 def _statistics(view: ListRequest) -> str:
     """How often commands were used: there is no second daemon with calls of its own."""
     stars = "*" * 67
-    now, since = view.scene.now, view.door.queries.counts().since
+    now, since = view.scene.now, view.door.queries.status.counts().since
     zone = view.scene.zone
     lines = [
         stars,
@@ -119,7 +119,7 @@ def _transactions(view: ListRequest) -> str:
     """Who changed the rules, oldest first."""
 
     def page(before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
-        return view.door.queries.audit(view.door.caller, before=before, limit=limit)
+        return view.door.queries.history.audit(view.door.caller, before=before, limit=limit)
 
     actors, actions = view.wish.of("Actors"), view.wish.of("Action")
     found = [

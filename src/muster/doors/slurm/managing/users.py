@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from muster.controller.messages import JobQuery
 from muster.doors.slurm.accounting.associations import (
     account_named,
     accounts_of,
@@ -127,7 +128,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
             return _taken_out(site, users, chosen.accounts, around)
         if not users:
             return Edit(site=site, told=(NOTHING_DELETED,), code=1)
-        demand_idle([job for job in around.jobs if job.spec.user in users], around)
+        demand_idle(around.jobs(JobQuery(users=tuple(users))), around)
         after = site
         for user in users:
             after = forgotten(after, user)
@@ -345,7 +346,11 @@ def _taken_out(
     pairs = [(u, path) for u in users for path in sorted(paths) if path in named_accounts(site, u)]
     if not pairs:
         return Edit(site=site, told=(NOTHING_DELETED,), code=1)
-    live = [job for job in around.jobs if (job.spec.user, job.spec.queue) in pairs]
+    live = [
+        job
+        for job in around.jobs(JobQuery(users=tuple(users)))
+        if (job.spec.user, job.spec.queue) in pairs
+    ]
     demand_idle(live, around)
     after = site
     for user, path in pairs:

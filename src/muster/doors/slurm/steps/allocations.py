@@ -51,7 +51,7 @@ def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply
 def waited(request: Request, door: Door) -> Granted | Reply:
     """The job, if it runs; else what to say and when to ask again."""
     waiting = _waiting(request)
-    view = door.queries.job(door.caller, waiting.job).view
+    view = door.queries.jobs.detail(door.caller, waiting.job).view
     if view.job.state in FINAL:
         raise _lost(request, view)
     if view.job.state is JobState.RUNNING:

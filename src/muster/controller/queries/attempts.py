@@ -1,0 +1,86 @@
+"""What attempts write and use: asked of the backend that runs them, for those who may see it."""
+
+from collections.abc import Mapping
+
+from muster.backends.base import Backend, OutputQuery
+from muster.controller.messages import Caller, JobDetail, LogQuery
+from muster.controller.queries.jobs import JobQueries
+from muster.controller.queries.running import RunningAttempts
+from muster.model.errors import ForbiddenError, UnknownError
+from muster.model.forbidden import NotYourJob
+from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.running import Measured, Output, TerminalStream
+from muster.model.value import ClusterName, JobId, NodeId
+
+
+class AttemptQueries:
+    """Output, terminals, steps, CPUs and usage."""
+
+    def __init__(self, jobs: JobQueries, backends: Mapping[ClusterName, Backend]) -> None:
+        self._jobs = jobs
+        self._running = RunningAttempts(backends)
+
+    def output(self, caller: Caller, asked: LogQuery) -> Output:
+        """A part of what a job wrote."""
+        detail = self._own(caller, asked.job)
+        attempt, nodes, cluster = _where(detail, asked.attempt)
+        if cluster is None:
+            raise UnknownError(f"job {asked.job} has not run yet, so there is nothing to read")
+        return self._running.output(
+            cluster,
+            OutputQuery(
+                job=detail.view.job,
+                launch=detail.launch or Launch(),
+                attempt=attempt,
+                nodes=nodes,
+                stderr=asked.stderr,
+                task=asked.task,
+                offset=asked.offset,
+                limit=asked.limit,
+            ),
+        )
+
+    def attach(self, caller: Caller, job_id: JobId) -> TerminalStream:
+        """A stream to the terminal of a running job."""
+        return self._running.attach(self._own_allocation(caller, job_id))
+
+    def step_address(self, caller: Caller, job_id: JobId) -> str:
+        """Where steps of a running job are asked for, as a URL."""
+        return self._running.step_address(self._own_allocation(caller, job_id))
+
+    def pinned_cpus(self, caller: Caller, job_id: JobId) -> Mapping[NodeId, tuple[int, ...]]:
+        """The CPUs that a running job has for itself on each node, where they are known."""
+        return self._running.pinned_cpus(self._own_allocation(caller, job_id))
+
+    def usage(self, caller: Caller, job_id: JobId) -> tuple[Measured, ...]:
+        """What the processes of a running job use now."""
+        return self._running.usage(self._own_allocation(caller, job_id))
+
+    def _own_allocation(self, caller: Caller, job_id: JobId) -> Allocation:
+        allocation = self._own(caller, job_id).view.allocation
+        if allocation is None:
+            raise UnknownError(f"job {job_id} does not run; see: muster show {job_id}")
+        return allocation
+
+    def _own(self, caller: Caller, job_id: JobId) -> JobDetail:
+        detail = self._jobs.detail(caller, job_id)
+        if not self._jobs.may_see(caller, detail.view.job):
+            rule = "only they and their administrators can see what it writes"
+            owner = detail.view.job.spec.user
+            raise ForbiddenError(NotYourJob(job=job_id, owner=owner, rule=rule))
+        return detail
+
+
+def _where(
+    detail: JobDetail, attempt: int | None
+) -> tuple[int, tuple[NodeId, ...], ClusterName | None]:
+    """Which attempt is meant, and where it ran."""
+    held = detail.view.allocation
+    if held is not None and attempt in {None, held.attempt}:
+        nodes = tuple(dict.fromkeys(placed.node for placed in held.placements))
+        return held.attempt, nodes, held.cluster
+    past = [each for each in detail.attempts if attempt in {None, each.number}]
+    if not past:
+        return 0, (), None
+    return past[-1].number, past[-1].nodes, past[-1].cluster

@@ -1,0 +1,175 @@
+"""Live jobs: from memory. Every question about other people's jobs says who asks."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice, takewhile
+from operator import attrgetter
+
+from muster.controller.loop.controller import LastPlan
+from muster.controller.messages import Caller, JobDetail, JobQuery, JobsPage, JobView
+from muster.controller.planner.client import PlannerClient
+from muster.controller.queries.selection import select_jobs
+from muster.controller.rights import demand_viewer, may_change
+from muster.controller.world.journal import Journal, KeepingStore
+from muster.model.errors import UnknownError
+from muster.model.history import Ended
+from muster.model.job import WAITING, Job, JobSpec, JobState
+from muster.model.launch import Launch
+from muster.model.placement import Allocation
+from muster.model.snapshot import Finished
+from muster.model.steps import Step
+from muster.model.value import JobId
+from muster.stores.base import HistoryQuery
+
+
+class JobQueries:
+    """Jobs as people see them."""
+
+    def __init__(self, journal: Journal, last_plan: LastPlan, planner: PlannerClient) -> None:
+        self._planner = planner
+        self._record = journal.record
+        self._store: KeepingStore = journal.store
+        self._last_plan = last_plan
+
+    def page(self, caller: Caller, query: JobQuery) -> JobsPage:
+        """Live jobs in the order of their ids, a page of them."""
+        demand_viewer(caller, self._record.site)
+        found = select_jobs(self._candidates(query), query, self._record.allocations)
+        page = tuple([self.view(job) for job in islice(found, query.limit)])
+        is_last = next(found, None) is None
+        return JobsPage(jobs=page, next=None if is_last else page[-1].job.id)
+
+    def view(self, job: Job) -> JobView:
+        """A live job with what it holds or waits for."""
+        allocation = self._record.allocations.get(job.id)
+        is_waiting = job.state in WAITING
+        return JobView(
+            job=job,
+            allocation=allocation,
+            wait=self._last_plan.waits.get(job.id) if is_waiting else None,
+            prospect=self._last_plan.backlog(self._planner.backlog).get(job.id)
+            if is_waiting
+            else None,
+            started_at=None if allocation is None else allocation.started_at,
+            pretend=self._is_pretend(allocation),
+        )
+
+    def detail(self, caller: Caller, job_id: JobId) -> JobDetail:
+        """One job, live or over, with what it ran and its attempts."""
+        demand_viewer(caller, self._record.site)
+        live = self._record.jobs.get(job_id)
+        view = self.view(live) if live is not None else _view_of(self._ended(job_id))
+        may_see = self.may_see(caller, view.job)
+        launch = self._store.launch(_launch_key(view.job)) if may_see else None
+        return JobDetail(view=view, attempts=self._store.attempts((job_id,)), launch=launch)
+
+    def find(self, caller: Caller, job_id: JobId) -> Job | None:
+        """The job, if it is live."""
+        demand_viewer(caller, self._record.site)
+        return self._record.jobs.get(job_id)
+
+    def matching(self, caller: Caller, query: JobQuery) -> Iterator[Job]:
+        """All live jobs that the query names, whatever its limit, in the order of their ids."""
+        demand_viewer(caller, self._record.site)
+        return select_jobs(self._candidates(query), query, self._record.allocations)
+
+    def running(self, caller: Caller) -> tuple[tuple[Job, Allocation], ...]:
+        """Jobs that hold something, with what they hold."""
+        demand_viewer(caller, self._record.site)
+        with self._record.lock:
+            held = list(self._record.allocations.items())
+        jobs = ((self._record.jobs.get(job), allocation) for job, allocation in held)
+        return tuple((job, allocation) for job, allocation in jobs if job is not None)
+
+    def is_live(self, job_id: JobId) -> bool:
+        """Has this job not ended?"""
+        return job_id in self._record.jobs
+
+    def count_by_state(self) -> Counter[JobState]:
+        """How many live jobs there are in each state."""
+        with self._record.lock:
+            every = list(self._record.jobs.values())
+        return Counter(map(attrgetter("state"), every))
+
+    def next_id(self) -> JobId:
+        """The id of the job that is submitted next."""
+        return JobId(self._record.next_job)
+
+    def may_see(self, caller: Caller, job: Job) -> bool:
+        """May the caller see what the job runs and writes?"""
+        return may_change(caller, self._record.site, job)
+
+    def launches(self, caller: Caller, jobs: Iterable[Job]) -> dict[JobId, Launch]:
+        """What those of these jobs run that the caller may see, each by its own id."""
+        demand_viewer(caller, self._record.site)
+        keys = {job.id: _launch_key(job) for job in jobs if self.may_see(caller, job)}
+        kept = self._store.launches(tuple(dict.fromkeys(keys.values())))
+        return {job: kept[key] for job, key in keys.items() if key in kept}
+
+    def running_steps(self, caller: Caller) -> tuple[Step, ...]:
+        """The steps that are not over, by job and number."""
+        demand_viewer(caller, self._record.site)
+        with self._record.lock:
+            return self._record.steps.running()
+
+    def outcome(self, job_id: JobId) -> Finished | None:
+        """How a job came out that a live job depends on; None while it goes on."""
+        return self._record.finished.get(job_id)
+
+    def outcomes_for(self, spec: JobSpec) -> Mapping[JobId, Finished]:
+        """How the jobs came out that a new request depends on, as far as they are over."""
+        live = self._record.jobs
+        named = {each.job for each in spec.after if each.job is not None}
+        gone = tuple(sorted(each for each in named if each not in live))
+        return self._store.finished(gone) if gone else {}
+
+    def _candidates(self, query: JobQuery) -> Iterable[Job]:
+        jobs = self._record.jobs
+        if query.jobs:
+            after = query.after or 0
+            return (jobs[each] for each in sorted(set(query.jobs)) if each in jobs and each > after)
+        with self._record.lock:
+            every = list(jobs.values())
+        if query.after is not None:
+            every = every[bisect_right(every, query.after, key=_id_of) :]
+        if query.arrays:
+            return chain.from_iterable(_parts(every, each) for each in sorted(set(query.arrays)))
+        return every
+
+    def _is_pretend(self, allocation: Allocation | None) -> bool:
+        if allocation is None:
+            return False
+        node = self._record.nodes.get(allocation.placements[0].node)
+        return node is not None and node.pretend
+
+    def _ended(self, job_id: JobId) -> Ended:
+        page = self._store.ended(HistoryQuery(jobs=(job_id,), limit=1))
+        if not page.jobs:
+            raise UnknownError(
+                f"there is no job {job_id}; list jobs with: muster ps, muster history"
+            )
+        return page.jobs[0]
+
+
+def _launch_key(job: Job) -> JobId:
+    """The parts of an array share what was kept for the first."""
+    return job.spec.array.array if job.spec.array else job.id
+
+
+def _parts(jobs: list[Job], array: JobId) -> Iterable[Job]:
+    """The parts of an array: their ids follow its own, with no other job between them."""
+
+    def is_part(job: Job) -> bool:
+        return job.spec.array is not None and job.spec.array.array == array
+
+    first = bisect_left(jobs, array, key=_id_of)
+    return takewhile(is_part, (jobs[at] for at in range(first, len(jobs))))
+
+
+def _id_of(job: Job) -> JobId:
+    return job.id
+
+
+def _view_of(ended: Ended) -> JobView:
+    return JobView(job=ended.job, started_at=ended.started_at, ended_at=ended.ended_at)

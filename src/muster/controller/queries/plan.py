@@ -1,0 +1,94 @@
+"""What was planned, why jobs wait, and what would be planned if something were different."""
+
+from collections.abc import Callable
+from threading import Lock
+
+from muster.controller.loop.controller import Controller
+from muster.controller.messages import Caller, Rehearsal
+from muster.controller.queries.questions import Questions
+from muster.controller.queries.rehearsals import Rehearsals
+from muster.controller.rights import demand_viewer
+from muster.controller.world.journal import Clock, Journal
+from muster.model.errors import UnknownError
+from muster.model.explanation import Explanation
+from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
+from muster.model.plan import NoEstimate, Plan, Wait
+from muster.model.site import Site
+from muster.model.value import JobId
+from muster.schedule.explain.explanation import explain
+from muster.schedule.explain.turns import Crowds, Turns
+from muster.schedule.explain.words import decided
+
+PLANNED = WAITING - {JobState.HELD}
+"""Jobs in these states are in the next plan; a held job needs none."""
+
+PLAN_PATIENCE_S = 20.0
+"""So long an explanation waits for the first plan that knows its job."""
+
+
+class PlanQueries:
+    """The last plan, and rehearsals of others."""
+
+    def __init__(self, journal: Journal, controller: Controller, clock: Clock) -> None:
+        self._record = journal.record
+        self._controller = controller
+        self._clock = clock
+        self._rehearsals = Rehearsals(journal, controller.parts.planner, clock)
+        self._questions = Questions()
+        self._crowds = Crowds()
+        self._lock = Lock()
+
+    def turns(self) -> Turns:
+        """The priorities of all jobs, and of what they are made."""
+        snapshot = self._record.snapshot(self._clock())
+        with self._lock:
+            self._crowds.follow(snapshot.jobs)
+            return Turns(snapshot, self._record.site.policy, self._crowds)
+
+    def explain(self, caller: Caller, job_id: JobId) -> Explanation:
+        """Everything about why a job is where it is. May take as long as a plan takes."""
+        demand_viewer(caller, self._record.site)
+        last_plan, record = self._controller.last_plan, self._record
+
+        def is_known() -> bool:
+            job = record.jobs.get(job_id)
+            return job is None or job.state not in PLANNED or job_id in last_plan.waits
+
+        if not self._controller.is_leading:
+            self._controller.look()
+        last_plan.wait_until(is_known, PLAN_PATIENCE_S)
+        job = record.jobs.get(job_id)
+        if job is None:
+            raise UnknownError(f"job {job_id} has ended or never was; see: muster show {job_id}")
+        if job.state in WAITING and job_id in last_plan.waits:
+            with self._questions.asked_by(caller.user):
+                return self._controller.parts.planner.explain(job_id)
+        return self._settled(job)
+
+    def rehearse(
+        self,
+        caller: Caller,
+        *,
+        spec: JobSpec | None = None,
+        change: Callable[[Site], Site] | None = None,
+    ) -> Rehearsal:
+        """What would be different if this were submitted, or these were the rules."""
+        demand_viewer(caller, self._record.site)
+        with self._questions.asked_by(caller.user):
+            if spec is not None:
+                return self._rehearsals.submit(caller, spec)
+            return self._rehearsals.apply(change or _same)
+
+    def _settled(self, job: Job) -> Explanation:
+        """About a job that needs no plan: it has what it asked for, or a user holds it."""
+        snapshot, policy = self._record.snapshot(self._clock()), self._record.site.policy
+        if isinstance(job.why, HeldBy):
+            held = Wait(job=job.id, why=job.why)
+            text = decided(held, job, snapshot)
+            return Explanation(job=job.id, decision=held, text=text, expected=NoEstimate.HELD)
+        nothing = Plan(snapshot_version=snapshot.version, policy=policy)
+        return explain(snapshot, nothing, job.id, {})
+
+
+def _same(site: Site) -> Site:
+    return site

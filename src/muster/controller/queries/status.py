@@ -1,0 +1,42 @@
+"""How the installation is, and what it did."""
+
+from muster.controller.loop.controller import Controller
+from muster.controller.loop.counters import Counts
+from muster.controller.messages import Caller, Health
+from muster.controller.rights import demand
+from muster.controller.world.journal import Clock, Journal
+from muster.model.site import Role
+
+
+class StatusQueries:
+    """The controller itself."""
+
+    def __init__(self, journal: Journal, controller: Controller, clock: Clock) -> None:
+        self._journal = journal
+        self._controller = controller
+        self._clock = clock
+
+    def health(self) -> Health:
+        """Does it lead, where does it keep things, and how is its planning?"""
+        last_plan = self._controller.last_plan
+        return Health(
+            leading=self._controller.is_leading,
+            store=type(self._journal.store).__name__.removesuffix("Store"),
+            last_event=self._journal.last_event,
+            plan_ms=last_plan.plan_ms,
+            planned_at=last_plan.planned_at,
+            problems=() if last_plan.problem is None else (last_plan.problem,),
+        )
+
+    def counts(self) -> Counts:
+        """What happened since the start, or since the counts were reset."""
+        return self._controller.counters.counts
+
+    def reset_counts(self, caller: Caller) -> None:
+        """Count from now on. Counts are no facts: nothing is written."""
+        demand(caller, self._journal.record.site, Role.ADMIN, to="reset the counts")
+        self._controller.counters.reset(self._clock())
+
+    def mail_program(self) -> str | None:
+        """What sends mail: None if nothing does, empty if another process knows."""
+        return self._controller.parts.mail_program
