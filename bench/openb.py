@@ -1,7 +1,8 @@
 """How much GPU stays idle when tasks for all of it came: openb, FGD's protocol, paired by seed.
 
-The ports of BestFit, DotProd and FGD must give the published curves point by point; then our
-planner places the same tasks in the same order. MUSTER_TRACES names the folder with the traces,
+The ports of BestFit, DotProd and FGD must give the published curves point by point, for the seeds
+of which there are any; then our planner places the same tasks in the same order, for all seeds that
+the folder of sequences has. MUSTER_TRACES names the folder with the traces,
 SEQUENCES (or --sequences) the one with the orders of arrival if it is not among them.
 """
 
@@ -17,8 +18,8 @@ from typing import NamedTuple
 
 from bench.packing.ours import Planner
 from bench.packing.ports import BestFit, DotProd, Fgd, Judge, Replay
-from bench.packing.protocol import POINTS, Place, Workload, curve, unallocated
-from bench.packing.published import ORDERS, SEEDS, Curves, curves, workload
+from bench.packing.protocol import Place, Workload, curve, unallocated
+from bench.packing.published import ORDERS, Curves, curves, workload
 from bench.report import Cell, Row, report
 from muster.model.errors import MusterError
 from muster.simulator.traces.files import folder
@@ -80,7 +81,8 @@ def tell(names: Sequence[str], published: Curves, ran: Results) -> None:
     figures: dict[str, Cell] = {
         "placements_per_cpu_s": rate,
         "curves_equal": sum(_is_equal(key, published, ran) for key in ran if key[1] != OURS),
-        "curves_compared": sum(key[1] != OURS for key in ran) * len(SEEDS),
+        "curves_compared": sum(len(_known(key, published, ran)) for key in ran if key[1] != OURS),
+        "seeds": max(len(each.curves) for each in ran.values()),
     }
     path = report("openb", figures, table)
     _keep_workloads(path, names, ran)
@@ -94,10 +96,10 @@ def run(given: Given) -> Ran:
     made: dict[int, list[float]] = {}
     begun = time.process_time()
     judge = _judge(given.policy, found)
-    for seed in SEEDS:
+    for seed in found.orders:
         made[seed] = curve(found, seed, _place(found, seed, judge))
     cpu_s = time.process_time() - begun
-    return Ran(made, sum(len(found.orders[seed].tasks) for seed in SEEDS), cpu_s)
+    return Ran(made, sum(len(order.tasks) for order in found.orders.values()), cpu_s)
 
 
 def _run_all(names: Sequence[str], traces: Path, orders: Path, processes: int) -> Results:
@@ -126,52 +128,58 @@ def _place(found: Workload, seed: int, judge: Judge | None) -> Place:
 
 
 def _row(name: str, published: Curves, ran: Results) -> Row:
-    fgd, ours = _published(name, "FGD", published), ran[name, OURS].unallocated
+    fgd, ours = ran[name, "FGD"], ran[name, OURS]
     return {
         "workload": name,
-        "BestFit published": _published(name, "BestFit", published),
+        "BestFit published": _published((name, "BestFit"), published, ran),
         "BestFit": ran[name, "BestFit"].unallocated,
         "DotProd": ran[name, "DotProd"].unallocated,
-        "FGD published": fgd,
-        "FGD": ran[name, "FGD"].unallocated,
+        "FGD published": _published((name, "FGD"), published, ran),
+        "FGD": fgd.unallocated,
         "points equal": _points_equal(name, published, ran),
-        "ours": ours,
-        "ours / FGD": ours / fgd,
+        "ours": ours.unallocated,
+        "ours / FGD": ours.unallocated / fgd.unallocated,
         "seeds won": sum(
-            unallocated(ran[name, OURS].curves[seed]) < unallocated(published[name, "FGD", seed])
-            for seed in SEEDS
+            unallocated(each) < unallocated(fgd.curves[seed]) for seed, each in ours.curves.items()
         ),
-        "beats FGD": "yes" if ours < fgd else "NO",
+        "beats FGD": "yes" if ours.unallocated < fgd.unallocated else "NO",
     }
 
 
-def _published(name: str, policy: str, published: Curves) -> float:
-    return mean(unallocated(published[name, policy, seed]) for seed in SEEDS)
+def _known(key: tuple[str, str], published: Curves, ran: Results) -> list[int]:
+    """The seeds for which a curve was published."""
+    return [seed for seed in ran[key].curves if (*key, seed) in published]
+
+
+def _published(key: tuple[str, str], published: Curves, ran: Results) -> Cell:
+    found = [unallocated(published[*key, seed]) for seed in _known(key, published, ran)]
+    return mean(found) if found else ""
 
 
 def _points_equal(name: str, published: Curves, ran: Results) -> str:
-    """Of all points of the three ports, over all seeds."""
-    equal = sum(
-        ours == theirs
+    """Of all points of the three ports, over all seeds that were published."""
+    pairs = [
+        (ours, theirs)
         for policy in PORTS
-        for seed in SEEDS
+        for seed in _known((name, policy), published, ran)
         for ours, theirs in zip(
             ran[name, policy].curves[seed], published[name, policy, seed], strict=True
         )
-    )
-    return f"{equal}/{len(PORTS) * len(SEEDS) * POINTS}"
+    ]
+    return f"{sum(ours == theirs for ours, theirs in pairs)}/{len(pairs)}"
 
 
 def _is_equal(key: tuple[str, str], published: Curves, ran: Results) -> int:
     """How many seeds give the published curve, point by point."""
-    return sum(ran[key].curves[seed] == published[*key, seed] for seed in SEEDS)
+    known = _known(key, published, ran)
+    return sum(ran[key].curves[seed] == published[*key, seed] for seed in known)
 
 
 def _missed(names: Sequence[str], published: Curves, ran: Results, rate: int) -> list[str]:
     found = [
         f"{name}: ours {ran[name, OURS].unallocated:.2f} is not below FGD"
         for name in names
-        if ran[name, OURS].unallocated >= _published(name, "FGD", published)
+        if ran[name, OURS].unallocated >= ran[name, "FGD"].unallocated
     ]
     if "default" in names and ran["default", OURS].unallocated > MOST_ON_DEFAULT:
         found.append(f"default: ours is above {MOST_ON_DEFAULT}")
@@ -180,7 +188,8 @@ def _missed(names: Sequence[str], published: Curves, ran: Results, rate: int) ->
     found += [
         f"{name}: the port of {policy} does not give the published curve at every point"
         for name, policy in ran
-        if policy != OURS and _is_equal((name, policy), published, ran) < len(SEEDS)
+        if policy != OURS
+        and _is_equal((name, policy), published, ran) < len(_known((name, policy), published, ran))
     ]
     return found
 

@@ -1,15 +1,12 @@
 """What is given: the trace, the order of arrival in the published runs, and their curves.
 
-The orders are NumPy archives: a zip of arrays, each a short header and then plain numbers.
+The orders are NumPy archives with two arrays for each seed: `pods_` and `noderank_`.
 """
 
-import ast
-import struct
-import sys
-import zipfile
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from bench.packing.protocol import POINTS, Order, Workload, task_of
 from muster.simulator.traces import openb
@@ -18,9 +15,6 @@ from muster.simulator.traces.files import TraceAbsentError, lines, rows
 NODES = Path("openb/openb_node_list_gpu_node.csv.gz")
 CURVES = Path("fgd_expected/analysis_allo_discrete.csv.gz")
 ORDERS = Path("fgd_sequences")
-SEEDS = (42, 43, 44, 45, 46)
-_CODES = {"<u2": "H", "<u4": "I", "<i4": "i", "<i8": "q"}
-_HEADER = struct.Struct("<6s2BH")
 
 Curves = Mapping[tuple[str, str, int], list[float]]
 """By workload, policy and seed."""
@@ -31,9 +25,19 @@ def workload(name: str, folder: Path, orders: Path) -> Workload:
     nodes = sorted(openb.nodes(rows(lines(folder / NODES))), key=lambda node: node.name)
     listed = rows(lines(folder / f"openb/openb_pod_list_{name}.csv.gz"))
     jobs = sorted(openb.jobs(listed), key=lambda job: job.name)
-    found = _arrays(orders / f"{name}.npz")
-    by_seed = {seed: Order(found[f"pods_{seed}"], found[f"noderank_{seed}"]) for seed in SEEDS}
-    return Workload(tuple(nodes), tuple(map(task_of, jobs)), by_seed)
+    return Workload(tuple(nodes), tuple(map(task_of, jobs)), orders_in(orders / f"{name}.npz"))
+
+
+def orders_in(path: Path) -> dict[int, Order]:
+    """The runs of one workload by seed: those that the archive has."""
+    if not path.exists():
+        raise TraceAbsentError(path)
+    with np.load(path) as found:
+        seeds = sorted(int(each.removeprefix("pods_")) for each in found if each[:5] == "pods_")
+        return {
+            seed: Order(found[f"pods_{seed}"].tolist(), found[f"noderank_{seed}"].tolist())
+            for seed in seeds
+        }
 
 
 def curves(folder: Path) -> Curves:
@@ -45,21 +49,3 @@ def curves(folder: Path) -> Curves:
         points = [float(row[str(point)]) for point in range(POINTS)]
         found[name, policy, int(row["seed"])] = points
     return found
-
-
-def _arrays(path: Path) -> dict[str, Sequence[int]]:
-    if not path.exists():
-        raise TraceAbsentError(path)
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        return {name.removesuffix(".npy"): _array(archive.read(name)) for name in names}
-
-
-def _array(packed: bytes) -> Sequence[int]:
-    _, _, _, length = _HEADER.unpack_from(packed)
-    begin = _HEADER.size + length
-    header = ast.literal_eval(packed[_HEADER.size : begin].decode("latin-1"))
-    numbers = array(_CODES[header["descr"]], packed[begin:])
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers

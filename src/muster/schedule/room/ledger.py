@@ -33,7 +33,7 @@ from muster.schedule.room.remains import SEALED, Remains
 from muster.schedule.room.score import Score, supply_of
 from muster.schedule.room.slices import DeviceState, resting
 from muster.schedule.room.topology import Topologies
-from muster.schedule.room.worth import Appraisals, Appraiser
+from muster.schedule.room.worth import MOST_KEPT, Appraisals, Appraiser
 
 
 class _Before(NamedTuple):
@@ -129,6 +129,7 @@ class Ledger:
         """Finds single seats in one tier; kept from search to search."""
         known = self._finders.get((need, tier, shut))
         if known is None:
+            self._forget_if_many()
             known = self._finders[need, tier, shut] = Finder(need, tier, shut, self._fleet)
         return known
 
@@ -216,6 +217,14 @@ class Ledger:
         return left
 
     # Inside
+
+    def _forget_if_many(self) -> None:
+        """Keep no more numbers than there may be; what is forgotten is worked out again."""
+        kept = self._fleet.appraisals.size + sum(each.size for each in self._finders.values())
+        if kept > MOST_KEPT:
+            self._finders.clear()
+            self._tables.clear()
+            self._fleet.appraisals.clear()
 
     def _drop(self, node_id: NodeId) -> dict[JobId, Tenant]:
         room = self.rooms.pop(node_id, None)

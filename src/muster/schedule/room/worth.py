@@ -235,6 +235,11 @@ class Appraisals:
         """How many numbers are kept."""
         return sum(each.size for each in self._worths.values())
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._worths.clear()
+        self._mosts.clear()
+
     def worths(self, ask: Ask) -> Worths:
         """What nodes are worth to tasks that take the same."""
         known = self._worths.get(ask)
