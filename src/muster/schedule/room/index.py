@@ -215,9 +215,7 @@ class Index:
         self.memory_mib = np.zeros(0, np.int64)
         self.kinds = np.zeros(0, np.int64)
         self.numbers: tuple[Numbers, ...] = tuple(np.zeros(0, np.int64) for _ in Family)
-        self.views: tuple[list[View], ...] = tuple(
-            [View(Profile(family, (), ""), 0, ())] for family in Family
-        )
+        self.views: tuple[list[View], ...] = _no_views()
         self.kind_of: list[Kind] = []
         # Changes when a slot is given to another node, or a node to another kind.
         self.slots_version = 0
@@ -227,6 +225,10 @@ class Index:
         self._free: list[int] = []
         self._models: dict[tuple[GpuModel, ...], int] = {}
         self._order: tuple[int, Numbers] = (-1, np.zeros(0, np.int64))
+
+    def forget_views(self) -> None:
+        """Views get other numbers; all rooms must be listed again."""
+        self.views = _no_views()
 
     def enter(self, room: Room) -> None:
         """Give a node a slot."""
@@ -313,6 +315,10 @@ class Index:
         self.memory_mib = _longer(self.memory_mib)
         self.kinds = _longer(self.kinds)
         self.numbers = tuple(_longer(each) for each in self.numbers)
+
+
+def _no_views() -> tuple[list[View], ...]:
+    return tuple([View(Profile(family, (), ""), 0, ())] for family in Family)
 
 
 def _longer(column: Numbers) -> Numbers:

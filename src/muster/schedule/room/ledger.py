@@ -67,6 +67,10 @@ class Trial:
         self._is_kept = True
 
 
+MOST_GAINS = 100_000
+"""A longer log of rooms that gained something is forgotten: then any need may have gained."""
+
+
 class Ledger:
     """Every node's room, indexed by what is left."""
 
@@ -92,25 +96,32 @@ class Ledger:
         self._promised_pools = reserved_pools(snapshot)
         self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
+        # Who is on nodes that are not there, so that it counts when they come back.
+        self._on_absent: dict[NodeId, dict[JobId, Tenant]] = {}
+        self._gains: list[Room] = []
+        self._gains_forgotten = 0
         self._undo: list[_Before] = []
         self._trials = 0
 
     # Following the world
 
+    def follow(self, snapshot: Snapshot) -> None:
+        """Clusters, pools, reservations, usual tasks or nodes are others than before.
+
+        What is left to do then is `set_node` and `drop_node` for the nodes that are others.
+        """
+        old, self._snapshot = self._snapshot, snapshot
+        if self.score.follow(snapshot.usual, supply_of(snapshot.nodes.values())):
+            self._judge_again()
+        self._sort_again(old)
+
     def set_node(self, node: Node) -> None:
         """A node came or changed; those who are there stay."""
         before = self.rooms.get(node.id)
-        tenants = self._drop(node.id)
-        self.catalogue.nodes_version += 1
-        room = Room(node, self._kind(node))
-        room.tenants = tenants
-        room.size = (node.cpu_milli, node.memory_mib, self._whole(node, room.kind))
-        room.kind.sizes[room.size] += 1
+        self._drop(node.id)
+        room = self._enter(node)
         if before is None or (before.kind, before.size) != (room.kind, room.size):
             self.catalogue.sizes_version += 1
-        self.rooms[node.id] = room
-        self.index.enter(room)
-        self.settle(room)
 
     def drop_node(self, node_id: NodeId) -> None:
         """A node is gone."""
@@ -121,9 +132,32 @@ class Ledger:
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
         room.cpu_milli, room.memory_mib, room.devices = self.remains.left(room, room.tenants)
+        before = (room.open_cpu_milli, room.open_memory_mib, room.views)
         self._list(room, self._views(room))
+        if before != (room.open_cpu_milli, room.open_memory_mib, room.views):
+            self._gains.append(room)
 
     # Asking
+
+    @property
+    def gains_mark(self) -> int:
+        """Where the log of rooms that may have gained ends now."""
+        return self._gains_forgotten + len(self._gains)
+
+    def has_gained(self, need: Need, since: int) -> bool:
+        """Is there a seat for the need in any room that gained something since that mark?
+
+        Only rooms that are settled gain: those that jobs left, and nodes that came or changed. A
+        need that found no seat at the mark finds none now where this says no.
+        """
+        begin = since - self._gains_forgotten
+        return begin < 0 or any(
+            self._has_seat(room, need) for room in dict.fromkeys(self._gains[begin:])
+        )
+
+    def forget_gains(self, since: int) -> None:
+        """What was gained since that mark was given back."""
+        del self._gains[since - self._gains_forgotten :]
 
     def finder(self, need: Need, tier: Tier, shut: Shut) -> Finder:
         """Finds single seats in one tier; kept from search to search."""
@@ -194,16 +228,23 @@ class Ledger:
         for room in self.promised.values():
             room.promise = None
             self._list(room, self._views(room))
+            self._gains.append(room)
         self.promised.clear()
+        if len(self._gains) > MOST_GAINS:
+            self._gains_forgotten += len(self._gains)
+            self._gains.clear()
 
     def occupy(self, job: JobId, placements: tuple[Placement, ...], tenant: Tenant) -> list[Room]:
         """Note who is in which rooms; they must be settled unless the room was taken before."""
         entered: list[Room] = []
         for node_id, here in by_node(placements).items():
             room = self.rooms.get(node_id)
-            if room is not None:
-                is_all = len(here) == len(placements)
-                room.tenants[job] = tenant if is_all else tenant._replace(placements=here)
+            is_all = len(here) == len(placements)
+            tenant_here = tenant if is_all else tenant._replace(placements=here)
+            if room is None:
+                self._on_absent.setdefault(node_id, {})[job] = tenant_here
+            else:
+                room.tenants[job] = tenant_here
                 entered.append(room)
         return entered
 
@@ -212,24 +253,97 @@ class Ledger:
         left: list[Room] = []
         for node_id in by_node(placements):
             room = self.rooms.get(node_id)
-            if room is not None and room.tenants.pop(job, None) is not None:
+            if room is None:
+                self._on_absent.get(node_id, {}).pop(job, None)
+            elif room.tenants.pop(job, None) is not None:
                 left.append(room)
         return left
 
     # Inside
 
+    def _has_seat(self, room: Room, need: Need) -> bool:
+        offer = self.catalogue.offer(room.kind, need) if room.is_listed else None
+        if offer is None or room.open_cpu_milli < need.cpu_milli:
+            return False
+        if room.open_memory_mib < need.memory_mib:
+            return False
+        views, profiles = room.views, self.profiles
+        return any(
+            gpus is None or profiles.taking(views[gpus.family], gpus) is not None
+            for gpus in offer.gpus
+        )
+
+    def _judge_again(self) -> None:
+        """Nothing that was worked out with the old score holds; who is where does."""
+        self.profiles.forget()
+        self.index.forget_views()
+        self._forget()
+        self.catalogue.sizes_version += 1
+        for room in self.rooms.values():
+            if room.is_listed:
+                self.index.put(room)
+
+    def _sort_again(self, old: Snapshot) -> None:
+        """Give nodes other kinds where pools, clusters, reservations or private labels changed."""
+        new, reserved = self._snapshot, reserved_nodes(self._snapshot)
+        promised, private = reserved_pools(new), private_labels(new.nodes.values())
+        pools = {
+            name
+            for name in old.pools.keys() | new.pools.keys()
+            if old.pools.get(name) != new.pools.get(name)
+            or self._promised_pools.get(name) != promised.get(name)
+        }
+        clusters = {
+            name
+            for name in old.clusters.keys() | new.clusters.keys()
+            if old.clusters.get(name) != new.clusters.get(name)
+        }
+        keys = private ^ self.private_labels
+        moving = [
+            room
+            for name, room in self.rooms.items()
+            if room.node.pool in pools
+            or room.node.cluster in clusters
+            or keys
+            or self._reserved.get(name) != reserved.get(name)
+        ]
+        self._reserved, self._promised_pools, self.private_labels = reserved, promised, private
+        # First all of them leave their kinds, so that none joins one that is of the past.
+        for room in moving:
+            self._drop(room.node.id)
+            self.catalogue.sizes_version += 1
+        for room in moving:
+            node = new.nodes.get(room.node.id)
+            if node is not None:
+                self._enter(node)
+
+    def _forget(self) -> None:
+        self._finders.clear()
+        self._tables.clear()
+        self._fleet.appraisals.clear()
+
     def _forget_if_many(self) -> None:
         """Keep no more numbers than there may be; what is forgotten is worked out again."""
         kept = self._fleet.appraisals.size + sum(each.size for each in self._finders.values())
         if kept > MOST_KEPT:
-            self._finders.clear()
-            self._tables.clear()
-            self._fleet.appraisals.clear()
+            self._forget()
 
-    def _drop(self, node_id: NodeId) -> dict[JobId, Tenant]:
+    def _enter(self, node: Node) -> Room:
+        self.catalogue.nodes_version += 1
+        room = Room(node, self._kind(node))
+        room.tenants = self._on_absent.pop(node.id, {})
+        room.size = (node.cpu_milli, node.memory_mib, self._whole(node, room.kind))
+        room.kind.sizes[room.size] += 1
+        self.rooms[node.id] = room
+        self.index.enter(room)
+        self.settle(room)
+        return room
+
+    def _drop(self, node_id: NodeId) -> None:
+        """Take a node out; who is there is remembered in case it comes back."""
         room = self.rooms.pop(node_id, None)
         if room is None:
-            return {}
+            return
         self.index.leave(room)
         room.kind.rooms.pop(node_id, None)
         if room.size is not None:
@@ -237,7 +351,8 @@ class Ledger:
             if not room.kind.sizes.total():
                 self.catalogue.remove(room.kind)
         self.promised.pop(node_id, None)
-        return room.tenants
+        if room.tenants:
+            self._on_absent[node_id] = room.tenants
 
     def _kind(self, node: Node) -> Kind:
         labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}

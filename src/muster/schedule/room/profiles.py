@@ -158,6 +158,15 @@ class Profiles:
         self._openings: dict[DeviceState, int] = {}
         self._ranks: dict[tuple[Idle, DeviceState, Slice | None, bool], Rank] = {}
 
+    def forget(self) -> None:
+        """Devices are judged otherwise from now on, and levels of CPU may have other numbers."""
+        self._ranks.clear()
+        for profile in self._profiles.values():
+            profile.takings.clear()
+            profile.most.clear()
+            profile.fragments.clear()
+            profile.numbers.clear()
+
     def state(self, state: DeviceState) -> DeviceState:
         """The one object that stands for this state."""
         return self._named(state)[1]

@@ -59,6 +59,10 @@ class _Usual(NamedTuple):
     weight: int
 
 
+Weighed = tuple[tuple[UsualAsk, int], ...]
+"""Usual tasks, and how much each counts."""
+
+
 class Score:
     """Fragmentation and balance for one set of usual tasks.
 
@@ -68,17 +72,29 @@ class Score:
     """
 
     def __init__(self, usual: tuple[UsualAsk, ...], supply: Supply = NO_SUPPLY) -> None:
-        asks = usual or GENERIC
+        self._learn(_weighed(usual, supply))
+
+    def follow(self, usual: tuple[UsualAsk, ...], supply: Supply) -> bool:
+        """Other tasks are usual now, or other GPUs are there. Does anything count otherwise?"""
+        weighed = _weighed(usual, supply)
+        if weighed == self._weighed:
+            return False
+        self._learn(weighed)
+        return True
+
+    def _learn(self, weighed: Weighed) -> None:
+        self._weighed = weighed
+        asks = tuple(ask for ask, _ in weighed)
         with_gpus = tuple(ask for ask in asks if ask.each.gpus is not None)
-        self.total = sum(_weight(ask, supply) for ask in asks)
+        self.total = sum(weight for _, weight in weighed)
         self.cpu_milli_per_gpu = _cpu_milli_per_gpu(asks)
         self.cpu_milli_beside_gpu = _cpu_milli_per_gpu(with_gpus)
         self.floors = _floors(asks, self.cpu_milli_per_gpu)
         self.middles = _middles(self.floors)
         self._top_level = len(self.floors) - 1
         known = [
-            _Usual(ask.each.cpu_milli, ask.each.gpus, _weight(ask, supply))
-            for ask in with_gpus
+            _Usual(ask.each.cpu_milli, ask.each.gpus, weight)
+            for ask, weight in weighed
             if ask.each.gpus is not None
         ]
         self._on_one = [ask for ask in known if _devices(ask.gpus) == 1]
@@ -196,6 +212,10 @@ def _is_able(state: DeviceState, gpus: GpuAsk) -> bool:
 
 def _accepts(gpus: GpuAsk, model: GpuModel, memory_mib: int) -> bool:
     return (not gpus.models or model in gpus.models) and memory_mib >= gpus.min_memory_mib
+
+
+def _weighed(usual: tuple[UsualAsk, ...], supply: Supply) -> Weighed:
+    return tuple((ask, _weight(ask, supply)) for ask in usual or GENERIC)
 
 
 def _weight(ask: UsualAsk, supply: Supply) -> int:

@@ -71,7 +71,6 @@ class Memory:
             and old.pools == snapshot.pools
             and old.queues == snapshot.queues
             and old.classes == snapshot.classes
-            and old.usual == snapshot.usual
             and old.levels == snapshot.levels
             and old.reservations == snapshot.reservations
         )
@@ -80,6 +79,8 @@ class Memory:
     def follow(self, snapshot: Snapshot) -> None:
         """Agree with this snapshot."""
         old, self._before, self._is_fresh = self._before, snapshot, False
+        if old.usual != snapshot.usual:
+            self.ledger.follow(snapshot)
         self._follow_nodes(old.nodes, snapshot.nodes)
         changed = _changed(old.jobs, snapshot.jobs)
         for job_id in sorted(changed):
