@@ -41,7 +41,7 @@ LOCK_CLIENTS = $(abspath $(UV)) pip compile --quiet --upgrade --python-version 3
 SYNCED := .venv/synced-with-$(notdir $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test check clients test-long chaos lint format bench counts changelog lock clean
+.PHONY: help up down test check clients test-long chaos lint format bench counts reference changelog lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -88,6 +88,12 @@ bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from
 
 counts: $(SYNCED) ## files, lines, names and cycles of the source: CHECKOUTS="../before ." PAGE=docs/counts.md
 	@PYTHONPATH=tests .venv/bin/python -m shape.counts $(or $(CHECKOUTS),.) $(if $(PAGE),--page $(PAGE))
+
+reference: $(SYNCED) ## write the pages of docs/reference that are made from code
+	@.venv/bin/python -m muster.doors.cli.reference > docs/reference/cli.md
+	@.venv/bin/python -m muster.doors.config.page > docs/reference/cluster-yaml.md
+	@.venv/bin/python -m muster.doors.request.page > docs/reference/requests.md
+	@.venv/bin/python -m muster.doors.request.page schema > docs/reference/job-file.schema.json
 
 changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/muster/__init__.py
 	@$(UV) run --frozen --group release towncrier build --yes

@@ -14,7 +14,7 @@ from typing import Protocol
 from bench._musters import job
 from bench.slurm.configuring import Layout
 from bench.slurm.rest import SlurmRest, submission
-from muster.api.jobs import SubmitDocument
+from muster.api.requests import SubmitDocument
 from muster.client.calls import Client
 from muster.model.value import Value
 
@@ -46,7 +46,7 @@ class MusterLoop(Value):
 
         def submit() -> None:
             for _ in range(count):
-                client.submit(document)
+                client.submit_document(document)
             client.close()
 
         return submit

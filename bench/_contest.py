@@ -78,27 +78,27 @@ class MusterSystem:
         document = job(NOTHING)
         began = time.monotonic()
         for _ in range(count):
-            self._client.submit(document)
+            self._client.submit_document(document)
         return self._ended_s(began)
 
     def no_op_array(self, count: int) -> float:
         began = time.monotonic()
-        self._client.submit(job(NOTHING, array=f"0-{count - 1}"))
+        self._client.submit_document(job(NOTHING, array=f"0-{count - 1}"))
         return self._ended_s(began)
 
     def start(self, script: str) -> None:
-        self._client.submit(job(script))
+        self._client.submit_document(job(script))
 
     def is_idle(self) -> bool:
         return self._home.live() == 0
 
     def fill(self, count: int) -> None:
         for _ in range(NODES):
-            self._client.submit(job(SLEEP, gpus=GPUS_PER_NODE))
+            self._client.submit_document(job(SLEEP, gpus=GPUS_PER_NODE))
         assert until(lambda: self._client.status().gpus_used == NODES * GPUS_PER_NODE, LOOK_S)
         seconds(MusterLoop(url=self._home.url, held=False), clients=4, count=count - 1)
         # Every job has its reason only after a plan that knows it.
-        last = self._client.submit(job(NOTHING)).id
+        last = self._client.submit_document(job(NOTHING)).id
         assert until(lambda: self._reason_of(last) not in {None, "new"}, LOOK_S)
         assert self._home.live() == count + NODES
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
-from muster.api.jobs import GroupDocument, SubmitDocument
 from muster.api.pages import JobFilter
+from muster.api.requests import GroupDocument, SubmitDocument
 from muster.backends.local.attempt.spawner_client import SpawnerClient
 from muster.client.calls import Client
 from muster.model.value import ClusterName

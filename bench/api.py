@@ -17,8 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from bench._clients import NOTHING, SLEEP
 from bench._musters import Home, job, muster, percentile, tidy_when_told_to_end, until
 from bench.report import Cell, Row, report
-from muster.api.jobs import GroupDocument, SubmitDocument
 from muster.api.pages import JobFilter
+from muster.api.requests import GroupDocument, SubmitDocument
 from muster.api.site import TokenAsked
 from muster.client.calls import Client
 from muster.model.value import replace
@@ -66,13 +66,13 @@ def fill(home: Home, pending: int, seed: int) -> float:
     client = home.client
     client.apply(_site(client.site()))
     for _ in range(NODES):
-        client.submit(job(SLEEP, gpus=GPUS_PER_NODE))
+        client.submit_document(job(SLEEP, gpus=GPUS_PER_NODE))
     assert until(lambda: client.status().gpus_used == NODES * GPUS_PER_NODE, 0.1)
     people = [Client(home.url, token=_token(client, user)) for user in USERS]
     began = time.monotonic()
     last = 0
     for at, document in enumerate(_wishes(pending, random.Random(seed))):
-        last = people[at % len(people)].submit(document).ids[-1]
+        last = people[at % len(people)].submit_document(document).ids[-1]
     taken = time.monotonic() - began
     for each in people:
         each.close()
@@ -178,7 +178,7 @@ def _kinds(client: Client, chance: random.Random) -> Mapping[str, Callable[[], o
         return lambda: client.jobs(JobFilter(**filters))  # type: ignore[arg-type]
 
     return {
-        "submit": lambda: client.submit(_wish(chance)),
+        "submit": lambda: client.submit_document(_wish(chance)),
         "list 100": listed(limit=100),
         "list 1,000": listed(limit=1_000),
         "list 100 of a user": listed(limit=100, users=(USERS[-1],)),

@@ -10,7 +10,7 @@ from random import Random
 from threading import Event, Thread
 
 from chaos.house import House
-from muster.api.jobs import GroupDocument, SubmitDocument
+from muster.api.requests import GroupDocument, SubmitDocument
 from muster.client.calls import Client
 from muster.client.errors import ApiError, LostAnswerError, UnreachableError
 from muster.model.value import replace
@@ -100,7 +100,7 @@ class Load:
 
     def _submitted(self, client: Client, wanted: SubmitDocument) -> None:
         try:
-            given = client.submit(wanted)
+            given = client.submit_document(wanted)
         except LostAnswerError:
             self.answers.lost.add(wanted.name)
             return

@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from muster.api.jobs import GroupDocument, JobDocument, SubmitDocument
-from muster.client import Client, ClientError
+from muster import Client, ClientError
+from muster.api.jobs import JobDocument
+from muster.api.requests import GroupDocument, SubmitDocument
 from muster.model.value import replace
 from muster.settings import Settings, keep_settings, made_home
 

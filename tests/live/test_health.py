@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 
 from live.house import GPUS, Process, ended, folder, running, shell, until
+from muster import Client
 from muster.api.site import NodeDocument
 from muster.backends.local.hardware.pretend import break_devices
-from muster.client import Client
 from muster.model.value import DeviceId
 from muster.settings import Settings
 
@@ -47,7 +47,7 @@ def broken(process: Process, client: Client, device: str) -> None:
 
 def test_the_job_on_a_broken_device_runs_again_elsewhere() -> None:
     with daemon(nodes=1) as (process, client):
-        job = client.submit(shell("sleep 600")).id
+        job = client.submit_document(shell("sleep 600")).id
         held = running(client, job).tasks[0].devices[0].device
 
         broken(process, client, held)
@@ -65,7 +65,7 @@ def test_nothing_new_lands_on_a_broken_device() -> None:
     with daemon(nodes=1) as (process, client):
         broken(process, client, "pretend1/gpu2")
 
-        jobs = [client.submit(shell("sleep 600")).id for _ in range(4)]
+        jobs = [client.submit_document(shell("sleep 600")).id for _ in range(4)]
         taken = {running(client, job).tasks[0].devices[0].device for job in jobs[:3]}
         waits = client.explain(jobs[3])
 
@@ -76,7 +76,7 @@ def test_nothing_new_lands_on_a_broken_device() -> None:
 def test_undraining_the_node_mends_the_device_and_lets_work_land_on_it() -> None:
     with daemon(nodes=1) as (process, client):
         broken(process, client, "pretend1/gpu0")
-        jobs = [client.submit(shell("sleep 600")).id for _ in range(4)]
+        jobs = [client.submit_document(shell("sleep 600")).id for _ in range(4)]
         for job in jobs[:3]:
             running(client, job)
 
@@ -88,7 +88,7 @@ def test_undraining_the_node_mends_the_device_and_lets_work_land_on_it() -> None
 
 def test_what_runs_on_the_other_devices_of_the_node_goes_on() -> None:
     with daemon(nodes=1) as (process, client):
-        jobs = [client.submit(shell("sleep 600")).id for _ in range(2)]
+        jobs = [client.submit_document(shell("sleep 600")).id for _ in range(2)]
         devices = [running(client, job).tasks[0].devices[0].device for job in jobs]
 
         broken(process, client, devices[0])

@@ -127,10 +127,10 @@ def _mails_through_a_change_of_leader(made: Household, sent: Path) -> None:
     wait = f"until [ -e {gate} ]; do sleep 0.02; done"
     with made.doors[0].client() as client:
         jobs = [
-            client.submit(shell(wait, name=name, mail_on=("all",), mail_to="ann")).id
+            client.submit_document(shell(wait, name=name, mail_on=("all",), mail_to="ann")).id
             for name in ("first", "second")
         ]
-        held = client.submit(shell("true", held=True, mail_on=("end",), mail_to="bob")).id
+        held = client.submit_document(shell("true", held=True, mail_on=("end",), mail_to="bob")).id
         until(lambda: _subjects(sent), lambda seen: len(seen) == len(jobs))
         made.first.kill()
         until(made.second.leads, bool)
@@ -157,7 +157,7 @@ def submits(made: Household, door: Process, name: str) -> dict[str, int]:
         for number in range(JOBS_EACH):
             each = f"{name}-{number}"
             document = shell(f"echo ran >> {made.ran(each)}; sleep 0.2", name=each)
-            answers[each] = client.submit(document).id
+            answers[each] = client.submit_document(document).id
             # Reading works all the time as well.
             assert client.job(answers[each]).name == each
             time.sleep(0.05)
@@ -169,7 +169,9 @@ def test_when_the_leader_is_killed_the_standby_leads_and_every_job_runs_once(
 ) -> None:
     with household(postgres) as made, Watch(made) as watch, ThreadPoolExecutor(3) as pool:
         with made.doors[0].client() as client:
-            long = client.submit(shell(f"echo ran >> {made.ran('long')}; sleep 4", name="long")).id
+            long = client.submit_document(
+                shell(f"echo ran >> {made.ran('long')}; sleep 4", name="long")
+            ).id
             running(client, long)
         doors = (made.second, *made.doors)
         submitting = [
@@ -203,7 +205,7 @@ def test_when_the_leader_is_killed_the_standby_leads_and_every_job_runs_once(
 
 def test_a_leader_that_ends_hands_over_and_its_jobs_go_on(postgres: Postgres) -> None:
     with household(postgres) as made, made.doors[0].client() as client:
-        job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 3")).id
+        job = client.submit_document(shell(f"echo ran >> {made.ran('job')}; sleep 3")).id
         running(client, job)
 
         made.first.stop()
@@ -220,7 +222,7 @@ def test_a_leader_that_loses_its_lock_gives_the_lead_back_and_nothing_runs_twice
     with household(postgres) as made, made.doors[0].client() as client:
         names = [f"job{number}" for number in range(24)]
         documents = [shell(f"echo ran >> {made.ran(name)}; sleep 1", gpus=2) for name in names]
-        jobs = [client.submit(document).id for document in documents]
+        jobs = [client.submit_document(document).id for document in documents]
         until(lambda: sum(1 for _ in made.place.glob("*.ran")), lambda ran: ran > 0)
 
         postgres.say("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
@@ -242,7 +244,7 @@ def most_at_once(events: tuple[EventDocument, ...]) -> int:
 
 def test_when_the_database_is_away_for_a_moment_jobs_go_on(postgres: Postgres) -> None:
     with household(postgres) as made, made.first.client() as client:
-        job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 5")).id
+        job = client.submit_document(shell(f"echo ran >> {made.ran('job')}; sleep 5")).id
         running(client, job)
 
         with away(postgres):
@@ -253,14 +255,14 @@ def test_when_the_database_is_away_for_a_moment_jobs_go_on(postgres: Postgres) -
         over = ended(client, [job])[0]
         assert (over.state, over.attempt) == ("completed", 1)
         assert made.ran("job").read_text() == "ran\n"
-        assert client.submit(shell("true")).id == job + 1
+        assert client.submit_document(shell("true")).id == job + 1
 
 
 def test_a_process_that_only_answers_says_why_a_job_waits(postgres: Postgres) -> None:
     with household(postgres) as made, made.doors[0].client() as client:
-        first = client.submit(shell("sleep 600", gpus=4)).id
-        second = client.submit(shell("sleep 600", gpus=4)).id
-        third = client.submit(shell("sleep 600", gpus=4)).id
+        first = client.submit_document(shell("sleep 600", gpus=4)).id
+        second = client.submit_document(shell("sleep 600", gpus=4)).id
+        third = client.submit_document(shell("sleep 600", gpus=4)).id
         for job in (first, second):
             running(client, job)
 
@@ -272,7 +274,7 @@ def test_a_process_that_only_answers_says_why_a_job_waits(postgres: Postgres) ->
 def test_another_muster_does_not_lead_over_jobs_that_it_cannot_reach(postgres: Postgres) -> None:
     """Its jobs would run twice: on from the first folder, and again from its own."""
     with household(postgres) as made, made.doors[0].client() as client:
-        job = client.submit(shell(f"echo ran >> {made.ran('job')}; sleep 600")).id
+        job = client.submit_document(shell(f"echo ran >> {made.ran('job')}; sleep 600")).id
         running(client, job)
         made.second.stop()
         made.first.kill()

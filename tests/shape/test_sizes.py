@@ -10,7 +10,9 @@ MOST_LINES_IN_A_FILE = 600
 
 # dotted name: the reason why this one is better long
 LONG_FUNCTIONS: dict[str, str] = {}
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {
+    "muster.api.requests": "one table, in which a field is a row",
+}
 
 
 def test_a_long_function_has_a_reason() -> None:

@@ -3,7 +3,7 @@
 A list is always inside a document, so that it can say where its next page begins.
 """
 
-from muster.api.jobs import SubmitDocument
+from muster.api.requests import SubmitDocument
 from muster.api.site import (
     AuditDocument,
     ClassDocument,

@@ -1,7 +1,7 @@
 """Every route of the REST API as a method."""
 
-from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from muster.api.jobs import (
     ExplanationDocument,
@@ -10,8 +10,6 @@ from muster.api.jobs import (
     JobPage,
     LinePage,
     ManyDocument,
-    SubmitDocument,
-    SubmittedDocument,
     UpdateDocument,
 )
 from muster.api.pages import (
@@ -27,6 +25,7 @@ from muster.api.pages import (
     TokenPage,
     UserPage,
 )
+from muster.api.requests import JobFile, SubmitDocument, SubmittedDocument
 from muster.api.site import (
     ClassDocument,
     EventDocument,
@@ -42,8 +41,10 @@ from muster.api.site import (
     TokenDocument,
 )
 from muster.client.address import Address
+from muster.client.sending import here, sent
 from muster.client.speech import Query, Speech, decoded, named
 from muster.client.streams import followed, terminal, waited
+from muster.client.submitting import SubmittedJob, Work, asked_for, with_keywords_of
 from muster.client.wire import Stream
 from muster.model.value import replace
 
@@ -52,16 +53,24 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """A server that may be asked: `Client.local()`, or `Client("https://host:port", token=...)`.
+    """A Muster to talk to: `Client()`, or `Client("https://host:port", token=...)`.
 
-    Raises ApiError when the server says no, UnreachableError when no server answers. Keeps one
+    Without an address it is the one that MUSTER_URL and MUSTER_TOKEN name, else the Muster of this
+    machine, where you need no token.
+    Raises ApiError when the server refuses, UnreachableError when it does not answer. Keeps one
     connection open; use one client in one thread, and close it, or use it in a `with`.
     """
 
     def __init__(
-        self, url: str, *, token: str | None = None, ca: str | None = None, door: str = "python"
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        ca: str | None = None,
+        door: str = "python",
     ) -> None:
-        self._speech = Speech(Address.of(url, token=token, ca=ca), door=door)
+        address = Address.found() if url is None else Address.of(url, token=token, ca=ca)
+        self._speech = Speech(address, door=door)
 
     @classmethod
     def at(cls, address: Address, *, door: str = "python") -> Self:
@@ -69,11 +78,6 @@ class Client:
         made = cls.__new__(cls)
         made._speech = Speech(address, door=door)
         return made
-
-    @classmethod
-    def local(cls, *, door: str = "python") -> Self:
-        """As MUSTER_URL and MUSTER_TOKEN say; else this machine's own, where you need no token."""
-        return cls.at(Address.found(), door=door)
 
     @property
     def address(self) -> Address:
@@ -98,8 +102,21 @@ class Client:
         """Who the server takes you for."""
         return self._speech.get("/v1/me", MeDocument)
 
-    def submit(self, document: SubmitDocument) -> SubmittedDocument:
-        """Have something run. When this returns, the job is written down and cannot be lost."""
+    @with_keywords_of(JobFile)
+    def submit(self, work: Work, asked: Mapping[str, Any]) -> SubmittedJob:
+        """Submit a job. When this returns, the job is stored and cannot be lost.
+
+        work: a command as a list of words; the text of a script (with a first line such as
+        `#!/bin/bash`, else the shell runs it); or a job file that `read_job_file` has read.
+        Keywords are the keys of a job file, such as `gpus=4`, `time="2h"`, `env={"A": "1"}`; they
+        win over those of the file. The job runs in this folder and with this process's
+        environment, unless `workdir` and `env_only` say otherwise.
+        """
+        document = sent(asked_for(work, asked), here())
+        return SubmittedJob(self, self.submit_document(document))
+
+    def submit_document(self, document: SubmitDocument) -> SubmittedDocument:
+        """Submit a whole document of the REST API, to which nothing is added."""
         return self._speech.send("POST", "/v1/jobs", document, SubmittedDocument)
 
     def jobs(self, wanted: JobFilter | None = None) -> JobPage:

@@ -212,7 +212,7 @@ def test_a_submission_is_rehearsed_with_the_options_of_submit(
     muster("whatif", "submit", "--gpus", "8", "--queue", "acme/nlp")
 
     submitted = server.asked("POST", "/v1/rehearsals")[0].body["submit"]
-    assert submitted["groups"][0]["gpus"] == 8
+    assert submitted["gpus"] == 8
     assert submitted["queue"] == "acme/nlp"
 
 

@@ -7,8 +7,9 @@ import pytest
 from doors.cli.calling import Caller, muster_process
 from doors.cli.canned import CannedServer, Raw, Refusal, Request
 from doors.cli.things import ENDED, RUNNING
-from muster.api.jobs import JobDocument, ManyDocument, ReasonDocument, SubmittedDocument
+from muster.api.jobs import JobDocument, ManyDocument, ReasonDocument
 from muster.api.pages import EventPage
+from muster.api.requests import SubmittedDocument
 from muster.api.site import Problem
 from muster.model.value import replace
 

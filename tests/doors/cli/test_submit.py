@@ -5,7 +5,7 @@ import pytest
 
 from doors.cli.calling import Caller
 from doors.cli.canned import CannedServer, Raw, Refusal
-from muster.api.jobs import SubmittedDocument
+from muster.api.requests import SubmittedDocument
 from muster.api.site import Problem
 
 SCRIPT = "#!/bin/sh\n#MUSTER --gpus 2 --env A=1 --env B=1\n#MUSTER --queue acme/nlp\necho hello\n"
@@ -34,7 +34,7 @@ def test_a_command_is_handed_in_with_its_folder_and_environment(
     assert body["name"] == "python"
     assert body["workdir"] == "/home/alice"
     assert body["env"] == {"PATH": "/bin", "HOME": "/h"}
-    assert body["groups"][0]["gpus"] == 2
+    assert body["gpus"] == 2
 
 
 def test_a_script_is_sent_as_text_with_its_options_and_arguments(
@@ -46,7 +46,7 @@ def test_a_script_is_sent_as_text_with_its_options_and_arguments(
     body = sent(server)
     assert body["script"] == SCRIPT
     assert body["command"] == ["--epochs", "10"]
-    assert body["groups"][0]["gpus"] == 2
+    assert body["gpus"] == 2
     assert body["queue"] == "acme/nlp"
 
 
@@ -56,7 +56,7 @@ def test_the_command_line_wins_over_the_script(
     muster("submit", "--gpus", "1", "--env", "B=2", "--env-only", "", script)
 
     body = sent(server)
-    assert body["groups"][0]["gpus"] == 1
+    assert body["gpus"] == 1
     assert body["env"] == {"A": "1", "B": "2"}
 
 
@@ -93,9 +93,9 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
 
     assert outcome.code == 0, outcome.err
     body = sent(server)
-    group = body.pop("groups")[0]
-    assert group == {
-        "name": "main",
+    del body["umask"]
+    assert body == {
+        "groups": [],
         "tasks": 4,
         "min_tasks": 2,
         "cpus": 2.5,
@@ -111,9 +111,15 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
         "tolerate": ["busy"],
         "exclusive": True,
         "max_per_node": 1,
-    }
-    del body["umask"]
-    assert body == {
+        "prefer": {},
+        "near": [],
+        "apart": [],
+        "reservation": None,
+        "user": None,
+        "retry_pause": 10,
+        "retry_factor": 2,
+        "retry_longest": 300,
+        "sbatch": None,
         "name": "n",
         "queue": "acme",
         "job_class": "urgent",
@@ -153,12 +159,6 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
     }
 
 
-def test_a_slice_without_a_number_means_one(muster: Caller, server: CannedServer) -> None:
-    muster("submit", "--slice", "mps:25%", "--", "true")
-
-    assert sent(server)["groups"][0]["gpus"] == 1
-
-
 def test_quiet_prints_only_the_id(muster: Caller) -> None:
     assert muster("submit", "--quiet", "--", "true").out == "30\n"
     assert muster("submit", "--parsable", "--", "true").out == "30\n"
@@ -188,7 +188,7 @@ def test_the_words_after_the_options_must_be_a_script_or_follow_two_dashes(
         ((), "Nothing to run"),
         (("hostname",), "muster submit -- hostname"),
         ((str(plain),), "does not begin with `#!`"),
-        ((str(binary),), "is no text file"),
+        ((str(binary),), "is not a text file"),
     ):
         outcome = muster("submit", *argv)
         assert outcome.code == 2

@@ -12,7 +12,6 @@ from muster.api.jobs import (
     LinePage,
     ReasonDocument,
     ShareDocument,
-    SubmittedDocument,
     TaskDocument,
     TurnDocument,
 )
@@ -25,6 +24,7 @@ from muster.api.pages import (
     TokenPage,
     UserPage,
 )
+from muster.api.requests import SubmittedDocument
 from muster.api.site import (
     AuditDocument,
     ClassDocument,

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from doors.rest.running import Daemon, running
-from muster.client import Client
+from muster import Client
 
 
 @pytest.fixture(scope="module")

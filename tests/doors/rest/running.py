@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from muster.api.jobs import GroupDocument, JobDocument, SubmitDocument
-from muster.client import Client, ClientError
+from muster import Client, ClientError
+from muster.api.jobs import JobDocument
+from muster.api.requests import GroupDocument, SubmitDocument
 from muster.model.value import replace
 from muster.settings import Listen, Settings, keep_settings, made_home
 

@@ -7,12 +7,12 @@ from contextlib import closing
 import pytest
 
 from doors.rest.running import Daemon, running, shell, until
+from muster import ApiError, Client
 from muster.api.site import EventDocument
-from muster.client import ApiError, Client
 
 
 def test_the_log_of_a_job_tells_its_life(client: Client) -> None:
-    job = client.submit(shell("true")).id
+    job = client.submit_document(shell("true")).id
     client.wait(job)
 
     kinds = [event.kind for event in client.job_events(job).events]
@@ -21,7 +21,7 @@ def test_the_log_of_a_job_tells_its_life(client: Client) -> None:
 
 
 def test_what_a_job_runs_is_not_in_the_log(client: Client) -> None:
-    job = client.submit(shell("true", env={"PASSWORD": "hunter2"}, held=True)).id
+    job = client.submit_document(shell("true", env={"PASSWORD": "hunter2"}, held=True)).id
 
     (submitted,) = client.job_events(job).events
 
@@ -31,7 +31,7 @@ def test_what_a_job_runs_is_not_in_the_log(client: Client) -> None:
 
 def test_pages_of_the_log_follow_each_other_without_gap(client: Client) -> None:
     begin = newest(client)
-    client.cancel(client.submit(shell("true", array="0-4", held=True)).ids)
+    client.cancel(client.submit_document(shell("true", array="0-4", held=True)).ids)
 
     numbers: list[int] = []
     page = client.event_page(after=begin, limit=3)
@@ -45,7 +45,7 @@ def test_pages_of_the_log_follow_each_other_without_gap(client: Client) -> None:
 
 def test_a_stream_that_begins_in_the_past_goes_on_into_the_present(client: Client) -> None:
     before = newest(client)
-    first = client.submit(shell("true", held=True)).id
+    first = client.submit_document(shell("true", held=True)).id
 
     with closing(client.events(before)) as events:
         seen = list(take_until(events, first, "job_submitted"))
@@ -57,9 +57,9 @@ def test_a_stream_that_begins_in_the_past_goes_on_into_the_present(client: Clien
 
 
 def test_a_stream_has_only_what_is_asked_for(client: Client) -> None:
-    others = client.submit(shell("true", held=True)).id
+    others = client.submit_document(shell("true", held=True)).id
     before = client.job_events(others).next
-    job = client.submit(shell("true", held=True)).id
+    job = client.submit_document(shell("true", held=True)).id
     client.cancel([others, job])
 
     with closing(client.events(before, job=job)) as events:
@@ -73,7 +73,7 @@ def test_a_stream_has_only_what_is_asked_for(client: Client) -> None:
 
 def test_many_listen_and_each_is_told_everything_once(daemon: Daemon, client: Client) -> None:
     before = newest(client)
-    last = client.submit(shell("true", array="0-99", held=True)).ids[-1]
+    last = client.submit_document(shell("true", array="0-99", held=True)).ids[-1]
     seen: dict[int, list[int]] = {}
 
     def listen(name: int) -> None:
@@ -95,13 +95,13 @@ def test_many_listen_and_each_is_told_everything_once(daemon: Daemon, client: Cl
 def test_a_stream_goes_on_when_the_server_is_started_anew() -> None:
     with running() as daemon, daemon.client() as client:
         before = client.event_page(limit=1).next
-        first = client.submit(shell("true", held=True)).id
+        first = client.submit_document(shell("true", held=True)).id
         with closing(client.events(before)) as events:
             seen = list(take_until(events, first, "job_submitted"))
 
             daemon.stop()
             daemon.start()
-            second = client.submit(shell("true", held=True)).id
+            second = client.submit_document(shell("true", held=True)).id
             seen += take_until(events, second, "job_submitted")
 
     numbers = [event.number for event in seen]
@@ -110,7 +110,7 @@ def test_a_stream_goes_on_when_the_server_is_started_anew() -> None:
 
 def test_a_server_that_ends_is_not_held_up_by_those_who_listen() -> None:
     with running() as daemon, daemon.client() as client:
-        job = client.submit(shell("sleep 60")).id
+        job = client.submit_document(shell("sleep 60")).id
         until(lambda: client.job(job).state, lambda state: state == "running")
         events, log = client.events(0), client.follow_log(job)
         next(events)
@@ -133,7 +133,7 @@ def test_a_listener_who_does_not_read_is_let_go_and_harms_nobody(
         deaf.sendall(b"GET /v1/events/stream HTTP/1.1\r\nhost: x\r\n\r\n")
         deaf.recv(1)
 
-        ids = client.submit(shell("true", array="0-11999", held=True)).ids
+        ids = client.submit_document(shell("true", array="0-11999", held=True)).ids
         client.cancel(ids)
 
         # It hears what was on its way, and then that nobody speaks to it any more.
@@ -150,7 +150,7 @@ def test_a_strange_place_in_the_log_is_refused(client: Client) -> None:
 
 
 def newest(client: Client) -> int:
-    job = client.submit(shell("true", held=True)).id
+    job = client.submit_document(shell("true", held=True)).id
     client.cancel([job])
     return client.job_events(job).next
 

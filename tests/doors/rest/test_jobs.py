@@ -3,13 +3,14 @@ from pathlib import Path
 import pytest
 
 from doors.rest.running import Daemon, shell, started, until
-from muster.api.jobs import GroupDocument, JobDocument, SubmitDocument, UpdateDocument
+from muster import ApiError, Client
+from muster.api.jobs import JobDocument, UpdateDocument
 from muster.api.pages import JobFilter
-from muster.client import ApiError, Client
+from muster.api.requests import GroupDocument, SubmitDocument
 
 
 def test_a_job_is_submitted_runs_and_its_end_is_told(client: Client) -> None:
-    made = client.submit(shell("exit 3", gpus=1, name="three"))
+    made = client.submit_document(shell("exit 3", gpus=1, name="three"))
 
     over = client.wait(made.id)
 
@@ -22,7 +23,7 @@ def test_a_job_is_submitted_runs_and_its_end_is_told(client: Client) -> None:
 
 
 def test_an_array_is_many_jobs_under_one_name(client: Client) -> None:
-    made = client.submit(shell("true", array="1-5:2%1"))
+    made = client.submit_document(shell("true", array="1-5:2%1"))
 
     ended = [client.wait(job) for job in made.ids]
 
@@ -31,7 +32,7 @@ def test_an_array_is_many_jobs_under_one_name(client: Client) -> None:
 
 
 def test_pages_of_the_list_follow_each_other_without_gap_or_repeat(client: Client) -> None:
-    made = client.submit(shell("true", array="0-6", held=True))
+    made = client.submit_document(shell("true", array="0-6", held=True))
 
     wanted = JobFilter(arrays=(made.id,), limit=3)
     first = client.jobs(wanted)
@@ -44,9 +45,9 @@ def test_pages_of_the_list_follow_each_other_without_gap_or_repeat(client: Clien
 
 
 def test_jobs_that_are_over_come_after_those_that_live(client: Client) -> None:
-    over = client.submit(shell("true", name="mixed")).id
+    over = client.submit_document(shell("true", name="mixed")).id
     client.wait(over)
-    held = client.submit(shell("true", name="mixed", held=True)).id
+    held = client.submit_document(shell("true", name="mixed", held=True)).id
 
     wanted = JobFilter(name="mixed", ended=True)
     whole = [job.id for job in client.all_jobs(wanted)]
@@ -75,7 +76,7 @@ def test_jobs_that_are_over_come_after_those_that_live(client: Client) -> None:
 def test_a_list_has_what_its_filters_ask_for(
     client: Client, wanted: JobFilter, is_found: bool
 ) -> None:
-    job = client.submit(shell("true", name="sought", held=True)).id
+    job = client.submit_document(shell("true", name="sought", held=True)).id
 
     found = [each.id for each in client.all_jobs(wanted)]
 
@@ -84,7 +85,7 @@ def test_a_list_has_what_its_filters_ask_for(
 
 
 def test_a_job_is_held_released_suspended_resumed_and_cancelled(client: Client) -> None:
-    job = client.submit(shell("sleep 60", gpus=1)).id
+    job = client.submit_document(shell("sleep 60", gpus=1)).id
     started(client, job)
 
     assert client.suspend([job]).done == (job,)
@@ -100,7 +101,7 @@ def test_a_job_is_held_released_suspended_resumed_and_cancelled(client: Client) 
 
 
 def test_a_held_job_says_who_holds_it(client: Client) -> None:
-    job = client.submit(shell("true", held=True)).id
+    job = client.submit_document(shell("true", held=True)).id
 
     held = client.job(job)
     released = client.release([job])
@@ -114,7 +115,7 @@ def test_a_held_job_says_who_holds_it(client: Client) -> None:
 
 
 def test_what_cannot_be_done_to_one_of_many_is_told_beside_what_was(client: Client) -> None:
-    job = client.submit(shell("true", held=True)).id
+    job = client.submit_document(shell("true", held=True)).id
 
     outcome = client.cancel([job, 999_999])
 
@@ -125,7 +126,7 @@ def test_what_cannot_be_done_to_one_of_many_is_told_beside_what_was(client: Clie
 def test_a_signal_reaches_the_job(client: Client, tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     text = f"trap 'exit 7' USR1; touch {ready}; while :; do sleep 0.05; done"
-    job = client.submit(shell(text)).id
+    job = client.submit_document(shell(text)).id
     until(ready.exists, bool)
 
     client.signal([job], "USR1")
@@ -135,7 +136,7 @@ def test_a_signal_reaches_the_job(client: Client, tmp_path: Path) -> None:
 
 
 def test_an_update_changes_what_is_named_and_nothing_else(client: Client) -> None:
-    job = client.submit(shell("true", held=True, name="before", time="1h")).id
+    job = client.submit_document(shell("true", held=True, name="before", time="1h")).id
 
     updated = client.update(job, UpdateDocument(priority=5, labels={"team": "nlp"}))
 
@@ -146,7 +147,7 @@ def test_an_update_changes_what_is_named_and_nothing_else(client: Client) -> Non
 
 def test_a_job_says_when_mail_is_sent_about_it_and_to_whom(client: Client) -> None:
     on = ("end", "FAIL", "array_tasks")
-    job = client.submit(shell("true", held=True, mail_on=on, mail_to="ann@example.org")).id
+    job = client.submit_document(shell("true", held=True, mail_on=on, mail_to="ann@example.org")).id
 
     shown = client.job(job)
     moved = client.update(job, UpdateDocument(mail_to="bob"))
@@ -163,7 +164,7 @@ def test_a_job_says_when_mail_is_sent_about_it_and_to_whom(client: Client) -> No
 @pytest.mark.parametrize(
     ("on", "to", "kind", "text"),
     [
-        ("sometimes", None, "bad_request", "`sometimes` is none of `none`, `all`"),
+        ("sometimes", None, "bad_request", "`sometimes` must be one of `none`, `all`"),
         ("end", "|reboot", "bad_address", "is no mail address. Write ann@example.org"),
     ],
 )
@@ -171,18 +172,18 @@ def test_mail_that_could_not_be_sent_is_refused(
     client: Client, on: str, to: str | None, kind: str, text: str
 ) -> None:
     with pytest.raises(ApiError) as refused:
-        client.submit(shell("true", mail_on=(on,), mail_to=to))
+        client.submit_document(shell("true", mail_on=(on,), mail_to=to))
 
     assert refused.value.problem.kind == kind
     assert text in refused.value.problem.text
 
 
 def test_a_job_that_waits_is_explained(client: Client) -> None:
-    first = client.submit(shell("sleep 60", gpus=4)).id
-    second = client.submit(shell("sleep 60", gpus=4)).id
+    first = client.submit_document(shell("sleep 60", gpus=4)).id
+    second = client.submit_document(shell("sleep 60", gpus=4)).id
     started(client, first)
     started(client, second)
-    third = client.submit(shell("true", gpus=1, time="10m")).id
+    third = client.submit_document(shell("true", gpus=1, time="10m")).id
 
     explained = client.explain(third)
     shown = until(lambda: client.job(third), is_planned)
@@ -204,7 +205,7 @@ def test_a_job_that_waits_is_explained(client: Client) -> None:
 
 def test_what_asks_for_the_impossible_is_refused_with_advice(client: Client) -> None:
     with pytest.raises(ApiError) as refused:
-        client.submit(SubmitDocument(command=("true",), groups=(GroupDocument(gpus=64),)))
+        client.submit_document(SubmitDocument(command=("true",), groups=(GroupDocument(gpus=64),)))
 
     assert refused.value.status == 422
     assert refused.value.problem.kind == "never_fits"
@@ -219,7 +220,7 @@ def test_a_job_that_never_was_is_unknown(client: Client) -> None:
 
 
 def test_only_the_last_word_of_a_restarted_server_is_lost(daemon: Daemon, client: Client) -> None:
-    job = client.submit(shell("sleep 60")).id
+    job = client.submit_document(shell("sleep 60")).id
     started(client, job)
 
     daemon.stop()

@@ -6,13 +6,13 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 
 from doors.rest.running import shell, started, until
-from muster.api.jobs import SubmitDocument
-from muster.client import ApiError, Client
+from muster import ApiError, Client
+from muster.api.requests import SubmitDocument
 from muster.model.value import replace
 
 
 def test_what_a_job_wrote_is_read_whole_or_in_part(client: Client, tmp_path: Path) -> None:
-    job = client.submit(writer("printf 0123456789", tmp_path)).id
+    job = client.submit_document(writer("printf 0123456789", tmp_path)).id
     client.wait(job)
 
     assert b"".join(client.log(job)) == b"0123456789"
@@ -21,7 +21,7 @@ def test_what_a_job_wrote_is_read_whole_or_in_part(client: Client, tmp_path: Pat
 
 
 def test_a_large_log_comes_whole(client: Client, tmp_path: Path) -> None:
-    job = client.submit(writer("head -c 3000000 /dev/zero", tmp_path)).id
+    job = client.submit_document(writer("head -c 3000000 /dev/zero", tmp_path)).id
     client.wait(job)
 
     assert sum(map(len, client.log(job))) == 3_000_000
@@ -30,7 +30,7 @@ def test_a_large_log_comes_whole(client: Client, tmp_path: Path) -> None:
 def test_following_a_log_ends_with_the_job(client: Client, tmp_path: Path) -> None:
     go = tmp_path / "go"
     text = f"echo one; until [ -e {go} ]; do sleep 0.02; done; echo two"
-    job = client.submit(writer(text, tmp_path)).id
+    job = client.submit_document(writer(text, tmp_path)).id
 
     with client.follow_log(job) as parts:
         first = next(parts)
@@ -41,7 +41,7 @@ def test_following_a_log_ends_with_the_job(client: Client, tmp_path: Path) -> No
 
 
 def test_a_log_can_be_followed_before_its_job_starts(client: Client, tmp_path: Path) -> None:
-    job = client.submit(writer("echo at last", tmp_path, held=True)).id
+    job = client.submit_document(writer("echo at last", tmp_path, held=True)).id
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.extend(client.follow_log(job)))
 
@@ -53,7 +53,7 @@ def test_a_log_can_be_followed_before_its_job_starts(client: Client, tmp_path: P
 
 
 def test_whoever_hangs_up_while_following_harms_nobody(client: Client, tmp_path: Path) -> None:
-    job = client.submit(writer("echo one; sleep 60", tmp_path)).id
+    job = client.submit_document(writer("echo one; sleep 60", tmp_path)).id
     parts = client.follow_log(job)
     next(parts)
 
@@ -65,7 +65,7 @@ def test_whoever_hangs_up_while_following_harms_nobody(client: Client, tmp_path:
 
 def test_errors_go_to_their_own_file_when_one_is_named(client: Client, tmp_path: Path) -> None:
     document = writer("echo out; echo err >&2", tmp_path, stderr=str(tmp_path / "err.%j"))
-    job = client.submit(document).id
+    job = client.submit_document(document).id
     client.wait(job)
 
     assert b"".join(client.log(job)) == b"out\n"
@@ -73,7 +73,7 @@ def test_errors_go_to_their_own_file_when_one_is_named(client: Client, tmp_path:
 
 
 def test_a_job_that_never_ran_has_nothing_to_read(client: Client, tmp_path: Path) -> None:
-    job = client.submit(writer("true", tmp_path, held=True)).id
+    job = client.submit_document(writer("true", tmp_path, held=True)).id
 
     with pytest.raises(ApiError) as refused:
         list(client.log(job))
@@ -93,7 +93,7 @@ def test_the_terminal_of_a_job_shows_what_it_writes_and_takes_what_is_typed(
     client: Client,
 ) -> None:
     document = shell("stty size; read line; echo got $line", terminal=(24, 80))
-    job = client.submit(document).id
+    job = client.submit_document(document).id
     started(client, job)
 
     with client.attach(job) as terminal:
@@ -106,7 +106,7 @@ def test_the_terminal_of_a_job_shows_what_it_writes_and_takes_what_is_typed(
 
 
 def test_a_job_without_a_terminal_says_so(client: Client) -> None:
-    job = client.submit(shell("sleep 60")).id
+    job = client.submit_document(shell("sleep 60")).id
     started(client, job)
 
     with client.attach(job) as terminal, pytest.raises(ConnectionClosedError):

@@ -1,10 +1,10 @@
 import pytest
 
 from doors.rest.running import shell, started
-from muster.api.jobs import GroupDocument, SubmitDocument
+from muster import ApiError, Client
 from muster.api.pages import RehearsalAsked
+from muster.api.requests import GroupDocument, SubmitDocument
 from muster.api.site import QuotaAsked
-from muster.client import ApiError, Client
 
 SITE = """
 queues:
@@ -23,7 +23,7 @@ def test_status_tells_what_there_is(client: Client) -> None:
 
 
 def test_nodes_show_what_is_held_and_by_whom(client: Client) -> None:
-    job = client.submit(shell("sleep 60", gpus=2)).id
+    job = client.submit_document(shell("sleep 60", gpus=2)).id
     where = started(client, job).nodes[0]
 
     node = client.node(where)
@@ -60,7 +60,7 @@ def test_a_configuration_is_tried_applied_and_read_back(client: Client) -> None:
 def test_a_quota_is_set_and_what_is_used_is_counted_up_the_tree(client: Client) -> None:
     client.apply(site_with(client, SITE))
     client.set_quota(QuotaAsked(queue="acme", guaranteed="1", limit="50%"))
-    job = client.submit(shell("sleep 60", gpus=2, queue="acme/nlp")).id
+    job = client.submit_document(shell("sleep 60", gpus=2, queue="acme/nlp")).id
     started(client, job)
 
     acme = client.queue("acme")

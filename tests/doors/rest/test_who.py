@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from doors.rest.running import Daemon, as_uid, running, shell, started
+from muster import ApiError, Client, UnreachableError
 from muster.api.jobs import JobDocument
 from muster.api.site import TokenAsked
-from muster.client import ApiError, Client, UnreachableError
 from muster.client.speech import Speech
 from muster.settings import Listen
 
@@ -73,7 +73,7 @@ def test_the_door_is_what_the_client_says_if_it_is_one(daemon: Daemon) -> None:
 
 @needs_root
 def test_another_user_is_known_and_may_do_less(daemon: Daemon, client: Client) -> None:
-    roots = client.submit(shell("sleep 60", env={"SECRET": "x"})).id
+    roots = client.submit_document(shell("sleep 60", env={"SECRET": "x"})).id
 
     def look_around() -> str:
         with daemon.client() as own:
@@ -105,7 +105,7 @@ def test_what_takes_an_administrator_is_forbidden_to_others(
 
 @needs_root
 def test_one_job_of_somebody_else_is_forbidden(daemon: Daemon, client: Client) -> None:
-    job = client.submit(shell("true", held=True)).id
+    job = client.submit_document(shell("true", held=True)).id
 
     def cancel_it() -> str:
         with Speech(daemon.client().address) as own:
@@ -121,7 +121,7 @@ def test_one_job_of_somebody_else_is_forbidden(daemon: Daemon, client: Client) -
 
 @needs_root
 def test_a_log_is_read_by_its_owner_only(daemon: Daemon, client: Client) -> None:
-    job = client.submit(shell("echo private")).id
+    job = client.submit_document(shell("echo private")).id
     client.wait(job)
 
     def read() -> str:
@@ -139,9 +139,9 @@ def test_over_tls_a_token_says_who_it_is(secured: tuple[Daemon, str], certificat
     assert made.secret is not None
 
     with Client(url, token=made.secret, ca=str(certificate)) as remote:
-        job = remote.submit(shell("exit 4")).id
+        job = remote.submit_document(shell("exit 4")).id
         over = remote.wait(job)
-        seated = remote.submit(shell("read line; exit 5", terminal=(24, 80))).id
+        seated = remote.submit_document(shell("read line; exit 5", terminal=(24, 80))).id
         started(remote, seated)
         with remote.attach(seated) as terminal:
             terminal.send(b"\n")
@@ -189,7 +189,7 @@ def test_where_nobody_answers_the_client_says_what_to_do(tmp_path: Path) -> None
 
 def test_who_changed_what_is_written_down(daemon: Daemon) -> None:
     with daemon.client(door="cli") as client:
-        job = client.submit(shell("true", held=True)).id
+        job = client.submit_document(shell("true", held=True)).id
         client.cancel([job])
         entries = client.audit(limit=5).entries
 

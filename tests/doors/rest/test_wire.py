@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from doors.rest.running import Daemon
+from muster import Client, LostAnswerError
 from muster.api.site import Problem
-from muster.client import Client, LostAnswerError
 from muster.doors.rest.serve import CannotServeError, Tcp, tcp_socket, unix_socket
 
 
@@ -53,7 +53,7 @@ def wire(daemon: Daemon) -> Iterator[Connection]:
         ("GET /v1/jobs?lmit=3", None, 400, "did you mean `limit`?"),
         ("GET /v1/jobs?limit=x", None, 400, "limit: `x`"),
         ("GET /v1/jobs?limit=0", None, 400, "limit: 0 is out of bounds"),
-        ("GET /v1/jobs?state=lost", None, 400, "state: `lost` is none of"),
+        ("GET /v1/jobs?state=lost", None, 400, "state: `lost` must be one of"),
         ("GET /v1/jobs?after=ended:rubbish", None, 404, "page"),
         ("GET /v1/jobs/7/log?stream=side", None, 400, "stream: `side`"),
         ("GET /v1/jobs/123456789012345678901234567890", None, 404, "There is no job"),

@@ -32,7 +32,7 @@ def test_a_pbs_script_asks_for_chunks_time_and_names() -> None:
     assert found == {
         "name": "train",
         "queue": "gpu",
-        "labels": ("project=lab",),
+        "labels": {"project": "lab"},
         "tasks": 2,
         "cpus": 4,
         "gpus": 1,
@@ -40,10 +40,10 @@ def test_a_pbs_script_asks_for_chunks_time_and_names() -> None:
         "time": "01:30:00",
         "max_per_node": 1,
         "exclusive": True,
-        "no_requeue": True,
+        "requeue": False,
         "priority": -5,
         "stdout": "train.o%j",
-        "first_task_only": True,
+        "every_task": False,
     }
 
 
@@ -64,7 +64,7 @@ def test_what_pbs_jobs_wait_for_is_said_in_our_words() -> None:
 
     assert found.options["after"] == ("afterok:12", "afterok:13", "afterany:14")
     assert found.options["begin"] == "2026-12-01T08:30:00"
-    assert (found.options["held"], found.options["env"]) == (True, ("A=1", "B"))
+    assert (found.options["held"], found.options["env"]) == (True, {"A": "1", "B": None})
     assert found.options["mail_on"] == ("fail", "begin", "end")
     assert found.options["mail_to"] == "ann@example.org"
     assert found.cautions == []
@@ -89,7 +89,7 @@ def test_an_lsf_script_that_spreads_its_slots_has_one_process_for_each_host() ->
     found = options('#BSUB -n 8 -R "span[ptile=4]" -gpu num=1')
 
     assert (found["tasks"], found["cpus"], found["gpus"]) == (2, 4, 1)
-    assert (found["max_per_node"], found["first_task_only"]) == (1, True)
+    assert (found["max_per_node"], found["every_task"]) == (1, False)
 
 
 def test_what_lsf_jobs_wait_for_is_said_in_our_words() -> None:
@@ -100,8 +100,8 @@ def test_what_lsf_jobs_wait_for_is_said_in_our_words() -> None:
     assert found["after"] == ("afterok:12", "afterany:13")
     assert either["after"] == ("afterok:12?afterany:13",)
     assert found["begin"] == "2026-12-01T08:30:00"
-    assert (found["held"], found["no_requeue"], found["exclusive"]) == (True, True, True)
-    assert found["env"] == ("A=1",)
+    assert (found["held"], found["requeue"], found["exclusive"]) == (True, False, True)
+    assert found["env"] == {"A": "1"}
 
 
 @pytest.mark.parametrize(

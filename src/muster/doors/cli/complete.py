@@ -55,6 +55,10 @@ def _nodes(client: "Client") -> Iterable[Offer]:
     return [(node.id, node.state) for node in client.nodes()]
 
 
+def _pools(client: "Client") -> Iterable[Offer]:
+    return [(pool, "") for pool in sorted({node.pool for node in client.nodes()})]
+
+
 def _classes(client: "Client") -> Iterable[Offer]:
     return [(each.name, f"priority {each.priority}") for each in client.classes()]
 
@@ -62,6 +66,7 @@ def _classes(client: "Client") -> Iterable[Offer]:
 job_ids = _completer(_jobs)
 queue_paths = _completer(_queues)
 node_names = _completer(_nodes)
+pool_names = _completer(_pools)
 class_names = _completer(_classes)
 
 

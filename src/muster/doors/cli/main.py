@@ -116,7 +116,7 @@ def _without_reader() -> int:
 def _connected() -> "Client":
     from muster.client.calls import Client  # noqa: PLC0415  many calls need no server
 
-    return Client.local(door="cli")
+    return Client(door="cli")
 
 
 def _workdir() -> str:

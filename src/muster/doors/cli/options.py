@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from muster.doors.cli.complete import class_names, job_ids, node_names, queue_paths
+from muster.doors.cli.complete import job_ids, node_names, queue_paths
 from muster.doors.cli.screen.screen import recoloured
 from muster.doors.cli.surroundings import Call
 from muster.model.value import replace
@@ -104,12 +104,6 @@ job_argument = click.argument("job", metavar="JOB", shell_complete=job_ids)
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, shell_complete=job_ids)
 node_argument = click.argument("node", metavar="NODE", shell_complete=node_names)
 queue_argument = click.argument("queue", metavar="QUEUE", shell_complete=queue_paths)
-queue_option = click.option(
-    "--queue", default="", help="The queue; your default one if none.", shell_complete=queue_paths
-)
-class_option = click.option(
-    "--class", "job_class", default="", help="The job class.", shell_complete=class_names
-)
 
 
 def _set_output(context: click.Context, _: click.Parameter, value: str) -> None:

@@ -10,7 +10,7 @@ from muster.doors.cli.catalogue import THEMES
 HEAD = """\
 # The `muster` command
 
-This page is made from the commands: `python -m muster.doors.cli.reference > docs/reference/cli.md`.
+This page is made from the commands: `make reference`.
 
 Lists take `-o json|yaml|wide|name`. Colours follow the terminal, `NO_COLOR`, `FORCE_COLOR` and
 `--color`. The server is that of this machine, or the one at `MUSTER_URL` with the key in

@@ -15,6 +15,7 @@ from muster.doors.config.shapes import (
     Many,
     Metered,
     NamedMapping,
+    Pairs,
     Section,
     ValueList,
 )
@@ -43,7 +44,7 @@ def _lines(key: Key, before: Site, after: Site) -> Iterator[str]:
             yield from _named(section, was, becomes)
         case ValueList():
             yield from _reservations(before.reservations, after.reservations)
-        case Inside() | Aside() | ValueType() | Metered() | Many():
+        case Inside() | Aside() | ValueType() | Metered() | Many() | Pairs():
             yield from (f"~ {way}: {text}" for way, text in _key(key, before, after))
 
 
@@ -84,7 +85,7 @@ def _key(key: Key, before: Value, after: Value) -> Iterator[Difference]:
             yield from _inside(key, _fields(section, before, after))
         case ValueList():
             yield from _quotas(value_of(before, key.target), value_of(after, key.target))
-        case ValueType() | Metered() | Many() as shape:
+        case ValueType() | Metered() | Many() | Pairs() as shape:
             yield from _words(key, shape, before, after)
         case NamedMapping() | Branches():
             return
@@ -95,7 +96,7 @@ def _inside(key: Key, found: Iterator[Difference]) -> Iterator[Difference]:
 
 
 def _words(
-    key: Key, shape: ValueType | Metered | Many, before: Value, after: Value
+    key: Key, shape: ValueType | Metered | Many | Pairs, before: Value, after: Value
 ) -> Iterator[Difference]:
     was, becomes = value_of(before, key.target), value_of(after, key.target)
     if was != becomes:
@@ -129,7 +130,10 @@ def _scope_text(scope: Scope) -> str:
     return meter + placed(scope)
 
 
-def _text(shape: ValueType | Metered | Many, given: Any, value: Value) -> str:
+def _text(shape: ValueType | Metered | Many | Pairs, given: Any, value: Value) -> str:
     if isinstance(shape, Many):
         return f"[{', '.join(shape.each.write(each) for each in given or ())}]"
+    if isinstance(shape, Pairs):
+        found: Mapping[str, Any] = given or {}
+        return f"{{{', '.join(f'{name}: {each}' for name, each in found.items())}}}"
     return kind_text(kind_of(shape, value), given)

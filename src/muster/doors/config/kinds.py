@@ -29,11 +29,16 @@ class ValueType(Value):
 
 def choice(options: type[StrEnum]) -> ValueType:
     """One of a few words."""
-    values = [str(option) for option in options]
+    words = one_of([str(option) for option in options])
+    return ValueType(called=words.called, read=lambda text: options(words.read(text)))
 
-    def read(text: str) -> StrEnum:
+
+def one_of(values: list[str]) -> ValueType:
+    """One of these words."""
+
+    def read(text: str) -> str:
         if text in values:
-            return options(text)
+            return text
         raise BadTextError(text, _one_of(values) + suggestion(text, values).partition(" known")[0])
 
     return ValueType(called=_one_of(values), read=read)

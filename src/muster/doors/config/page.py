@@ -11,6 +11,7 @@ from muster.doors.config.shapes import (
     Key,
     Many,
     Metered,
+    Pairs,
     Section,
     ValueList,
 )
@@ -26,7 +27,7 @@ An empty file is refused.
 `muster site` prints the file that gives what holds now.
 A commented example is in [examples/cluster.yaml](../../examples/cluster.yaml).
 
-This page is written by the code that reads the file: run `python -m muster.doors.config.page`.
+This page is written by the code that reads the file: run `make reference`.
 
 How things are written:
 
@@ -57,16 +58,19 @@ def _section(section: Section) -> str:
 
 def _row(key: Key, section: Section) -> str:
     example = f"`{key.name}: {key.example}`" if key.example else ""
-    cells = (f"`{key.name}`", _called(key), _default(key, section), example, key.meaning)
+    cells = (f"`{key.name}`", called(key), _default(key, section), example, key.meaning)
     return f"| {' | '.join(cells)} |\n"
 
 
-def _called(key: Key) -> str:
+def called(key: Key) -> str:
+    """What stands behind the key."""
     match key.shape:
         case ValueType(called=called):
             return called
         case Many(each=kind):
             return f"a list, each {kind.called}"
+        case Pairs(each=kind):
+            return f"names, each with {kind.called}"
         case Metered():
             return "an amount"
         case Inside() | Aside():
@@ -83,7 +87,7 @@ def _default(key: Key, section: Section) -> str:
             return "must be given"
         case ValueType() | Metered() as shape if section.blank is not None:
             return f"`{kind_text(kind_of(shape, section.blank), _told(key, section))}`"
-        case Branches() | Many() | ValueList():
+        case Branches() | Many() | Pairs() | ValueList():
             return "empty"
         case _:
             return ""

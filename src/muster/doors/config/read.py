@@ -1,6 +1,6 @@
 """From a tree to values, by the table of keys; whatever cannot be read is noted, and left out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, TypeGuard
 
@@ -16,6 +16,7 @@ from muster.doors.config.shapes import (
     Many,
     Metered,
     NamedMapping,
+    Pairs,
     Section,
     ValueList,
 )
@@ -67,7 +68,7 @@ class Reader:
             if key is not None:
                 yield key, below
                 continue
-            hint = suggestion(word.text, (each.name for each in section.keys))
+            hint = _suggested(word.text, section)
             self._findings.wrong(word.spot, (*keys, word.text), f"unknown key{hint}")
 
     def _entries(
@@ -87,8 +88,12 @@ class Reader:
         match key.shape:
             case ValueType() | Metered() as kind:
                 return self._word(_kind(kind, meter), key, tree, keys)
-            case Many(each=kind):
+            case Many(each=kind, split=split):
+                if split is not None and isinstance(tree, Scalar) and not tree.is_nothing:
+                    return self._split(split, tree, keys)
                 return tuple(self._words(kind, tree, keys))
+            case Pairs() as pairs:
+                return dict(self._pairs(pairs, tree, keys))
             case Inside(section=section):
                 return self._made(section, tree, keys)
             case NamedMapping(section=section, name=kind):
@@ -125,6 +130,23 @@ class Reader:
                 self._findings.wrong(item.spot, way, f"one word is wanted here: {kind.called}")
             elif (value := self._read(kind, item, way)) is not _UNREAD:
                 yield value
+
+    def _split(
+        self, split: Callable[[str], tuple[str, ...]], word: Scalar, keys: Path
+    ) -> tuple[str, ...]:
+        try:
+            return split(word.text)
+        except ValueError as bad:
+            self._findings.wrong(word.spot, keys, f"this cannot be read: {bad}; mind the quotes")
+            return ()
+
+    def _pairs(self, pairs: Pairs, tree: Tree, keys: Path) -> Iterator[tuple[str, Any]]:
+        for name, below in self._entries(tree, keys, []):
+            way = (*keys, name.text)
+            self._findings.spots[way] = below.spot
+            key = Key(name=name.text, shape=pairs.each, meaning="", optional=pairs.optional)
+            if (value := self._word(pairs.each, key, below, way)) is not _UNREAD:
+                yield name.text, value
 
     def _lines(self, section: Section, tree: Tree, keys: Path) -> Iterator[Value]:
         for item, way in self._items(tree, keys, f"a {section.noun}"):
@@ -188,6 +210,14 @@ def _meter(tree: Tree) -> Meter:
 
 def _is_meter(tree: Tree) -> TypeGuard[Scalar]:
     return isinstance(tree, Scalar) and tree.text in list(Meter)
+
+
+def _suggested(word: str, section: Section) -> str:
+    """The key that is meant: by another name of it, or by one that looks alike."""
+    for key in section.keys:
+        if word in key.other_names:
+            return f"; did you mean `{key.name}`?"
+    return suggestion(word, (each.name for each in section.keys))
 
 
 def _hint(key: Key) -> str:

@@ -1,5 +1,7 @@
 """What a key of the file can hold, and what keys and sections are."""
 
+from collections.abc import Callable
+
 from muster.doors.config.kinds import NAME, ValueType
 from muster.model.value import Value
 
@@ -9,9 +11,17 @@ class Metered(Value):
 
 
 class Many(Value):
-    """A list of words."""
+    """A list of words. split: the list that one text alone stands for, where that is taken."""
 
     each: ValueType
+    split: Callable[[str], tuple[str, ...]] | None = None
+
+
+class Pairs(Value):
+    """A mapping from names to words. optional: a name may stand alone, and has the value None."""
+
+    each: ValueType
+    optional: bool = False
 
 
 class Inside(Value):
@@ -43,13 +53,14 @@ class ValueList(Value):
     section: "Section"
 
 
-Shape = ValueType | Metered | Many | Inside | Aside | NamedMapping | Branches | ValueList
+Shape = ValueType | Metered | Many | Pairs | Inside | Aside | NamedMapping | Branches | ValueList
 
 
 class Key(Value):
     """One key. `field` is where it goes in the model, the same name by default.
 
     optional: `none` may be written, and means what the model's None means.
+    other_names: what people write for it elsewhere, so that they can be led here.
     """
 
     name: str
@@ -59,6 +70,7 @@ class Key(Value):
     field: str = ""
     optional: bool = False
     required: bool = False
+    other_names: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:

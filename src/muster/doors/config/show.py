@@ -15,6 +15,7 @@ from muster.doors.config.shapes import (
     Many,
     Metered,
     NamedMapping,
+    Pairs,
     Section,
     ValueList,
 )
@@ -90,7 +91,7 @@ def _written(key: Key, section: Section, value: Value) -> Written | None:
             return _named(each, given) or None
         case ValueList(section=each):
             return [_mapping(each, line) for line in given] or None
-        case ValueType() | Metered() | Many() as shape:
+        case ValueType() | Metered() | Many() | Pairs() as shape:
             is_default = _is_default(given, section, key)
             return None if is_default and not key.required else _words(shape, given, value)
 
@@ -102,9 +103,11 @@ def _is_default(given: Any, section: Section, key: Key) -> bool:
     return given == value_of(section.blank, key.target)
 
 
-def _words(shape: ValueType | Metered | Many, given: Any, value: Value) -> Written:
+def _words(shape: ValueType | Metered | Many | Pairs, given: Any, value: Value) -> Written:
     if isinstance(shape, Many):
         return [_quoted(shape.each, each) for each in given]
+    if isinstance(shape, Pairs):
+        return {name: _quoted(shape.each, each) for name, each in given.items()}
     return _quoted(kind_of(shape, value), given)
 
 

@@ -46,7 +46,7 @@ def finish(meaning: Meaning, name: str, workdir: str) -> None:
     if options["tasks"] > 1:
         options["max_per_node"] = 1
     options["cpus"] = per_host
-    options["first_task_only"] = True
+    options["every_task"] = False
     if "mail_to" in options and "mail_on" not in options:
         meaning.cautions.append(
             "-u has no effect without -B or -N: what a job writes is not mailed"
@@ -76,11 +76,11 @@ def _queue(meaning: Meaning, value: str) -> None:
 
 
 def _project(meaning: Meaning, value: str) -> None:
-    meaning.add("labels", f"project={value}")
+    meaning.set("labels", project=value)
 
 
 def _group(meaning: Meaning, value: str) -> None:
-    meaning.add("labels", f"group={value}")
+    meaning.set("labels", group=value)
 
 
 def _output(meaning: Meaning, value: str) -> None:
@@ -233,9 +233,9 @@ def _variables(meaning: Meaning, value: str) -> None:
     """`all,A=1`, `none`, or names."""
     words = [word.strip() for word in pieces(value.strip("\"'"), ",") if word.strip()]
     if words and words[0].lower() == "none":
-        meaning.options["env_only"] = ""
+        meaning.options["env_only"] = ()
         words = words[1:]
-    meaning.add("env", *(word for word in words if word.lower() != "all"))
+    meaning.set_env(word for word in words if word.lower() != "all")
 
 
 def _priority(meaning: Meaning, value: str) -> None:
@@ -257,11 +257,11 @@ def _exclusive(meaning: Meaning, _: str) -> None:
 
 
 def _rerun(meaning: Meaning, _: str) -> None:
-    meaning.options["no_requeue"] = False
+    meaning.options["requeue"] = True
 
 
 def _no_rerun(meaning: Meaning, _: str) -> None:
-    meaning.options["no_requeue"] = True
+    meaning.options["requeue"] = False
 
 
 def _folder(meaning: Meaning, value: str) -> None:

@@ -1,7 +1,7 @@
 """What a line of another batch system means in terms of `muster submit`. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ class ForeignError(MusterError):
 
 @dataclass
 class Meaning:
-    """The options of `muster submit` that a script comes to, by their names there.
+    """What a script comes to: fields of the table of requests, by their names.
 
     cautions: what was accepted and has no effect. shell: what runs a script without a first line.
     env: what the other system would tell the job when it is submitted.
@@ -28,6 +28,16 @@ class Meaning:
     def add(self, name: str, *values: str) -> None:
         """One more of an option that may be given several times."""
         self.options[name] = (*self.options.get(name, ()), *values)
+
+    def set(self, name: str, **values: str | None) -> None:
+        """Some of an option that gives values to names."""
+        self.options[name] = {**self.options.get(name, {}), **values}
+
+    def set_env(self, settings: Iterable[str]) -> None:
+        """Variables, `NAME=VALUE` or `NAME` alone."""
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            self.set("env", **{name: value if equals else None})
 
     def add_mail(self, *occasions: str) -> None:
         """Send mail on these occasions too."""

@@ -53,7 +53,7 @@ def finish(meaning: Meaning, name: str, workdir: str) -> None:
         options["stdout"] = options.pop("stderr", f"{called}.e{part}")
     else:
         options.pop("stderr", None)
-    options["first_task_only"] = True
+    options["every_task"] = False
     if "mail_to" in options:
         # Who is named and not told when hears of failures, as with qsub.
         options.setdefault("mail_on", ("fail",))
@@ -70,7 +70,7 @@ def _queue(meaning: Meaning, value: str) -> None:
 
 
 def _account(meaning: Meaning, value: str) -> None:
-    meaning.add("labels", f"project={value}")
+    meaning.set("labels", project=value)
 
 
 def _output(meaning: Meaning, value: str) -> None:
@@ -115,7 +115,7 @@ def _hold(meaning: Meaning, _: str) -> None:
 def _rerun(meaning: Meaning, value: str) -> None:
     if value not in {"y", "n"}:
         raise ForeignError(f"-r {value}: y or n")
-    meaning.options["no_requeue"] = value == "n"
+    meaning.options["requeue"] = value == "y"
 
 
 def _priority(meaning: Meaning, value: str) -> None:
@@ -141,7 +141,7 @@ def _begin(meaning: Meaning, value: str) -> None:
 
 
 def _variables(meaning: Meaning, value: str) -> None:
-    meaning.add("env", *(each for each in pieces(value, ",") if each))
+    meaning.set_env(each for each in pieces(value, ",") if each)
 
 
 def _shell(meaning: Meaning, value: str) -> None:

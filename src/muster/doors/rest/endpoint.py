@@ -10,8 +10,8 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from muster.controller.messages import Caller
+from muster.doors.request.bad import BadRequestError
 from muster.doors.rest.auth import UserNames, caller_of
-from muster.doors.rest.bad import BadRequestError
 from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply
 from muster.doors.rest.problems import NoSuchPageError, TooLargeError, trouble, unreadable
 from muster.lifecycle.words import choice, near

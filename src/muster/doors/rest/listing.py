@@ -11,9 +11,9 @@ from msgspec import Raw
 from muster.api.jobs import JobPage
 from muster.controller.messages import JobQuery, JobView
 from muster.doors.line_cache import LineCache
-from muster.doors.rest.bad import integer
+from muster.doors.request.bad import integer
+from muster.doors.request.parse import chosen
 from muster.doors.rest.operation import Asked
-from muster.doors.rest.parse import chosen
 from muster.doors.rest.show_jobs import job_document, job_line, with_attempts
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState

@@ -7,7 +7,7 @@ import msgspec
 
 from muster.api.pages import EventPage
 from muster.controller.messages import Caller
-from muster.doors.rest.bad import MOST_INTEGER, bounded, integer
+from muster.doors.request.bad import MOST_INTEGER, bounded, integer
 from muster.doors.rest.hub import TooSlowError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
 from muster.doors.rest.show_site import event_document

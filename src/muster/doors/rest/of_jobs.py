@@ -9,25 +9,24 @@ from muster.api.jobs import (
     JobPage,
     LinePage,
     ManyDocument,
-    SubmitDocument,
-    SubmittedDocument,
     UpdateDocument,
 )
 from muster.api.pages import ActionDocument, SignalDocument
+from muster.api.requests import SubmitDocument, SubmittedDocument
 from muster.controller.messages import Caller, Outcome, Receipt
 from muster.controller.queries.queries import Queries
 from muster.controller.rights import not_yours
-from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, read
+from muster.doors.request.bad import MOST_INTEGER, BadRequestError, bounded, read
 from muster.doors.rest.listing import EncodedLines, EncodedPage, lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
-from muster.doors.rest.parse import Submitter, wanted
 from muster.doors.rest.show_jobs import detail_document, explanation_document
 from muster.doors.rest.updates import change_of
+from muster.doors.rest.wanted import wanted_of
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.job import WAITING, JobState
-from muster.model.value import JobId, NodeId, QueuePath, Value
+from muster.model.value import JobId, NodeId, Value
 from muster.schedule.explain.turns import Points
 
 MOST_AT_ONCE = 100_000
@@ -43,18 +42,8 @@ class NotDone(Value, tag="not_done", gc=False):
     job: JobId
 
 
-def submitter(asked: Asked) -> Submitter:
-    """Who submits: to the queue of their own, of their token, or of everybody."""
-    site = asked.queries.site()
-    user = site.users.get(asked.caller.user)
-    token = asked.caller.token
-    own = (user and user.default_queue) or site.default_queue
-    queue = token.queue if token is not None and token.queue is not None else own
-    return Submitter(user=asked.caller.user, queue=QueuePath(queue), now=asked.door.clock())
-
-
 async def _submit(asked: Asked) -> SubmittedDocument:
-    want = wanted(asked.document, submitter(asked))
+    want = await wanted_of(asked, asked.document)
 
     def submit() -> "Future[Receipt]":
         return asked.service.submit(
@@ -71,7 +60,7 @@ async def _submit(asked: Asked) -> SubmittedDocument:
     return SubmittedDocument(
         id=receipt.jobs[0],
         ids=receipt.jobs,
-        cautions=tuple(each.advice for each in receipt.cautions),
+        cautions=(*want.warnings, *(each.advice for each in receipt.cautions)),
     )
 
 

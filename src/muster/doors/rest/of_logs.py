@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from muster.controller.messages import JobQuery, LogQuery
-from muster.doors.rest.bad import MOST_INTEGER, BadRequestError
+from muster.doors.request.bad import MOST_INTEGER, BadRequestError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
 from muster.model.errors import UnknownError
 from muster.model.running import Output

@@ -18,10 +18,9 @@ from muster.doors.config.diff import changes
 from muster.doors.config.parse import site_from
 from muster.doors.config.quota import with_quota
 from muster.doors.config.show import site_text
-from muster.doors.rest.bad import BadRequestError, read
-from muster.doors.rest.of_jobs import submitter
+from muster.doors.request.bad import BadRequestError, read
+from muster.doors.request.parse import chosen
 from muster.doors.rest.operation import Asked, Content, Operation, Parameter, done
-from muster.doors.rest.parse import chosen, wanted
 from muster.doors.rest.show_jobs import stamp
 from muster.doors.rest.show_site import (
     audit_document,
@@ -30,6 +29,7 @@ from muster.doors.rest.show_site import (
     token_document,
     user_document,
 )
+from muster.doors.rest.wanted import wanted_of
 from muster.doors.rest.words import waiting
 from muster.doors.units import duration
 from muster.model.job import Job, JobSpec
@@ -106,8 +106,8 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
     told: RehearsalAsked = asked.document
     match told:
         case RehearsalAsked(submit=document, site=None, quota=None) if document is not None:
-            spec = wanted(document, submitter(asked)).spec
-            return await asked.think(_rehearsed_submission, asked, spec)
+            want = await wanted_of(asked, document)
+            return await asked.think(_rehearsed_submission, asked, want.spec)
         case RehearsalAsked(submit=None, site=str(text), quota=None):
             site = await asked.read(site_from, text)
             return await asked.think(_rehearsed_change, asked, _change_to(site))

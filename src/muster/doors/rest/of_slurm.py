@@ -2,26 +2,18 @@
 
 import msgspec
 
-from muster.doors.rest.bad import BadRequestError
+from muster.doors.request.bad import BadRequestError
 from muster.doors.rest.operation import Asked, Content, Operation
+from muster.doors.rest.wanted import slurm_door
 from muster.doors.slurm.answering import answered
 from muster.doors.slurm.call import FORM, Call, Door, Reply
-from muster.model.value import replace
 
 BYTES = "application/octet-stream"
 
 
 async def _command(asked: Asked) -> Content:
     _demand_form(asked.document)
-    caller = replace(asked.caller, door="slurm")
-    door = Door(
-        service=asked.service,
-        caller=caller,
-        now=asked.door.clock(),
-        cache=asked.door.slurm_cache,
-        traffic=asked.door.slurm_traffic,
-    )
-    body = await asked.read(_reply, asked.path["command"], asked.document, door)
+    body = await asked.read(_reply, asked.path["command"], asked.document, slurm_door(asked))
     return Content(body=body, media=BYTES)
 
 

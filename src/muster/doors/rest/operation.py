@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from muster.controller.messages import Caller
 from muster.doors.line_cache import LineCaches
-from muster.doors.rest.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
+from muster.doors.request.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
 from muster.doors.slurm.cache import Cache
 from muster.doors.slurm.traffic import Traffic
 from muster.doors.units import instant

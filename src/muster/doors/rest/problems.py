@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from muster.api.site import Problem
 from muster.doors.config.faults import BadSiteError
-from muster.doors.rest.bad import BadRequestError
+from muster.doors.request.bad import BadRequestError
 from muster.doors.rest.words import kind
 from muster.doors.units import BadTextError
 from muster.lifecycle.words import choice, near

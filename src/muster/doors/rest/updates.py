@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from muster.api.jobs import UpdateDocument
-from muster.doors.rest.bad import BadRequestError, bounded
-from muster.doors.rest.parse import MOST_PRIORITY, instant_of, mail_wanted, time_limit_of
+from muster.doors.request.bad import BadRequestError, bounded
+from muster.doors.request.parse import MOST_PRIORITY, instant_of, mail_wanted, time_limit_of
 from muster.model.job import JobSpec
 from muster.model.mail import Mail
 from muster.model.value import ClassName, Instant, PoolName, QueuePath, replace

@@ -9,7 +9,6 @@ from muster.doors.cli.screen.times import (
     exact_span,
     hours,
     short_span,
-    zoned,
 )
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))
@@ -52,13 +51,6 @@ def test_instants_are_shown_on_the_clock_of_the_user() -> None:
 def test_an_instant_is_told_with_how_far_away_it_is() -> None:
     assert MOMENT.told("2026-11-15T10:55:00Z") == "11:55:00 (5m ago)"
     assert MOMENT.told("2026-11-15T11:05:00.500Z") == "12:05:00 (in 5m)"
-
-
-def test_a_date_without_a_zone_is_meant_on_the_clock_of_the_user() -> None:
-    assert zoned("2026-12-01T08:00", NOON) == "2026-12-01T08:00:00+01:00"
-    assert zoned("2026-12-01T08:00Z", NOON) == "2026-12-01T08:00Z"
-    assert zoned("now+2h", NOON) == "now+2h"
-    assert zoned(None, NOON) is None
 
 
 def test_today_and_yesterday_begin_at_midnight() -> None:

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from muster.doors.rest.bad import BadRequestError
+from muster.doors.request.bad import BadRequestError
 from muster.doors.rest.hub import MOST_WAITING, Hub, TooSlowError
 from muster.doors.rest.problems import trouble
 from muster.doors.units import BadTextError

@@ -14,9 +14,8 @@ from muster.doors.cli.screen.printing import facts, show_one
 from muster.doors.cli.screen.screen import Screen
 from muster.doors.cli.screen.text import clean_lines, jobs_text, listed
 from muster.doors.cli.screen.times import Moment
-from muster.doors.cli.submit.document import Work, wish
-from muster.doors.cli.submit.options import submit_options
-from muster.doors.cli.submit.scripts import SubmitCommand, options_of, work_of
+from muster.doors.cli.submit.options import SubmitCommand
+from muster.doors.cli.submit.work import command_document, work_of
 from muster.doors.cli.surroundings import Call
 
 
@@ -33,7 +32,6 @@ def whatif() -> None:
         "muster whatif submit --queue acme/nlp train.sh",
     ),
 )
-@submit_options
 @click.argument("words", nargs=-1, metavar="[SCRIPT | -- COMMAND]...")
 @click.pass_context
 def whatif_submit(context: click.Context, **_: Any) -> None:
@@ -42,8 +40,8 @@ def whatif_submit(context: click.Context, **_: Any) -> None:
     Takes the options of `muster submit`; nothing to run need be named.
     """
     call: Call = context.obj
-    work = work_of(context) if context.params["words"] else Work(command=("true",))
-    document = wish(options_of(context, work), work, call.around)
+    named = bool(context.params["words"])
+    document = work_of(context).document if named else command_document(context, ("true",))
     _show(call, RehearsalAsked(submit=document))
 
 

@@ -83,17 +83,6 @@ def hours(seconds: float) -> str:
     return f"{seconds / 3_600:.2f}"
 
 
-def zoned(text: str | None, now: datetime) -> str | None:
-    """A date without a zone is meant on the user's clock; the server may have another."""
-    if text is None:
-        return None
-    try:
-        there = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return text  # `now+2h`, or a mistake that the server can name
-    return text if there.tzinfo else there.replace(tzinfo=now.tzinfo).isoformat()
-
-
 def back(now: datetime, text: str) -> datetime | None:
     """`today`, `yesterday`, or None for anything else."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)

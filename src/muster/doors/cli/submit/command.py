@@ -4,15 +4,16 @@ from typing import Any
 
 import click
 
-from muster.api.jobs import SubmitDocument, SubmittedDocument
+from muster.api.requests import SubmitDocument, SubmittedDocument
+from muster.client.errors import ApiError
 from muster.doors.cli.jobs.endings import end_text, exit_code
 from muster.doors.cli.options import example
 from muster.doors.cli.screen.printing import caution, note, say
 from muster.doors.cli.screen.text import counted
-from muster.doors.cli.submit.document import wish
-from muster.doors.cli.submit.options import submit_options
-from muster.doors.cli.submit.scripts import SubmitCommand, cautions_of, options_of, work_of
+from muster.doors.cli.submit.options import SubmitCommand
+from muster.doors.cli.submit.work import Work, work_of
 from muster.doors.cli.surroundings import Call
+from muster.doors.request.job_file import BadJobFileError
 
 
 @click.command(
@@ -21,34 +22,44 @@ from muster.doors.cli.surroundings import Call
         "muster submit --gpus 2 --time 2h train.sh --epochs 10",
         "muster submit --gpus 1 --name probe -- nvidia-smi -L",
         "muster submit --array 0-9%4 --after afterok:17 sweep.sh",
+        "muster submit job.yaml",
         "JOB=$(muster submit --quiet train.sh)",
     ),
 )
-@submit_options
 @click.option("-w", "--wait", is_flag=True, help="Wait for its end; exit with its exit code.")
 @click.option("-Q", "--quiet", "--parsable", is_flag=True, help="Print nothing but the id.")
-@click.argument("words", nargs=-1, metavar="SCRIPT [ARGS]... | -- COMMAND [ARGS]...")
+@click.argument("words", nargs=-1, metavar="SCRIPT|JOB.yaml [ARGS]... | -- COMMAND [ARGS]...")
 @click.pass_context
 def submit(context: click.Context, **_: Any) -> int:
     """Hand in a job and return at once.
 
-    The job is a script, whose text is sent (`-` reads it from the input), or a command after `--`.
-    Lines of a script that begin with `#MUSTER` hold options, such as `#MUSTER --gpus 2`; the
-    command line wins over them. The `#PBS` and `#BSUB` lines of scripts for PBS and LSF are read as
-    well.
+    The job is a script, whose text is sent (`-` reads it from the input), a job file in YAML, or a
+    command after `--`. Lines of a script that begin with `#MUSTER` hold options, such as
+    `#MUSTER --gpus 2`; `#SBATCH`, `#PBS` and `#BSUB` lines are read as well. The command line wins
+    over all of them.
 
     The job runs in this folder and with this shell's environment, unless `--workdir` and
     `--env-only` say otherwise. Options that may be given several times also take commas.
     """
     call: Call = context.obj
     work = work_of(context)
-    options = options_of(context, work)
-    for text in cautions_of(context):
+    quiet: bool = context.params["quiet"]
+    for text in work.cautions:
         caution(call, text)
-    document = wish(options, work, call.around)
-    made = call.client.submit(document)
-    announce(call, document, made, quiet=options["quiet"])
-    return _waited(call, made, quiet=options["quiet"]) if options["wait"] else 0
+    made = _submitted(call, work)
+    announce(call, work.document, made, quiet=quiet)
+    return _waited(call, made, quiet=quiet) if context.params["wait"] else 0
+
+
+def _submitted(call: Call, work: Work) -> SubmittedDocument:
+    """What the server finds wrong with a job file is shown with the line."""
+    try:
+        return call.client.submit_document(work.document)
+    except ApiError as no:
+        if work.file is None or no.problem.where is None:
+            raise
+        text = no.problem.text.removeprefix(f"{no.problem.where}: ")
+        raise BadJobFileError(f"{work.file.place(no.problem.where)}: {text}") from no
 
 
 def announce(call: Call, document: SubmitDocument, made: SubmittedDocument, *, quiet: bool) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from muster.api.jobs import JobDocument, SubmitDocument
+from muster.api.jobs import JobDocument
+from muster.api.requests import SubmitDocument
 from muster.client.errors import ApiError
 from muster.doors.cli.jobs.endings import FINAL, end_text, exit_code
 from muster.doors.cli.jobs.logs import copy
@@ -18,9 +19,8 @@ from muster.doors.cli.jobs.named import one_job
 from muster.doors.cli.options import example, job_argument
 from muster.doors.cli.screen.printing import caution, complain, note
 from muster.doors.cli.screen.screen import is_terminal, terminal_size
-from muster.doors.cli.submit.document import Work, wish
-from muster.doors.cli.submit.options import submit_options
-from muster.doors.cli.submit.scripts import SubmitCommand
+from muster.doors.cli.submit.options import SubmitCommand
+from muster.doors.cli.submit.work import command_document
 from muster.doors.cli.surroundings import Call
 from muster.model.errors import MusterError
 from muster.model.value import replace
@@ -40,7 +40,6 @@ NOT_YET = frozenset({"held", "pending", "starting"})
         "muster run --gpus 1 python train.py > out.txt",
     ),
 )
-@submit_options
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARGS]...")
 @click.pass_context
 def run(context: click.Context, **_: Any) -> int:
@@ -53,8 +52,7 @@ def run(context: click.Context, **_: Any) -> int:
     """
     call: Call = context.obj
     words: tuple[str, ...] = context.params["words"]
-    work = Work(command=words, name=words[0].rpartition("/")[2])
-    document = wish(context.params, work, call.around)
+    document = command_document(context, words)
     seated = is_terminal(sys.stdin) and is_terminal(sys.stdout)
     job = _submitted(call, _with_terminal(document) if seated else document)
     started = _started(call, job)
@@ -82,7 +80,7 @@ def _with_terminal(document: SubmitDocument) -> SubmitDocument:
 
 
 def _submitted(call: Call, document: SubmitDocument) -> int:
-    made = call.client.submit(document)
+    made = call.client.submit_document(document)
     for text in made.cautions:
         caution(call, text)
     return made.id

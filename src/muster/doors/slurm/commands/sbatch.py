@@ -67,6 +67,14 @@ def run(call: Call, door: Door) -> Reply:
         raise refusal(requests[0], error) from error
 
 
+def asked(call: Call, door: Door) -> Wanted:
+    """What such a call asks for, with the script that came along; nothing is submitted."""
+    line = command_line(call)
+    script = script_of(line, call.script)
+    requests = requests_of(call, line, script, door.now)
+    return _with_commands(wanted(requests, script, world_of(door)), call)
+
+
 def _with_commands(want: Wanted, call: Call) -> Wanted:
     """A script without a PATH finds Slurm's commands in the usual place; ours may be elsewhere."""
     launch = want.spec.launch
@@ -115,8 +123,12 @@ def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> 
         said = f"{job};{cluster}" if cluster else str(job)
     quiet = given.has("quiet") and not given.has("parsable")
     then = Again(memo={"waits_for": str(job)}) if given.has("wait") else None
-    told = want.warnings + mail_warning(NAME, receipt)
+    told = _warned(want) + mail_warning(NAME, receipt)
     return Reply(out="" if quiet else f"{said}\n", err=told, then=then)
+
+
+def _warned(want: Wanted) -> str:
+    return "".join(f"{NAME}: warning: {text}\n" for text in want.warnings)
 
 
 def _waited(job: int, door: Door) -> Reply:
@@ -157,4 +169,4 @@ def _rehearsed(want: Wanted, call: Call, door: Door) -> Reply:
     said = (
         f"sbatch: Job {rehearsal.job} to start at {start} using {processors} processors {where}\n"
     )
-    return Reply(err=want.warnings + said)
+    return Reply(err=_warned(want) + said)

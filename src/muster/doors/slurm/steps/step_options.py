@@ -1,6 +1,7 @@
 """Every option of srun and salloc, and what becomes of it: honoured, ignored aloud, or refused.
 
-The names, their values and their short forms are those of Slurm 22.05; `container-*` are pyxis's.
+The names, their values and their short forms are those of Slurm 22.05; `container-*` are pyxis's,
+and `muster` is ours: it takes what Slurm has no word for.
 """
 
 from collections.abc import Mapping
@@ -15,12 +16,13 @@ _OF_BOTH = """
     mem-per-gpu= mincpus= nice?
     w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node= tasks-per-node= p:partition=
     priority= q:qos= Q:quiet reservation= signal= t:time= uid= usage v:verbose V:version wckey=
+    prefer= muster=
 """
 _IGNORED_BY_BOTH = """
     acctg-freq= bb= bbf= cluster= cluster-constraint= M:clusters= context= contiguous S:core-spec=
     cores-per-socket= cpu-freq= delay-boot= B:extra-node-info= gid= gpu-freq= gres-flags=
     hint= L:licenses= mcs-label= network= k:no-kill?
-    ntasks-per-core= ntasks-per-tres= ntasks-per-socket= power= prefer= profile=
+    ntasks-per-core= ntasks-per-tres= ntasks-per-socket= power= profile=
     reboot s:oversubscribe sockets-per-node= spread-job switches= thread-spec= threads-per-core=
     time-min= tmp= use-min-nodes
 """

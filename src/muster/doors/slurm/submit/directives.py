@@ -28,6 +28,11 @@ def components(script: str, name: str = "sbatch") -> tuple[tuple[str, ...], ...]
     return tuple(map(tuple, found))
 
 
+def is_batch(script: str) -> bool:
+    """Does it have lines for sbatch?"""
+    return any(True for _ in _directives(script))
+
+
 def words(line: str, place: str = "sbatch") -> list[str]:
     """Split as a shell would: quotes keep spaces, a backslash the next letter, `#` ends it."""
     found: list[str] = []

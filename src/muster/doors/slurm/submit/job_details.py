@@ -1,17 +1,18 @@
 """The other options of a job: arrays, dependencies, signals, names of files. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 from muster.doors.mail_words import KNOWN, NONE
 from muster.doors.mail_words import mail_of as mail_of_words
+from muster.doors.request.dependencies import CORRESPONDING, Meant, corresponding
 from muster.doors.slurm.lists.scene import is_group, is_user, user_of
 from muster.doors.slurm.submit.request import Request
 from muster.doors.units import BadTextError, signal_number
 from muster.model.job import Dependency, DependencyKind
 from muster.model.launch import Warn
 from muster.model.mail import Mail, is_address
-from muster.model.value import MINUTE, Duration, JobId, UserName, replace
+from muster.model.value import MINUTE, Duration, UserName, replace
 
 MOST_PARTS = 100_000
 MOST_INDEX = 100_000
@@ -40,10 +41,6 @@ def indices_of(request: Request) -> tuple[tuple[int, ...], int | None]:
     if percent and not most.isdigit():
         raise _bad_array(request)
     return tuple(sorted(found)), int(most) or None if percent else None
-
-
-Meant = Callable[[int, int | None], Mapping[JobId, int | None]]
-"""The jobs that `12` or `12_3` stands for, all parts of an array or one, with their indices."""
 
 
 def dependencies_of(
@@ -158,25 +155,13 @@ def _ways(
         delay = Duration(int(match[3] or 0) * MINUTE)
         jobs = meant(int(match[1]), index)
         if indices and name.strip().lower() == CORRESPONDING:
-            yield tuple(_corresponding(jobs, indices))
+            yield tuple(corresponding(jobs, indices))
         else:
             yield tuple(Dependency(kind=kind, job=job, delay=delay) for job in jobs)
-
-
-def _corresponding(
-    jobs: Mapping[JobId, int | None], indices: tuple[int, ...]
-) -> Iterator[Dependency]:
-    """Each part waits for that with its own index; for all of them if there is none."""
-    by_index = {index: job for job, index in jobs.items()}
-    for index in indices:
-        others = (by_index[index],) if index in by_index else tuple(jobs)
-        for job in others:
-            yield Dependency(kind=DependencyKind.AFTER_OK, job=job, part=index)
 
 
 def _bad_array(request: Request) -> Exception:
     return request.submission_failed("Invalid job array specification")
 
 
-CORRESPONDING = "aftercorr"
 _KINDS = {kind.value: kind for kind in DependencyKind} | {CORRESPONDING: DependencyKind.AFTER_OK}

@@ -1,6 +1,7 @@
 """Every option of sbatch, and what becomes of it: honoured, ignored aloud, or refused.
 
-The names, their values and their short forms are those of Slurm 22.05; `container-*` are pyxis's.
+The names, their values and their short forms are those of Slurm 22.05; `container-*` are pyxis's,
+and `muster` is ours: it takes what Slurm has no word for.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ HONOURED = table("""
     nice? no-requeue w:nodelist= N:nodes= n:ntasks= ntasks-per-gpu= ntasks-per-node=
     tasks-per-node= open-mode= o:output= parsable p:partition= priority= q:qos= Q:quiet requeue
     reservation= signal= test-only t:time= uid= M:clusters= cluster= usage V:version W:wait
-    wckey= wrap= ignore-pbs
+    wckey= wrap= ignore-pbs prefer= muster=
 """)
 """To get-user-env nothing has to be added: what the caller has set comes before a login's."""
 
@@ -24,7 +25,7 @@ IGNORED = table("""
     S:core-spec= cores-per-socket= cpu-freq= delay-boot= B:extra-node-info=
     gid= gpu-freq= gres-flags= hint= L:licenses=
     mcs-label= mem-bind= network= k:no-kill? ntasks-per-core=
-    ntasks-per-socket= ntasks-per-tres= O:overcommit s:oversubscribe power= prefer= profile=
+    ntasks-per-socket= ntasks-per-tres= O:overcommit s:oversubscribe power= profile=
     propagate? reboot sockets-per-node= spread-job switches= thread-spec= threads-per-core=
     time-min= tmp= use-min-nodes v:verbose wait-all-nodes=
 """)
@@ -40,6 +41,7 @@ def all_options() -> tuple[Option, ...]:
     """In the order in which getopt lists what could be meant: by name, but for a few."""
     unique = {option.name: option for option in (*REFUSED, *IGNORED, *HONOURED)}
     first = {"constraint": "contiguous_", "container-image": "~", "container-mounts": "~"}
+    first["muster"] = "~~"
     return tuple(sorted(unique.values(), key=lambda each: first.get(each.name, each.name)))
 
 

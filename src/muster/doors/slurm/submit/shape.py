@@ -249,13 +249,7 @@ def _memory(amounts: Amounts, cpus: int, gpus: int) -> int:
 
 
 def _apart(where: Where) -> Where:
-    return Where(
-        require=where.require,
-        nodes=where.nodes,
-        not_nodes=where.not_nodes,
-        exclusive=where.exclusive,
-        max_per_node=1,
-    )
+    return replace(where, max_per_node=1)
 
 
 def _where(request: Request, machines: Machines) -> Where:
@@ -268,6 +262,7 @@ def _where(request: Request, machines: Machines) -> Where:
         raise request.submission_failed("Invalid node name specified")
     return Where(
         require=features_of(request, machines),
+        prefer=preferred_features(request),
         nodes=nodes,
         not_nodes=not_nodes,
         exclusive=request.has("exclusive"),
@@ -295,6 +290,15 @@ def features_of(request: Request, machines: Machines) -> tuple[LabelRule, ...]:
     if not any(all(rule.accepts(labels) for rule in rules) for labels in machines.labels):
         raise request.submission_failed("Invalid feature specification")
     return rules
+
+
+def preferred_features(request: Request) -> tuple[LabelRule, ...]:
+    """`--prefer`: written as a constraint, and no node need have them."""
+    text = request.text("prefer")
+    if not text:
+        return ()
+    words = text.strip("[]").replace(",", "&").split("&")
+    return tuple(_feature(each, request) for each in words)
 
 
 def _feature(text: str, request: Request) -> LabelRule:

@@ -4,11 +4,11 @@ import os.path
 from collections.abc import Mapping
 
 from muster.controller.use_cases.submission import NO_QUEUE
+from muster.doors.request.parse import Wanted
 from muster.doors.slurm.accounting.associations import queue_named
-from muster.doors.slurm.call import Call, Script, unsupported, warning
+from muster.doors.slurm.call import Call, Script, unsupported
 from muster.doors.slurm.submit import directives, job_details
 from muster.doors.slurm.submit.environment import described, exported
-from muster.doors.slurm.submit.fleet import Machines
 from muster.doors.slurm.submit.inert_options import demand_sane
 from muster.doors.slurm.submit.job_options import (
     ALIASES,
@@ -19,6 +19,7 @@ from muster.doors.slurm.submit.job_options import (
     SBATCH,
 )
 from muster.doors.slurm.submit.labels import job_name, labels_of
+from muster.doors.slurm.submit.our_words import World, in_our_words
 from muster.doors.slurm.submit.request import Request, merged
 from muster.doors.slurm.submit.shape import (
     TaskLayout,
@@ -40,8 +41,6 @@ from muster.model.value import (
     Instant,
     PoolName,
     QueuePath,
-    UserName,
-    Value,
     replace,
 )
 
@@ -50,33 +49,6 @@ NOT_A_SCRIPT = (
     "sbatch: error: line must start with #! followed by the path to an interpreter.",
     "sbatch: error: For instance: #!/bin/sh",
 )
-
-
-class Wanted(Value):
-    """What is submitted, how, and what its user is told besides."""
-
-    spec: JobSpec
-    indices: tuple[int, ...] = ()
-    at_once: int | None = None
-    held: bool = False
-    warnings: str = ""
-
-
-class World(Value):
-    """What a request is read against.
-
-    meant: which jobs an id stands for. default: the partition of jobs that name none.
-    has_usual_limit: do jobs without a time limit get one?
-    """
-
-    machines: Machines
-    user: UserName
-    now: Instant
-    meant: job_details.Meant
-    partitions: frozenset[PoolName]
-    default: PoolName | None = None
-    accounts: frozenset[QueuePath] = frozenset()
-    has_usual_limit: bool = False
 
 
 def command_line(call: Call, manner: Manner = SBATCH) -> Parsed:
@@ -140,7 +112,7 @@ def _of_script(options: tuple[str, ...]) -> Parsed:
 def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     """Everything together; SlurmError in Slurm's words for what cannot be."""
     request = requests[0]
-    warnings = "".join(_deeds(each) for each in requests)
+    warnings = tuple(text for each in requests for text in _deeds(each))
     demand_possible(request, world.machines)
     shapes = _shapes(requests, world)
     groups = tuple(group for each in shapes for group in each.groups)
@@ -154,13 +126,14 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
         raise request.submission_failed("Invalid job array specification")
     labels = labels_of(requests, shapes, world.machines)
     spec = _spec(request, world, groups, (launch, after, labels))
-    return Wanted(
+    asked = Wanted(
         spec=spec,
         indices=indices,
         at_once=at_once,
         held=request.has("hold") or request.text("priority") == "0",
         warnings=warnings,
     )
+    return in_our_words(asked, request, script, world)
 
 
 def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
@@ -177,7 +150,8 @@ def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
     labels = labels_of(requests, shapes, world.machines)
     spec = _spec(request, world, groups, (launch, after, labels))
     held = request.has("hold") or request.text("priority") == "0"
-    return Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
+    asked = Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
+    return in_our_words(asked, request, "", world)
 
 
 def _shapes(requests: tuple[Request, ...], world: World) -> list[TaskLayout]:
@@ -230,7 +204,7 @@ def _from_environment(env: Mapping[str, str]) -> Parsed:
     return Parsed(given=tuple(given))
 
 
-def _deeds(request: Request) -> str:
+def _deeds(request: Request) -> tuple[str, ...]:
     """Warnings for what has no effect; what we cannot do is refused."""
     names = dict.fromkeys(name for name, _ in request.given.given)
     for name in names:
@@ -239,7 +213,7 @@ def _deeds(request: Request) -> str:
     job_details.mail_of(request)
     demand_sane(request)
     job_details.demand_group(request)
-    return "".join(warning(request.command, name) for name in names if name in IGNORED_NAMES)
+    return tuple(f"--{name} is ignored by Muster" for name in names if name in IGNORED_NAMES)
 
 
 def _spec(

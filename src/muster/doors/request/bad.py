@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable
+from enum import StrEnum
 from typing import TypeVar
 
 from muster.doors.units import BadTextError
 from muster.model.errors import MusterError
 
+E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
 MOST_INTEGER = 1 << 62
@@ -42,3 +44,12 @@ def bounded(where: str, value: int, least: int, most: int) -> int:
     if least <= value <= most:
         return value
     raise BadRequestError(where, f"{value} is out of bounds; write a number from {least} to {most}")
+
+
+def chosen(where: str, words: type[E], text: str) -> E:
+    """One of the words that there are."""
+    try:
+        return words(text)
+    except ValueError:
+        known = ", ".join(f"`{word}`" for word in words)
+        raise BadRequestError(where, f"`{text}` must be one of {known}") from None

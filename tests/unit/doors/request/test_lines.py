@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from muster.doors.cli.submit.scripts import directive_lines, directives
+from muster.doors.request.lines import directive_lines, directives
 
 SCRIPT = """\
 #!/bin/sh
@@ -25,8 +25,8 @@ def test_directives_are_options() -> None:
     assert found == {
         "gpus": 2,
         "name": "a name",
-        "env": ("A=1", "B=2"),
-        "labels": ("team=nlp",),
+        "env": {"A": "1", "B": "2"},
+        "labels": {"team": "nlp"},
     }
 
 

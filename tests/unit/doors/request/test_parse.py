@@ -3,10 +3,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from muster.api.jobs import GroupDocument, SubmitDocument, UpdateDocument
-from muster.doors.rest.arrays import array_of
-from muster.doors.rest.bad import BadRequestError
-from muster.doors.rest.parse import Submitter, Wanted, wanted
+from muster.api.jobs import UpdateDocument
+from muster.api.requests import GroupDocument, SubmitDocument
+from muster.doors.request.arrays import array_of
+from muster.doors.request.bad import BadRequestError
+from muster.doors.request.parse import Submitter, Wanted, wanted
 from muster.doors.rest.updates import change_of
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import (

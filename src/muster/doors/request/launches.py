@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from muster.api.jobs import SubmitDocument
-from muster.doors.rest.bad import BadRequestError, bounded, read
+from muster.api.requests import SubmitDocument
+from muster.doors.request.bad import BadRequestError, bounded, read
 from muster.doors.units import duration, signal_number
 from muster.model.launch import Checkpointing, Launch, Runs, Terminal, Warn
 

@@ -2,7 +2,7 @@
 
 import re
 
-from muster.doors.rest.bad import BadRequestError
+from muster.doors.request.bad import BadRequestError
 
 MOST_PARTS = 100_000
 """So many jobs may one array have: ten times what Slurm takes unless told."""
