@@ -23,8 +23,6 @@ from muster.schedule.state.accounts import Portion
 from muster.schedule.state.quota import is_everywhere
 from muster.schedule.state.roster import Entry
 
-ANY = Bounds()
-
 
 class Placed(NamedTuple):
     """A job that has its room."""
@@ -70,7 +68,7 @@ def _crowded_out(entry: Entry, standing: Standing) -> NoRoom | None:
     if ledger.private_labels or standing.neighbours.matters_to(entry.job.spec):
         return None
     order = ledger.catalogue.tiers(need)
-    has_seat = any(ledger.finder(need, tier, ALL_OPEN).best(ANY) for tier in order)
+    has_seat = any(ledger.finder(need, tier, ALL_OPEN).has_seat() for tier in order)
     return no_room(group, need, ledger) if order and not has_seat else None
 
 

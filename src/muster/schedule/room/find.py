@@ -101,6 +101,11 @@ class Finder:
         """How many numbers are kept."""
         return sum(len(lane.keys) + len(lane.penalties) for lane in self._lanes)
 
+    def has_seat(self) -> bool:
+        """Is there any seat at all? That is told sooner than which is best."""
+        self._catch_up()
+        return any(lane.keys[lane.keys.argmin()] < NEVER for lane in self._lanes)
+
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
         self._catch_up()
@@ -149,10 +154,10 @@ class Finder:
     def _alike(self, slots: Numbers) -> list[Numbers]:
         """Slots by view and kind."""
         index = self._index
-        views, codes = index.numbers[self._family].take(slots), index.kinds.take(slots)
-        if (views == views[0]).all() and (codes == codes[0]).all():
+        pairs = index.numbers[self._family].take(slots) * len(index.kind_of)
+        pairs += index.kinds.take(slots)
+        if (pairs == pairs[0]).all():
             return [slots]
-        pairs = views * len(index.kind_of) + codes
         return [slots[pairs == pair] for pair in np.unique(pairs)]
 
     def _nearest(self, lane: _Lane, slots: Numbers) -> int:
