@@ -17,7 +17,7 @@ from muster.schedule.policy.search import (
 from muster.schedule.room.find import Bounds, Seat
 from muster.schedule.room.index import Room
 from muster.schedule.room.ledger import Ledger
-from muster.schedule.room.needs import Option, Tier
+from muster.schedule.room.needs import PoolOption, Tier
 from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import Portion
 from muster.schedule.state.quota import is_everywhere
@@ -200,7 +200,7 @@ def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlac
     return why or search.no_room(0)
 
 
-def _most_allowed(search: Search, option: Option, before: list[Portion]) -> int | WaitReason:
+def _most_allowed(search: Search, option: PoolOption, before: list[Portion]) -> int | WaitReason:
     """How many tasks quota and promises allow, down to the fewest that may start."""
     group = search.group
     for count in range(group.count, group.fewest, -1):
@@ -210,7 +210,7 @@ def _most_allowed(search: Search, option: Option, before: list[Portion]) -> int 
     return search.refusal([*before, fewest]) or group.fewest
 
 
-def _take_many(search: Search, option: Option, shares: list[tuple[Room, int]]) -> _GroupPlaced:
+def _take_many(search: Search, option: PoolOption, shares: list[tuple[Room, int]]) -> _GroupPlaced:
     tasks: list[_Task] = []
     profiles = search.standing.ledger.profiles
     for room, count in shares:

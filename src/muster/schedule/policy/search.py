@@ -11,10 +11,10 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, PoolName
 from muster.schedule.policy.service import Service
 from muster.schedule.room.find import Bounds, Finder
-from muster.schedule.room.gang import Table
-from muster.schedule.room.index import Kind, Room, Shut
+from muster.schedule.room.gang import GangTable
+from muster.schedule.room.index import NodeKind, Room, Shut
 from muster.schedule.room.ledger import Ledger
-from muster.schedule.room.needs import Need, Option, Tier
+from muster.schedule.room.needs import Need, PoolOption, Tier
 from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import WITHOUT_END, Portion, portion_of
 from muster.schedule.state.books import Books
@@ -22,7 +22,7 @@ from muster.schedule.state.calendar import Calendar, likely_time
 from muster.schedule.state.neighbours import Neighbours
 from muster.schedule.state.roster import Entry, GroupNeed
 
-Closed = frozenset[tuple[Kind, GpuNeed | None]]
+Closed = frozenset[tuple[NodeKind, GpuNeed | None]]
 
 
 class Standing(NamedTuple):
@@ -35,7 +35,7 @@ class Standing(NamedTuple):
     calendar: Calendar
     neighbours: Neighbours
     service: Service
-    shut: dict[tuple[object, ...], dict[Kind, WaitReason]]
+    shut: dict[tuple[object, ...], dict[NodeKind, WaitReason]]
 
     @property
     def now(self) -> Instant:
@@ -76,7 +76,7 @@ class Search:
         """Finds single seats in one tier."""
         return self.standing.ledger.finder(self.need, tier, frozenset(self.shut))
 
-    def table(self, tier: Tier, option: Option) -> Table:
+    def table(self, tier: Tier, option: PoolOption) -> GangTable:
         """Tells how many tasks fit where; kept from search to search."""
         table = self.standing.ledger.table(self.need, tier, option, frozenset(self.shut))
         return table if self.allows is None else table.among(self.allows)
@@ -111,7 +111,7 @@ class Search:
 
 NONE: Closed = frozenset()
 ALL_OPEN: Shut = frozenset()
-NOTHING_SHUT: dict[Kind, WaitReason] = {}
+NOTHING_SHUT: dict[NodeKind, WaitReason] = {}
 
 
 def no_room(group: TaskGroup, need: Need, ledger: Ledger, placed: int = 0) -> NoRoom:
@@ -127,7 +127,7 @@ def is_bounded(entry: Entry) -> bool:
     return by_time or spec.reservation is not None
 
 
-def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, WaitReason]:
+def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[NodeKind, WaitReason]:
     """Kinds that would do but for the time the job takes, and why; usually none."""
     spec, ledger, calendar = entry.job.spec, standing.ledger, standing.calendar
     kinds = ledger.catalogue.kinds if is_bounded(entry) else ledger.catalogue.timed_kinds
@@ -143,9 +143,9 @@ def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[Kind, Wait
 
 
 def _find_shut(
-    kinds: Mapping[str, Kind], entry: Entry, need: Need, standing: Standing
-) -> dict[Kind, WaitReason]:
-    shut: dict[Kind, WaitReason] = {}
+    kinds: Mapping[str, NodeKind], entry: Entry, need: Need, standing: Standing
+) -> dict[NodeKind, WaitReason]:
+    shut: dict[NodeKind, WaitReason] = {}
     for _, kind in sorted(kinds.items()):
         if standing.ledger.catalogue.offer(kind, need) is not None:
             why = standing.calendar.closed(kind, entry.job.spec, entry.job_class)

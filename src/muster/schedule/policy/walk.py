@@ -12,7 +12,7 @@ from muster.model.value import JobId, NodeId
 from muster.schedule.policy.search import Search
 from muster.schedule.room.fit import domain_of
 from muster.schedule.room.index import Room, Tenant
-from muster.schedule.room.needs import Option, Tier, tasks_on_host
+from muster.schedule.room.needs import PoolOption, Tier, tasks_on_host
 from muster.schedule.room.profiles import Family, GpuNeed
 from muster.schedule.room.slices import DeviceState, Use
 from muster.schedule.state.books import Holding
@@ -50,7 +50,7 @@ class _Spot:
 class Walk:
     """One group, one option; jobs leave until the group fits in some domain."""
 
-    def __init__(self, search: Search, tier: Tier, option: Option) -> None:
+    def __init__(self, search: Search, tier: Tier, option: PoolOption) -> None:
         self._search = search
         self._option = option
         self._ledger = search.standing.ledger

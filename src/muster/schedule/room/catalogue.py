@@ -6,8 +6,8 @@ from muster.model.policy import Policy
 from muster.model.resources import Resources
 from muster.model.value import ClusterName
 from muster.schedule.room.fit import offer
-from muster.schedule.room.index import Kind
-from muster.schedule.room.needs import Need, Needs, Offer, Option, Tier, tasks_on_host
+from muster.schedule.room.index import NodeKind
+from muster.schedule.room.needs import Need, Needs, Offer, PoolOption, Tier, tasks_on_host
 from muster.schedule.room.profiles import GpuNeed, Profiles
 
 
@@ -18,7 +18,7 @@ class _Answers:
 
     def __init__(self) -> None:
         self.kinds_seen = -1
-        self.options: dict[Tier, list[Option]] = {}
+        self.options: dict[Tier, list[PoolOption]] = {}
         self.tiers: list[Tier] = []
         self.clusters: list[ClusterName] = []
         self.usable: tuple[int, int] = (-1, 0)
@@ -34,33 +34,33 @@ class Catalogue:
 
     def __init__(self, policy: Policy, profiles: Profiles) -> None:
         self.needs = Needs()
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, NodeKind] = {}
         # Those on which it depends on the time whether a job may go there.
-        self.timed_kinds: dict[str, Kind] = {}
+        self.timed_kinds: dict[str, NodeKind] = {}
         self.version = 0
         self.sizes_version = 0
         self.nodes_version = 0
         self._policy = policy
         self._profiles = profiles
-        self._offers: dict[Kind, dict[Need, Offer | None]] = {}
+        self._offers: dict[NodeKind, dict[Need, Offer | None]] = {}
         self._answers: dict[Need, _Answers] = {}
         self._amounts: dict[tuple[Need, GpuNeed | None], Resources] = {}
 
-    def add(self, kind: Kind) -> None:
+    def add(self, kind: NodeKind) -> None:
         """Nodes of a new kind came."""
         self.kinds[kind.name] = kind
         if kind.reserved or kind.pool.max_time is not None:
             self.timed_kinds[kind.name] = kind
         self.version += 1
 
-    def remove(self, kind: Kind) -> None:
+    def remove(self, kind: NodeKind) -> None:
         """The last node of a kind went."""
         del self.kinds[kind.name]
         self.timed_kinds.pop(kind.name, None)
         self._offers.pop(kind, None)
         self.version += 1
 
-    def offer(self, kind: Kind, need: Need) -> Offer | None:
+    def offer(self, kind: NodeKind, need: Need) -> Offer | None:
         """What a kind of node offers a need."""
         offers = self._offers.get(kind)
         if offers is None:
@@ -77,7 +77,7 @@ class Catalogue:
             self._amounts[need, gpus] = known
         return known
 
-    def options(self, need: Need) -> Mapping[Tier, list[Option]]:
+    def options(self, need: Need) -> Mapping[Tier, list[PoolOption]]:
         """In each tier, where all tasks of a group may go together."""
         return self._about(need).options
 
@@ -99,7 +99,7 @@ class Catalogue:
         return about.usable[1]
 
     def at_most(self, need: Need) -> int:
-        """How many tasks all nodes together would hold if nobody were there."""
+        """How many tasks all nodes together would hold if nothing ran there."""
         about = self._about(need)
         if about.at_most[0] != self.sizes_version:
             about.at_most = (self.sizes_version, self._at_most(need))
@@ -116,13 +116,13 @@ class Catalogue:
             known.clusters = list(dict.fromkeys(ClusterName(tier[-1]) for tier in known.tiers))
         return known
 
-    def _options(self, need: Need) -> dict[Tier, list[Option]]:
-        found: dict[Tier, set[Option]] = {}
+    def _options(self, need: Need) -> dict[Tier, list[PoolOption]]:
+        found: dict[Tier, set[PoolOption]] = {}
         for kind in self.kinds.values():
             offered = self.offer(kind, need)
             if offered is not None:
                 options = found.setdefault(offered.tier, set())
-                options.update(Option(kind.pool.name, gpus) for gpus in offered.gpus)
+                options.update(PoolOption(kind.pool.name, gpus) for gpus in offered.gpus)
         return {tier: sorted(options, key=_option_name) for tier, options in found.items()}
 
     def _at_most(self, need: Need) -> int:
@@ -133,7 +133,7 @@ class Catalogue:
                 total += max(self._empty_fit(kind, need, gpus) for gpus in offered.gpus)
         return total
 
-    def _empty_fit(self, kind: Kind, need: Need, gpus: GpuNeed | None) -> int:
+    def _empty_fit(self, kind: NodeKind, need: Need, gpus: GpuNeed | None) -> int:
         total = 0
         for (cpu_milli, memory_mib, states), nodes in kind.sizes.items():
             fit = tasks_on_host(need, cpu_milli, memory_mib)
@@ -144,5 +144,5 @@ class Catalogue:
         return total
 
 
-def _option_name(option: Option) -> tuple[str, str]:
+def _option_name(option: PoolOption) -> tuple[str, str]:
     return (option.pool, "" if option.gpus is None else option.gpus.model)

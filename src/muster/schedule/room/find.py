@@ -12,11 +12,11 @@ import numpy as np
 
 from muster.model.value import replace
 from muster.schedule.room.catalogue import Catalogue
-from muster.schedule.room.index import Index, Kind, Numbers, Room, Shut
+from muster.schedule.room.index import Index, NodeKind, Numbers, Room, Shut
 from muster.schedule.room.needs import Need, Offer, Tier
 from muster.schedule.room.profiles import GpuNeed, Profiles, Taking
 from muster.schedule.room.topology import Topologies
-from muster.schedule.room.worth import NEVER, Appraisals, Ask, Worths, penalty_part
+from muster.schedule.room.worth import NEVER, Appraisals, Demand, Worths, penalty_part
 
 MOST_REFUSALS = 8
 """After so many nodes that a search may not have, it asks about all nodes at once."""
@@ -42,7 +42,7 @@ class Fleet(NamedTuple):
 class Bounds(NamedTuple):
     """What a search must leave out: what its queue may not have more of, rooms it may not have."""
 
-    closed: frozenset[tuple[Kind, GpuNeed | None]] = frozenset()
+    closed: frozenset[tuple[NodeKind, GpuNeed | None]] = frozenset()
     allows: Callable[[Room], bool] | None = None
 
 
@@ -54,7 +54,7 @@ class _Lane:
     def __init__(self, worths: Worths) -> None:
         self.worths = worths
         # What each kind of node offers in this lane; by slot, what unmet preferences add.
-        self.gpus: dict[Kind, GpuNeed | None] = {}
+        self.gpus: dict[NodeKind, GpuNeed | None] = {}
         self.penalties: Numbers = np.zeros(0, np.int64)
         self.keys: Numbers = np.zeros(0, np.int64)
 
@@ -90,7 +90,7 @@ class Finder:
         self._index = fleet.columns
         self._family = need.family
         self._lanes: list[_Lane] = []
-        self._offers: dict[Kind, Offer] = {}
+        self._offers: dict[NodeKind, Offer] = {}
         self._kinds_seen = -1
         self._slots_seen = -1
         self._lap = -1
@@ -189,7 +189,7 @@ class Finder:
             "" if gpus is None else gpus.model,
         )
 
-    def _less(self, lane: _Lane, closed: frozenset[tuple[Kind, GpuNeed | None]]) -> Numbers:
+    def _less(self, lane: _Lane, closed: frozenset[tuple[NodeKind, GpuNeed | None]]) -> Numbers:
         """The numbers without the kinds of node that are closed."""
         is_closed = np.zeros(len(self._index.kind_of), np.bool)
         for kind, gpus in closed:
@@ -261,7 +261,7 @@ class Finder:
         # Which models a task accepts, the offers of the kinds say.
         taken = None if gpus is None else replace(gpus, models=())
         lane = _Lane(
-            self._fleet.appraisals.worths(Ask(taken, may_cut, place, self._need.cpu_milli))
+            self._fleet.appraisals.worths(Demand(taken, may_cut, place, self._need.cpu_milli))
         )
         by_kind = np.full(len(self._index.kind_of), NEVER, np.int64)
         for kind, offer in self._offers.items():

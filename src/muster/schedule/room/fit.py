@@ -6,12 +6,12 @@ from muster.model.job import NODE_LEVEL, Spot, Together, Toleration
 from muster.model.mig import mig_profile
 from muster.model.policy import Policy, Preference
 from muster.model.value import GpuModel
-from muster.schedule.room.index import Kind
+from muster.schedule.room.index import NodeKind
 from muster.schedule.room.needs import Need, Needs, Offer, Tier
 from muster.schedule.room.profiles import GpuNeed
 
 
-def offer(kind: Kind, need: Need, needs: Needs, policy: Policy) -> Offer | None:
+def offer(kind: NodeKind, need: Need, needs: Needs, policy: Policy) -> Offer | None:
     """What this kind of node offers, or None if the need may not or cannot go there."""
     if not all(accepts(kind, need) for accepts in FILTERS):
         return None
@@ -21,13 +21,13 @@ def offer(kind: Kind, need: Need, needs: Needs, policy: Policy) -> Offer | None:
     return Offer(_tier(kind, need, policy), _penalty(kind, need), gpus)
 
 
-def cluster_is_reachable(kind: Kind, need: Need) -> bool:
+def cluster_is_reachable(kind: NodeKind, need: Need) -> bool:
     """An unreachable cluster starts nothing."""
     del need
     return kind.cluster.reachable
 
 
-def pool_is_allowed(kind: Kind, need: Need) -> bool:
+def pool_is_allowed(kind: NodeKind, need: Need) -> bool:
     """Named pools and clusters are kept to; those that are closed, to all or to it, left alone."""
     if not kind.pool.starts or kind.pool.name in need.barred:
         return False
@@ -36,7 +36,7 @@ def pool_is_allowed(kind: Kind, need: Need) -> bool:
     return in_pool and in_cluster
 
 
-def spot_is_wanted(kind: Kind, need: Need) -> bool:
+def spot_is_wanted(kind: NodeKind, need: Need) -> bool:
     """Capacity that can be taken away is for those who said so."""
     match need.spot:
         case Spot.NEVER:
@@ -47,12 +47,12 @@ def spot_is_wanted(kind: Kind, need: Need) -> bool:
             return kind.pool.spot
 
 
-def reservation_is_kept_to(kind: Kind, need: Need) -> bool:
+def reservation_is_kept_to(kind: NodeKind, need: Need) -> bool:
     """Who asks for a reservation runs inside of it."""
     return need.reservation is None or need.reservation in kind.inside
 
 
-def labels_are_right(kind: Kind, need: Need) -> bool:
+def labels_are_right(kind: NodeKind, need: Need) -> bool:
     """Every required label rule holds, as far as the label tells kinds of node apart."""
     return all(
         rule.accepts(kind.labels)
@@ -61,7 +61,7 @@ def labels_are_right(kind: Kind, need: Need) -> bool:
     )
 
 
-def taints_are_tolerated(kind: Kind, need: Need) -> bool:
+def taints_are_tolerated(kind: NodeKind, need: Need) -> bool:
     """Every taint finds a toleration."""
     return all(is_tolerated(taint, need.where.tolerate) for taint in kind.taints)
 
@@ -93,7 +93,9 @@ def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     )
 
 
-def _gpu_needs(kind: Kind, need: Need, needs: Needs, policy: Policy) -> tuple[GpuNeed | None, ...]:
+def _gpu_needs(
+    kind: NodeKind, need: Need, needs: Needs, policy: Policy
+) -> tuple[GpuNeed | None, ...]:
     """What would be taken of each model here; one None for a need without GPUs."""
     if need.gpus is None:
         return (None,)
@@ -114,13 +116,13 @@ def _model_suits(model: GpuModel, gpus: GpuAsk) -> bool:
     return not isinstance(part, Mig) or mig_profile(model, part.profile) is not None
 
 
-def _tier(kind: Kind, need: Need, policy: Policy) -> Tier:
+def _tier(kind: NodeKind, need: Need, policy: Policy) -> Tier:
     pool_place = need.pools.index(kind.pool.name) if need.pools else 0
     cluster_place = need.clusters.index(kind.cluster.name) if need.clusters else 0
     price = kind.pool.gpu_hour_micros if policy.prefer is Preference.PRICE else 0
     return (pool_place, cluster_place, price, kind.cluster.order, kind.cluster.name)
 
 
-def _penalty(kind: Kind, need: Need) -> int:
+def _penalty(kind: NodeKind, need: Need) -> int:
     rules = (rule for rule in need.where.prefer if rule.key not in kind.private_labels)
     return sum(not rule.accepts(kind.labels) for rule in rules)

@@ -9,16 +9,18 @@ from muster.model.job import NODE_LEVEL, Together
 from muster.model.value import NodeId
 from muster.schedule.room.find import Fleet
 from muster.schedule.room.index import Numbers, Room, Shut, Truths
-from muster.schedule.room.needs import MOST_TASKS, Need, Option, Tier
+from muster.schedule.room.needs import MOST_TASKS, Need, PoolOption, Tier
 
-Share = tuple[Room, int]
+NodeShare = tuple[Room, int]
 """So many tasks on that room."""
 
 
-class Table:
+class GangTable:
     """How many tasks of one need fit on each node of one option."""
 
-    def __init__(self, need: Need, tier: Tier, option: Option, shut: Shut, fleet: Fleet) -> None:
+    def __init__(
+        self, need: Need, tier: Tier, option: PoolOption, shut: Shut, fleet: Fleet
+    ) -> None:
         self._need = need
         self._tier = tier
         self._option = option
@@ -32,7 +34,7 @@ class Table:
         self._may_take: Truths = np.zeros(0, np.bool)
         self._fits: Numbers = np.zeros(0, np.int64)
 
-    def among(self, allows: Callable[[Room], bool]) -> "Table":
+    def among(self, allows: Callable[[Room], bool]) -> "GangTable":
         """The same, counting only the rooms that a job may have."""
         table = copy(self)
         table._fits = self._fits.copy()
@@ -71,7 +73,7 @@ class Table:
         for place in np.flatnonzero(self._fits).tolist():
             yield rooms[place].node.id, int(self._fits[place])
 
-    def best_fit(self, together: Together | None, *, fewest: int, most: int) -> list[Share]:
+    def best_fit(self, together: Together | None, *, fewest: int, most: int) -> list[NodeShare]:
         """Between `fewest` and `most` tasks in the smallest domain that holds them, or nothing."""
         depths = self._depths(together)
         for depth in depths:
@@ -117,7 +119,7 @@ class Table:
         held = self._fits if depth == self._node_depth else self._held(depth)
         return int(held.max(initial=0))
 
-    def _fill_depth(self, depth: int, count: int) -> list[Share]:
+    def _fill_depth(self, depth: int, count: int) -> list[NodeShare]:
         held = self._fits if depth == self._node_depth else self._held(depth)
         # The tightest that holds all; of several, the first by name.
         place = int(np.where(held >= count, held, MOST_TASKS + 1).argmin())
@@ -125,7 +127,7 @@ class Table:
             return [(self._topology.rooms[place], count)]
         return self._fill(depth, place, count)
 
-    def _fill(self, depth: int, domain: int, count: int) -> list[Share]:
+    def _fill(self, depth: int, domain: int, count: int) -> list[NodeShare]:
         """Put the tasks into as few parts of the domain as possible, the tightest last."""
         inside = self._topology.depths[depth].of_node == domain
         if depth == self._node_depth - 1:
@@ -133,7 +135,7 @@ class Table:
         held = self._held(depth + 1)
         numbers = np.unique(self._topology.depths[depth + 1].of_node[inside]).tolist()
         parts = [(int(held[number]), number) for number in numbers if held[number]]
-        chosen: list[Share] = []
+        chosen: list[NodeShare] = []
         while count:
             part = _tightest(parts, count)
             parts.remove(part)
@@ -141,10 +143,10 @@ class Table:
             count -= min(part[0], count)
         return chosen
 
-    def _fill_nodes(self, places: list[int], count: int) -> list[Share]:
+    def _fill_nodes(self, places: list[int], count: int) -> list[NodeShare]:
         rooms = self._topology.rooms
         nodes = sorted((-int(self._fits[place]), place) for place in places)
-        chosen: list[Share] = []
+        chosen: list[NodeShare] = []
         for rank, (minus_fit, place) in enumerate(nodes):
             if -minus_fit >= count:
                 # The last tasks go where they just fit.

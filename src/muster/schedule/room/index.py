@@ -15,7 +15,7 @@ from muster.schedule.room.score import Score
 from muster.schedule.room.slices import DeviceState
 
 
-class Kind:
+class NodeKind:
     """Nodes that no need can tell apart but by what they have left. Equal kinds are one object."""
 
     __slots__ = (
@@ -49,7 +49,7 @@ class Kind:
         # Its number, and that of its models, in the index.
         self.code = -1
         self.models_code = -1
-        # How many nodes, up or not, have how much when nobody is there.
+        # How many nodes, up or not, have how much without tenants.
         self.sizes: Counter[Size] = Counter()
 
 
@@ -118,7 +118,7 @@ class Promise(NamedTuple):
 class Tenant(NamedTuple):
     """What one job has on a node, until when at the latest.
 
-    While others still have to leave for a claim, its devices are of no use to anybody.
+    While others still have to leave for a claim, its devices are of no use to any job.
     """
 
     placements: tuple[Placement, ...]
@@ -153,7 +153,7 @@ class Room:
         "views",
     )
 
-    def __init__(self, node: Node, kind: Kind) -> None:
+    def __init__(self, node: Node, kind: NodeKind) -> None:
         self.node = node
         self.kind = kind
         self.cpu_milli = node.cpu_milli
@@ -168,15 +168,15 @@ class Room:
         self.promise: Promise | None = None
         self.tenants: dict[JobId, Tenant] = {}
         self.size: Size | None = None
-        # What its devices are without tenants, once somebody asked.
+        # What its devices are without tenants, once that was asked.
         self.resting: dict[DeviceId, DeviceState] | None = None
 
 
-Shut = frozenset[Kind]
+Shut = frozenset[NodeKind]
 """Kinds of node that are closed to a job for the time it takes; usually none."""
 
 
-class View(NamedTuple):
+class NodeView(NamedTuple):
     """All that decides what a node is worth to a family: its devices, and the level of its CPU.
 
     `models` are those of all its devices, also of those that are taken.
@@ -193,7 +193,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 Truths = np.ndarray[tuple[int], np.dtype[np.bool]]
 
 NO_VIEW = 0
-"""The number of the view of a slot that nobody may use now: no task finds anything there."""
+"""The number of the view of a slot that may not be used now: no task finds anything there."""
 
 LOG_LENGTH = 1 << 17
 
@@ -215,8 +215,8 @@ class Index:
         self.memory_mib = np.zeros(0, np.int64)
         self.kinds = np.zeros(0, np.int64)
         self.numbers: tuple[Numbers, ...] = tuple(np.zeros(0, np.int64) for _ in Family)
-        self.views: tuple[list[View], ...] = _no_views()
-        self.kind_of: list[Kind] = []
+        self.views: tuple[list[NodeView], ...] = _no_views()
+        self.kind_of: list[NodeKind] = []
         # Changes when a slot is given to another node, or a node to another kind.
         self.slots_version = 0
         self.log = np.zeros(LOG_LENGTH, np.int64)
@@ -301,10 +301,10 @@ class Index:
         self.log[self.end] = slot
         self.end += 1
 
-    def _number(self, profile: Profile, kind: Kind, level: int) -> int:
+    def _number(self, profile: Profile, kind: NodeKind, level: int) -> int:
         views = self.views[profile.family]
         number = profile.numbers[level, kind.models_code] = len(views)
-        views.append(View(profile, level, kind.models))
+        views.append(NodeView(profile, level, kind.models))
         return number
 
     def _grow(self) -> None:
@@ -317,8 +317,8 @@ class Index:
         self.numbers = tuple(_longer(each) for each in self.numbers)
 
 
-def _no_views() -> tuple[list[View], ...]:
-    return tuple([View(Profile(family, (), ""), 0, ())] for family in Family)
+def _no_views() -> tuple[list[NodeView], ...]:
+    return tuple([NodeView(Profile(family, (), ""), 0, ())] for family in Family)
 
 
 def _longer(column: Numbers) -> Numbers:

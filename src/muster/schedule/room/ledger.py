@@ -1,7 +1,7 @@
-"""What is free where: the one mutable thing in a plan, with one owner.
+"""What is free where: the mutable part of a plan, with one owner.
 
 The ledger follows the snapshot, takes room for the jobs that the plan starts, and can take it on
-trial. What it says about a node hangs only on who is there, never on the order they came in.
+trial. What it says about a node depends only on who is there, never on the order they came in.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
 from muster.schedule.room.catalogue import Catalogue
 from muster.schedule.room.find import Finder, Fleet, Seat
-from muster.schedule.room.gang import Table
+from muster.schedule.room.gang import GangTable
 from muster.schedule.room.index import (
     Index,
-    Kind,
+    NodeKind,
     Promise,
     Room,
     Shut,
@@ -27,7 +27,7 @@ from muster.schedule.room.index import (
     reserved_nodes,
     reserved_pools,
 )
-from muster.schedule.room.needs import Need, Option, Tier
+from muster.schedule.room.needs import Need, PoolOption, Tier
 from muster.schedule.room.profiles import Family, Profile, Profiles, Taking
 from muster.schedule.room.remains import SEALED, Remains
 from muster.schedule.room.score import Score, supply_of
@@ -87,7 +87,7 @@ class Ledger:
         topologies = Topologies(self.index)
         self._fleet = Fleet(self.index, self.catalogue, self.profiles, appraisals, topologies)
         self._finders: dict[tuple[Need, Tier, Shut], Finder] = {}
-        self._tables: dict[tuple[Need, Option, Shut], Table] = {}
+        self._tables: dict[tuple[Need, PoolOption, Shut], GangTable] = {}
         self.rooms: dict[NodeId, Room] = {}
         self.private_labels = private_labels(snapshot.nodes.values())
         self.promised: dict[NodeId, Room] = {}
@@ -167,11 +167,11 @@ class Ledger:
             known = self._finders[need, tier, shut] = Finder(need, tier, shut, self._fleet)
         return known
 
-    def table(self, need: Need, tier: Tier, option: Option, shut: Shut) -> Table:
+    def table(self, need: Need, tier: Tier, option: PoolOption, shut: Shut) -> GangTable:
         """Tells how many tasks fit where; kept from search to search."""
         known = self._tables.get((need, option, shut))
         if known is None:
-            known = Table(need, tier, option, shut, self._fleet)
+            known = GangTable(need, tier, option, shut, self._fleet)
             self._tables[need, option, shut] = known
         known.catch_up()
         return known
@@ -212,7 +212,7 @@ class Ledger:
         return shares
 
     def seal(self, room: Room) -> None:
-        """Nobody else may come to this room: it has an exclusive tenant."""
+        """No other job may come to this room: it has an exclusive tenant."""
         self._undo.append(_before(room))
         room.cpu_milli, room.memory_mib = SEALED, SEALED
         self._list(room, self._views(room))
@@ -224,7 +224,7 @@ class Ledger:
         self._list(room, self._views(room))
 
     def forget_promises(self) -> None:
-        """Promises are made anew in each plan."""
+        """Promises are made again in each plan."""
         for room in self.promised.values():
             room.promise = None
             self._list(room, self._views(room))
@@ -354,14 +354,14 @@ class Ledger:
         if room.tenants:
             self._on_absent[node_id] = room.tenants
 
-    def _kind(self, node: Node) -> Kind:
+    def _kind(self, node: Node) -> NodeKind:
         labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}
         reserved = self._reserved.get(node.id, ())
         name = kind_name(node, labels, reserved)
         kind = self.catalogue.kinds.get(name)
         if kind is None:
             cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
-            kind = Kind(node, cluster, pool, name)
+            kind = NodeKind(node, cluster, pool, name)
             kind.labels, kind.reserved = labels, reserved
             kind.inside = self._promised_pools.get(node.pool, frozenset())
             kind.inside |= {each.name for each in reserved}
@@ -369,8 +369,8 @@ class Ledger:
             self.catalogue.add(kind)
         return kind
 
-    def _whole(self, node: Node, kind: Kind) -> tuple[DeviceState, ...]:
-        """The devices when nobody is there; how they are cut matters only if that is for good."""
+    def _whole(self, node: Node, kind: NodeKind) -> tuple[DeviceState, ...]:
+        """The devices without tenants; how they are cut matters only if that is for good."""
         may_cut = self.policy.repartition and kind.cluster.abilities.repartition
         states = (resting(device) for device in node.devices)
         return tuple(

@@ -22,7 +22,7 @@ class Offer(NamedTuple):
     gpus: tuple[GpuNeed | None, ...]
 
 
-class Option(NamedTuple):
+class PoolOption(NamedTuple):
     """One pool and one GPU model: where all tasks of a group may go together."""
 
     pool: PoolName
@@ -116,5 +116,5 @@ def tasks_on_host(need: Need, cpu_milli: int, memory_mib: int) -> int:
 
 
 def _is_picky(where: Where) -> bool:
-    """Does the choice hang on more than the kind of node?"""
+    """Does the choice depend on more than the kind of node?"""
     return bool(where.nodes or where.not_nodes or where.near or where.apart or where.exclusive)

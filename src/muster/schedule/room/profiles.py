@@ -3,7 +3,7 @@
 Tasks come in families: those that want whole GPUs, MPS shares, time shares, MIG instances. Each
 sees of a node only the devices that could serve it. So thousands of nodes share a few hundred
 profiles, and a question is answered once for all of them.
-Nothing here hangs on the order in which profiles were met: names break every tie.
+Nothing here depends on the order in which profiles were met: names break every tie.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -269,7 +269,7 @@ class Profiles:
             before = state
 
     def _rank(self, profile: Profile, need: GpuNeed, state: DeviceState, choice: Choice) -> Rank:
-        """Rather not cut anew; then leave what is useful, open, and on devices in use already."""
+        """Rather not cut again; then leave what is useful, open, and on devices in use already."""
         key = (profile.idle, state, need.part, need.may_cut)
         known = self._ranks.get(key)
         if known is None:

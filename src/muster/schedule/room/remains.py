@@ -16,10 +16,10 @@ SEALED = -1
 MOST_SEEN = 100_000
 """So many states of a node's devices are remembered with what families see of them."""
 
-NOBODY: frozenset[JobId] = frozenset()
+NO_JOBS: frozenset[JobId] = frozenset()
 
 Left = tuple[int, int, tuple[DeviceState | None, ...]]
-"""CPU milli, memory MiB and devices, in the order of the node's; None for one nobody may use."""
+"""CPU milli, memory MiB and devices, in the node's order; None for one that may not be used."""
 
 
 class Remains:
@@ -62,7 +62,7 @@ class Remains:
         """How many tasks would fit beside those who are there, were nothing promised to others."""
         if gpus is not None and gpus.family is Family.MIG:
             # Until a cut is made, the room says more than those who are there.
-            return self.fit_without(room, NOBODY, need, gpus)
+            return self.fit_without(room, NO_JOBS, need, gpus)
         if need.where.exclusive and room.tenants:
             return 0
         fit = tasks_on_host(need, room.cpu_milli, room.memory_mib)
@@ -81,7 +81,7 @@ class Remains:
         return known
 
     def resting(self, room: Room) -> dict[DeviceId, DeviceState]:
-        """The healthy devices of a node when nobody is there."""
+        """The healthy devices of a node without tenants."""
         if room.resting is None:
             room.resting = {
                 device.id: self._profiles.state(resting(device))

@@ -39,7 +39,7 @@ GENERIC = tuple(
     UsualAsk(each=Ask(cpu_milli=8_000 * gpus, gpus=GpuAsk(count=gpus)), count=count)
     for gpus, count in ((1, 8), (2, 4), (4, 2), (8, 1))
 )
-"""What is taken to be usual where nobody knows yet: mostly small, sometimes a whole node."""
+"""What is taken to be usual where nothing is known yet: mostly small, sometimes a whole node."""
 
 
 Supply = Mapping[tuple[GpuModel, int], int]

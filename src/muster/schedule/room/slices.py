@@ -39,7 +39,7 @@ class DeviceState(Value, cache_hash=True):
 
     @property
     def name(self) -> str:
-        """A text that tells any two states apart, so that ties never hang on who came first."""
+        """A text that tells any two states apart, so that ties never depend on who came first."""
         cuts = "-" if self.layout is None else _text(self.layout)
         numbers = f"{self.use:d}.{self.left_milli}.{self.left_mib}.{self.replicas}"
         return f"{self.model}.{self.memory_mib}.{numbers}.{cuts}.{_text(self.taken)}"
@@ -48,7 +48,7 @@ class DeviceState(Value, cache_hash=True):
 class Choice(Value):
     """One way to take a slice: the state after it, where a MIG instance begins, and what it needs.
 
-    `cuts` says that the device must be partitioned anew first.
+    `cuts` says that the device must be partitioned again first.
     """
 
     after: DeviceState

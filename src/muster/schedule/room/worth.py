@@ -11,7 +11,7 @@ import numpy as np
 
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.policy import Packing
-from muster.schedule.room.index import Index, Numbers, Truths, View
+from muster.schedule.room.index import Index, NodeView, Numbers, Truths
 from muster.schedule.room.needs import Needs
 from muster.schedule.room.profiles import GpuNeed, Profile, Profiles, Taking, family_of
 from muster.schedule.room.score import MOST_CPU, Score
@@ -29,7 +29,7 @@ _MOST_OFF = (1 << OFF_BITS) - 1
 _HALF_OFF = 1 << (OFF_BITS - 1)
 
 
-class Ask(NamedTuple):
+class Demand(NamedTuple):
     """What makes nodes that look alike worth the same: what a task takes of devices and CPU.
 
     Of nodes with several GPU models, one is meant: the one in place `lane` of their models.
@@ -41,7 +41,7 @@ class Ask(NamedTuple):
     cpu_milli: int
 
 
-class Merit(NamedTuple):
+class Worth(NamedTuple):
     """What nodes that look alike are worth exactly, and which of them is best.
 
     That is the one whose free CPU is nearest the target. Without a target more CPU is better, for
@@ -71,7 +71,7 @@ def penalty_part(penalty: int) -> int:
 
 
 class Appraiser:
-    """Works out what a view is worth to an ask."""
+    """Works out what a view is worth to a demand."""
 
     def __init__(self, profiles: Profiles, score: Score, needs: Needs, packing: Packing) -> None:
         self._profiles = profiles
@@ -79,59 +79,59 @@ class Appraiser:
         self._needs = needs
         self._packing = packing
 
-    def wants_plenty(self, ask: Ask) -> bool:
+    def wants_plenty(self, demand: Demand) -> bool:
         """Is the best node for such a task one with much CPU, rather than with a certain amount?"""
-        return ask.gpus is None or self._packing is Packing.SPREAD
+        return demand.gpus is None or self._packing is Packing.SPREAD
 
-    def gpus(self, ask: Ask, view: View) -> GpuNeed | None:
+    def gpus(self, demand: Demand, view: NodeView) -> GpuNeed | None:
         """What the task would take of the model that is meant; None without GPUs."""
-        if ask.gpus is None:
+        if demand.gpus is None:
             return None
-        return self._needs.gpu(ask.gpus, view.models[ask.lane], may_cut=ask.may_cut)
+        return self._needs.gpu(demand.gpus, view.models[demand.lane], may_cut=demand.may_cut)
 
-    def taking(self, ask: Ask, view: View) -> Taking | None:
+    def taking(self, demand: Demand, view: NodeView) -> Taking | None:
         """Which devices the task would take."""
-        gpus = self.gpus(ask, view)
+        gpus = self.gpus(demand, view)
         return None if gpus is None else self._profiles.taking(view.profile, gpus)
 
-    def reach(self, view: View) -> tuple[int, int]:
+    def reach(self, view: NodeView) -> tuple[int, int]:
         """The free CPU at which the level of the view begins, and at which the next one does."""
         return self._score.reach(view.level)
 
-    def merit(self, ask: Ask, view: View) -> Merit | None:
+    def worth(self, demand: Demand, view: NodeView) -> Worth | None:
         """What the view is worth, or None if it cannot serve."""
-        if ask.gpus is None:
-            return self._merit(ask, view, view.profile, 0)
-        if ask.lane >= len(view.models):
+        if demand.gpus is None:
+            return self._worth(demand, view, view.profile, 0)
+        if demand.lane >= len(view.models):
             return None
-        taking = self.taking(ask, view)
-        return None if taking is None else self._merit(ask, view, taking.after, taking.cuts)
+        taking = self.taking(demand, view)
+        return None if taking is None else self._worth(demand, view, taking.after, taking.cuts)
 
-    def _merit(self, ask: Ask, view: View, after: Profile, cuts: int) -> Merit:
+    def _worth(self, demand: Demand, view: NodeView, after: Profile, cuts: int) -> Worth:
         if self._packing is Packing.SPREAD:
-            return Merit(cuts, -after.left_milli, MOST_CPU)
+            return Worth(cuts, -after.left_milli, MOST_CPU)
         score = self._score
         # The middle stands for all nodes of the level that are large enough.
-        cpu_milli = max(score.middles[view.level], ask.cpu_milli)
-        lost = -score.steps_gained(view.profile, cpu_milli, after, cpu_milli - ask.cpu_milli)
-        if ask.gpus is not None:
-            return Merit(cuts, lost, ask.cpu_milli + score.cpu_wanted(after.left_milli))
+        cpu_milli = max(score.middles[view.level], demand.cpu_milli)
+        lost = -score.steps_gained(view.profile, cpu_milli, after, cpu_milli - demand.cpu_milli)
+        if demand.gpus is not None:
+            return Worth(cuts, lost, demand.cpu_milli + score.cpu_wanted(after.left_milli))
         if after.left_milli:
-            return Merit(cuts, lost, MOST_CPU, after.left_milli)
-        return Merit(cuts, lost, ask.cpu_milli, 0)
+            return Worth(cuts, lost, MOST_CPU, after.left_milli)
+        return Worth(cuts, lost, demand.cpu_milli, 0)
 
 
 class Worths:
-    """The worth of every view to one ask; of those that no search met yet it is not known."""
+    """The worth of every view to one demand; of those that no search met yet it is not known."""
 
-    def __init__(self, ask: Ask, index: Index, appraiser: Appraiser) -> None:
-        self.ask = ask
-        self.family = family_of(None if ask.gpus is None else ask.gpus.slice)
+    def __init__(self, demand: Demand, index: Index, appraiser: Appraiser) -> None:
+        self.demand = demand
+        self.family = family_of(None if demand.gpus is None else demand.gpus.slice)
         self._appraiser = appraiser
         self._views = index.views[self.family]
         self._worths = np.full(1, NEVER, np.int64)
         self._targets = np.zeros(1, np.int64)
-        self._per = np.zeros(1, np.int64) if appraiser.wants_plenty(ask) else None
+        self._per = np.zeros(1, np.int64) if appraiser.wants_plenty(demand) else None
 
     @property
     def size(self) -> int:
@@ -157,11 +157,11 @@ class Worths:
     def exactly(self, view: int, cpu_milli: int) -> tuple[int, ...]:
         """The parts of a node's worth in full; at last how far off any such node would be."""
         found = self._views[view]
-        merit = self._appraiser.merit(self.ask, found)
-        if merit is None:
+        worth = self._appraiser.worth(self.demand, found)
+        if worth is None:
             return (NEVER,)
-        least_off = merit.least_off(*self._appraiser.reach(found))
-        return (merit.cuts, merit.lost, merit.off(cpu_milli), least_off)
+        least_off = worth.least_off(*self._appraiser.reach(found))
+        return (worth.cuts, worth.lost, worth.off(cpu_milli), least_off)
 
     def _off(self, views: Numbers, cpu_milli: Numbers) -> Numbers:
         off = np.abs(cpu_milli - self._targets.take(views))
@@ -173,16 +173,16 @@ class Worths:
         return np.where(per == 0, np.minimum(off, _HALF_OFF - 1), less_plenty)
 
     def _settle(self, view: int) -> None:
-        merit = self._appraiser.merit(self.ask, self._views[view])
-        if merit is None:
+        worth = self._appraiser.worth(self.demand, self._views[view])
+        if worth is None:
             self._worths[view] = NEVER
             return
         most_cuts, middle = (1 << CUT_BITS) - 1, 1 << (LOST_BITS - 1)
-        lost = min(max(merit.lost + middle, 0), 2 * middle - 1)
-        self._worths[view] = ((min(merit.cuts, most_cuts) << LOST_BITS) + lost) << OFF_BITS
-        self._targets[view] = merit.target_milli
+        lost = min(max(worth.lost + middle, 0), 2 * middle - 1)
+        self._worths[view] = ((min(worth.cuts, most_cuts) << LOST_BITS) + lost) << OFF_BITS
+        self._targets[view] = worth.target_milli
         if self._per is not None:
-            self._per[view] = merit.per_milli
+            self._per[view] = worth.per_milli
 
     def _grow(self, size: int) -> None:
         more = max(size, 2 * len(self._worths)) - len(self._worths)
@@ -227,7 +227,7 @@ class Appraisals:
         self._index = index
         self._appraiser = appraiser
         self._profiles = profiles
-        self._worths: dict[Ask, Worths] = {}
+        self._worths: dict[Demand, Worths] = {}
         self._mosts: dict[GpuNeed, Mosts] = {}
 
     @property
@@ -240,11 +240,11 @@ class Appraisals:
         self._worths.clear()
         self._mosts.clear()
 
-    def worths(self, ask: Ask) -> Worths:
+    def worths(self, demand: Demand) -> Worths:
         """What nodes are worth to tasks that take the same."""
-        known = self._worths.get(ask)
+        known = self._worths.get(demand)
         if known is None:
-            known = self._worths[ask] = Worths(ask, self._index, self._appraiser)
+            known = self._worths[demand] = Worths(demand, self._index, self._appraiser)
         return known
 
     def mosts(self, gpus: GpuNeed) -> Mosts:

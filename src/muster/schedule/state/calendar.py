@@ -11,7 +11,7 @@ from muster.model.queue import JobClass, Scope
 from muster.model.reason import MissesDeadline, ReservationClosed, Reserved, TooLong, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath, UserName
-from muster.schedule.room.index import Kind
+from muster.schedule.room.index import NodeKind
 from muster.schedule.state.accounts import WITHOUT_END, Portion
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Calendar:
         """Is any capacity promised by amount?"""
         return bool(self._amounts)
 
-    def closed(self, kind: Kind, spec: JobSpec, job_class: JobClass) -> WaitReason | None:
+    def closed(self, kind: NodeKind, spec: JobSpec, job_class: JobClass) -> WaitReason | None:
         """Why a job may not begin on nodes of this kind now, or None."""
         limit = time_limit(spec, kind.pool, self._policy)
         for most in (job_class.max_time, kind.pool.max_time):
@@ -132,7 +132,7 @@ class Calendar:
             if self._is_outside(each, spec, ends_at - self._now):
                 self._outside[each.name] += sign * _gpu_milli_in(each.pool, portions)
 
-    def _not_open(self, spec: JobSpec, kind: Kind, name: str) -> ReservationClosed | None:
+    def _not_open(self, spec: JobSpec, kind: NodeKind, name: str) -> ReservationClosed | None:
         """Is it not yet, or no longer, time for what the job asks for, or is that elsewhere?"""
         found = self._by_name.get(name)
         now = self._now
