@@ -222,3 +222,79 @@ def test_waiting_gives_the_exit_code_of_the_job(muster: Caller, server: CannedSe
 
     assert outcome.code == 3
     assert outcome.err == "job 12 failed: exit code 3\n"
+
+
+JOB = "command: python train.py\ngpus: 2\ntime: 1h\nenv: {A: 1}\n"
+BATCH = "#!/bin/sh\n#SBATCH --gres=gpu:1\n#SBATCH --time=soon\necho hello\n"
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_job_file_is_submitted_and_the_command_line_wins_over_it(
+    muster: Caller, server: CannedServer, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "train.yaml", JOB)
+
+    muster("submit", "--time", "2h", "--env", "B=2", file, "--epochs", "3")
+
+    body = sent(server)
+    assert body["command"] == ["python", "train.py", "--epochs", "3"]
+    assert (body["name"], body["gpus"], body["time"]) == ("train", 2, "2h")
+    assert body["env"] == {"PATH": "/bin", "HOME": "/h", "A": "1", "B": "2"}
+    assert body["workdir"] == "/home/alice"
+
+
+def test_mistakes_in_a_job_file_are_shown_with_their_lines(muster: Caller, tmp_path: Path) -> None:
+    file = written(tmp_path, "train.yaml", JOB + "gpuz: 1\nmemory: much\n")
+
+    outcome = muster("submit", file)
+
+    assert outcome.code == 1
+    assert f"{file}:5: gpuz: unknown key; did you mean `gpus`?\n" in outcome.err
+    assert f"{file}:6: memory: `much` cannot be read here" in outcome.err
+
+
+def test_what_the_server_refuses_is_shown_with_its_line(
+    muster: Caller, server: CannedServer, tmp_path: Path
+) -> None:
+    problem = Problem(kind="bad_request", text="gpus: 2 is out of bounds", where="gpus")
+    server.answer("POST", "/v1/jobs", Refusal(status=400, problem=problem))
+
+    outcome = muster("submit", written(tmp_path, "train.yaml", JOB))
+
+    assert f"{tmp_path}/train.yaml:2: 2 is out of bounds" in outcome.err
+
+
+def test_a_script_for_sbatch_is_sent_with_what_was_typed(
+    muster: Caller, server: CannedServer, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "train.sh", BATCH)
+
+    muster("submit", "--gpus", "2", "--label", "a=b", "--not-preemptible", file, "--epochs", "3")
+
+    body = sent(server)
+    ours = ["--muster=gpus=2", "--muster=not-preemptible", "--muster=label=a=b"]
+    assert body["sbatch"] == [*ours, file, "--epochs", "3"]
+    assert (body["script"], body["gpus"], body["workdir"]) == (BATCH, 0, "/home/alice")
+
+
+def test_what_is_wrong_in_a_script_for_sbatch_is_shown_with_its_line(
+    muster: Caller, server: CannedServer, tmp_path: Path
+) -> None:
+    problem = Problem(kind="bad_request", text="Invalid --time specification")
+    server.answer("POST", "/v1/jobs", Refusal(status=400, problem=problem))
+    file = written(tmp_path, "train.sh", BATCH)
+
+    assert f"{file}:3: Invalid --time specification" in muster("submit", file).err
+
+
+def test_lines_of_other_systems_beside_those_for_sbatch_are_named(
+    muster: Caller, tmp_path: Path
+) -> None:
+    file = written(tmp_path, "both.sh", "#!/bin/sh\n#PBS -N x\n#SBATCH -c 2\ntrue\n")
+
+    assert "those of other batch systems are not" in muster("submit", file).err

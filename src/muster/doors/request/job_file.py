@@ -19,8 +19,6 @@ from muster.doors.units import BadTextError
 from muster.model.errors import MusterError
 from muster.model.value import Instant, Value
 
-ENDINGS = (".yaml", ".yml")
-
 
 class BadJobFileError(MusterError):
     """The user: the file cannot be used as it is; the text says all that is wrong, and where."""

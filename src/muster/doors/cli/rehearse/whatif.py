@@ -32,7 +32,7 @@ def whatif() -> None:
         "muster whatif submit --queue acme/nlp train.sh",
     ),
 )
-@click.argument("words", nargs=-1, metavar="[SCRIPT | -- COMMAND]...")
+@click.argument("words", nargs=-1, type=click.Path(), metavar="[SCRIPT | -- COMMAND]...")
 @click.pass_context
 def whatif_submit(context: click.Context, **_: Any) -> None:
     """Would this job start now, when would it, and who would have to make room?

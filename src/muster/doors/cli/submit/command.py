@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from muster.api.requests import SubmitDocument, SubmittedDocument
-from muster.client.errors import ApiError
+from muster.client.errors import ApiError, ClientError
 from muster.doors.cli.jobs.endings import end_text, exit_code
 from muster.doors.cli.options import example
 from muster.doors.cli.screen.printing import caution, note, say
@@ -13,7 +13,6 @@ from muster.doors.cli.screen.text import counted
 from muster.doors.cli.submit.options import SubmitCommand
 from muster.doors.cli.submit.work import Work, work_of
 from muster.doors.cli.surroundings import Call
-from muster.doors.request.job_file import BadJobFileError
 
 
 @click.command(
@@ -28,13 +27,13 @@ from muster.doors.request.job_file import BadJobFileError
 )
 @click.option("-w", "--wait", is_flag=True, help="Wait for its end; exit with its exit code.")
 @click.option("-Q", "--quiet", "--parsable", is_flag=True, help="Print nothing but the id.")
-@click.argument("words", nargs=-1, metavar="SCRIPT|JOB.yaml [ARGS]... | -- COMMAND [ARGS]...")
+@click.argument("words", nargs=-1, type=click.Path(), metavar="FILE [ARGS]... | -- COMMAND...")
 @click.pass_context
 def submit(context: click.Context, **_: Any) -> int:
     """Hand in a job and return at once.
 
-    The job is a script, whose text is sent (`-` reads it from the input), a job file in YAML, or a
-    command after `--`. Lines of a script that begin with `#MUSTER` hold options, such as
+    FILE is a script, whose text is sent (`-` reads it from the input), or a job file in YAML; a
+    command stands after `--`. Lines of a script that begin with `#MUSTER` hold options, such as
     `#MUSTER --gpus 2`; `#SBATCH`, `#PBS` and `#BSUB` lines are read as well. The command line wins
     over all of them.
 
@@ -52,14 +51,15 @@ def submit(context: click.Context, **_: Any) -> int:
 
 
 def _submitted(call: Call, work: Work) -> SubmittedDocument:
-    """What the server finds wrong with a job file is shown with the line."""
+    """What the server finds wrong with a file is shown with its line, where that is known."""
     try:
         return call.client.submit_document(work.document)
     except ApiError as no:
-        if work.file is None or no.problem.where is None:
+        place = work.place(no.problem)
+        if place is None:
             raise
         text = no.problem.text.removeprefix(f"{no.problem.where}: ")
-        raise BadJobFileError(f"{work.file.place(no.problem.where)}: {text}") from no
+        raise ClientError(f"{place}: {text}") from no
 
 
 def announce(call: Call, document: SubmitDocument, made: SubmittedDocument, *, quiet: bool) -> None:

@@ -1,26 +1,34 @@
 """From the words of a command line to what is submitted: a command, a script, or a job file."""
 
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from muster.api.requests import JobFile, SubmitDocument
+from muster.api.site import Problem
 from muster.client.sending import Origin, sent
 from muster.doors.cli.submit.options import DASHES
 from muster.doors.cli.surroundings import Surroundings
 from muster.doors.foreign.meaning import ForeignError, Meaning
 from muster.doors.foreign.scripts import meaning_of
-from muster.doors.request.job_file import ENDINGS, ReadFile, job_file_from
 from muster.doors.request.lines import directives
 from muster.doors.request.options import given_in, layered, written
 from muster.doors.slurm.submit.directives import is_batch
 from muster.model.value import Value, replace
 
+if TYPE_CHECKING:
+    from muster.doors.request.job_file import ReadFile
+
+ENDINGS = (".yaml", ".yml")
+"""Of job files."""
+
 STDIN = "-"
+_OPTION = re.compile(r"--[a-z][a-z-]+")
 BESIDE_SBATCH = "its #SBATCH lines are read; those of other batch systems are not"
 
 
@@ -29,7 +37,26 @@ class Work(Value):
 
     document: SubmitDocument
     cautions: tuple[str, ...] = ()
-    file: ReadFile | None = None
+    file: "ReadFile | None" = None
+
+    def place(self, problem: Problem) -> str | None:
+        """`job.yaml:3`, `train.sh:2`: where the line stands that the server finds wrong."""
+        if self.file is not None and problem.where is not None:
+            return self.file.place(problem.where)
+        if self.document.sbatch is None or problem.kind != "bad_request":
+            return None
+        option = _OPTION.search(problem.text)
+        lines = (self.document.script or "").splitlines()
+        for number, line in enumerate(lines, 1) if option else ():
+            if line.startswith("#SBATCH") and option and option[0] in line:
+                return f"{self.source}:{number}"
+        return None
+
+    @property
+    def source(self) -> str:
+        """The script, as sbatch would be given it."""
+        words = (word for word in self.document.sbatch or () if not word.startswith("--"))
+        return next(words, "")
 
 
 def work_of(context: click.Context) -> Work:
@@ -66,6 +93,8 @@ def origin_of(around: Surroundings) -> Origin:
 
 def _of_job_file(context: click.Context, words: tuple[str, ...]) -> Work:
     """What follows the file are more arguments of its command."""
+    from muster.doors.request.job_file import job_file_from  # noqa: PLC0415  YAML takes long to load
+
     file = job_file_from(_read(words, context), words[0])
     job = file.job
     said = {name: getattr(job, name) for name in job.__struct_fields__}
@@ -128,6 +157,8 @@ def _from_elsewhere(asked: Meaning | None) -> dict[str, Any]:
 
 def _read(words: tuple[str, ...], context: click.Context) -> str:
     advice = f"To run a command, put `--` before it: muster submit -- {shlex.join(words)}"
+    if words[0].endswith(ENDINGS):
+        advice = "Name a job file that is there."
     try:
         return Path(words[0]).read_text(encoding="utf-8")
     except UnicodeDecodeError as wrong:
