@@ -11,7 +11,7 @@ from muster.doors.slurm.client.compiling import (
     NotCompiledError,
     compiled,
     compiler,
-    told,
+    with_settings,
 )
 from muster.doors.slurm.client.install import (
     HOLDING,
@@ -123,7 +123,7 @@ def test_settings_that_are_too_long_are_refused(a_compiler: str) -> None:
     long = CommandSettings(command="squeue", home="x" * 20_000, python="", code="", wanted=())
 
     with pytest.raises(NotCompiledError, match="too long"):
-        told(compiled(a_compiler), long)
+        with_settings(compiled(a_compiler), long)
 
 
 def test_the_thin_command_imports_nothing_that_takes_time(

@@ -15,7 +15,7 @@ from muster.doors.slurm.words.errors import failed
 from muster.model.value import Instant, Value
 
 FORM = 1
-"""Of calls and replies: a command that was installed for another one is told so."""
+"""Of calls and replies: a command that was installed for another version says so."""
 
 VERSION = "slurm-wlm 22.05.8"
 """The Slurm whose commands these are: clients read it to know what they can use."""
@@ -176,7 +176,7 @@ class HoldJob(Value, tag="hold"):
 class Prompt(Value, tag="prompt"):
     """Ask for a line, then call again: the memo that comes back has it as `typed`.
 
-    At the end of the input the memo comes back without it. seconds: so long somebody at a terminal
+    At the end of the input the memo comes back without it. seconds: how long a user at a terminal
     may think about it, if not for ever; after that the memo has `late`.
     echo: show what came from a script.
     """
@@ -188,7 +188,7 @@ class Prompt(Value, tag="prompt"):
 
 
 class WriteFile(Value, tag="write"):
-    """Write a file with the rights of whoever calls, then call again with the memo."""
+    """Write a file with the caller's rights, then call again with the memo."""
 
     file: str
     text: str

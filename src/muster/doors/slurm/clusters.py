@@ -24,7 +24,7 @@ OPTIONS = ("cluster", "clusters")
 
 
 def named(command: str, line: Parsed, known: Collection[str]) -> str | None:
-    """The clusters that are named, as text; None if none is. SlurmError for one nobody knows."""
+    """The clusters that are named, as text; None if none is. SlurmError for an unknown one."""
     words = line.words(*OPTIONS)
     for word in words:
         if word not in known and word != "all":

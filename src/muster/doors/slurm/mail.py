@@ -1,6 +1,6 @@
 """Mails about jobs, in the words and with the variables that Slurm's mail programs know. Pure.
 
-Jobs of every door are told of like this: a mail program need not know where a job came from.
+Mail about jobs of every door looks the same: a mail program need not know the door.
 """
 
 from muster.controller.mail.sender import Letter
@@ -37,12 +37,12 @@ TIMED = frozenset({*OVER, Occasion.REQUEUE, Occasion.TIME_LIMIT, *SHARES})
 def letter(notice: Notice, launch: Launch | None) -> Letter:
     """The mail; launch: what the job runs."""
     job = notice.job
-    text, told = _ending(notice)
+    text, messages = _ending(notice)
     when, time = ("", {}) if notice.is_of_array else _time(notice)
     return Letter(
         to=job.spec.mail.to or job.spec.user,
         subject=f"{_whose(notice)} Name={job.spec.name} {WORDS[notice.on]}{when}{text}",
-        env=_job(notice) | _place(notice) | _files(notice, launch) | time | told,
+        env=_job(notice) | _place(notice) | _files(notice, launch) | time | messages,
     )
 
 
@@ -71,16 +71,16 @@ def _ending(notice: Notice) -> tuple[str, dict[str, str]]:
     # Slurm writes before it has ended a job, and so with nothing of how that obeyed.
     status = status_of(notice.job.why)
     code, signal = divmod(status, 256)
-    told = {
+    messages = {
         "SLURM_JOB_DERIVED_EC": "0",
         "SLURM_JOB_EXIT_CODE": str(status),
         "SLURM_JOB_EXIT_CODE2": f"{code}:{signal}",
     }
     if notice.spread is not None:
         text, more = _spread(notice.spread, _state(notice))
-        return text, told | more
+        return text, messages | more
     text = f", {_state(notice)}" + ("" if signal else f", ExitCode {code}")
-    return text, {**told, "SLURM_JOB_EXIT_CODE_MAX": str(code)}
+    return text, {**messages, "SLURM_JOB_EXIT_CODE_MAX": str(code)}
 
 
 def _spread(spread: ArrayResult, state: str) -> tuple[str, dict[str, str]]:
@@ -95,8 +95,8 @@ def _spread(spread: ArrayResult, state: str) -> tuple[str, dict[str, str]]:
     if low_signal:
         return f", Mixed, MaxExitCode [{high}]{again}", {"SLURM_JOB_EXIT_CODE_MAX": str(high)}
     word = "Mixed" if low == 0 and high > 0 else state
-    told = {"SLURM_JOB_EXIT_CODE_MIN": str(low), "SLURM_JOB_EXIT_CODE_MAX": str(high)}
-    return f", {word}, ExitCode [{low}-{high}]{again}", told
+    messages = {"SLURM_JOB_EXIT_CODE_MIN": str(low), "SLURM_JOB_EXIT_CODE_MAX": str(high)}
+    return f", {word}, ExitCode [{low}-{high}]{again}", messages
 
 
 def _state(notice: Notice) -> str:
@@ -113,7 +113,7 @@ def _job(notice: Notice) -> dict[str, str]:
     job, spec = notice.job, notice.job.spec
     group, gid = group_of(spec.user)
     number = str(spec.array.array if notice.is_of_array and spec.array else job.id)
-    told = {
+    messages = {
         "SLURM_ARRAY_JOB_ID": str(spec.array.array) if spec.array else None,
         "SLURM_ARRAY_TASK_ID": str(spec.array.index) if spec.array else None,
         "SLURM_JOB_ACCOUNT": spec.queue,
@@ -132,7 +132,7 @@ def _job(notice: Notice) -> dict[str, str]:
         "SLURM_JOB_USER": spec.user,
         "SLURM_WCKEY": spec.labels.get(f"{LABEL}wckey"),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in messages.items() if value is not None}
 
 
 def _place(notice: Notice) -> dict[str, str]:

@@ -86,13 +86,13 @@ def test_accounts_are_added_below_a_parent_that_is_known_by_its_last_part() -> N
     assert (made.weight, made.max_jobs, made.max_submitted) == (3, 7, 9)
     assert made.default_class == "low"
     assert QueuePath("science/nlp/t5") in done.site.queues
-    assert done.told[:3] == (" Adding Account(s)", "  science/nlp/bert", "  science/nlp/t5")
+    assert done.printed[:3] == (" Adding Account(s)", "  science/nlp/bert", "  science/nlp/t5")
 
 
 def test_an_account_that_is_there_is_not_added_again() -> None:
     done = edit(accounts.adding, "nlp parent=science")
 
-    assert (done.told, done.code, done.site) == ((" Nothing new added.",), 1, SITE)
+    assert (done.printed, done.code, done.site) == ((" Nothing new added.",), 1, SITE)
 
 
 def test_limits_become_lines_of_quota_and_go_with_minus_one() -> None:
@@ -116,7 +116,7 @@ def test_limits_become_lines_of_quota_and_go_with_minus_one() -> None:
         (accounts.modifying, "science set GrpWall=5", "GrpWall of an account is not supported"),
         (accounts.modifying, "science set parent=closed", "Parent of an account that exists"),
         (accounts.modifying, "science set GrpTRES=node=5", "TRES 'node' is not supported"),
-        (accounts.modifying, "science set qos=low", "everybody has every QOS"),
+        (accounts.modifying, "science set qos=low", "every user has every QOS"),
         (accounts.modifying, "science set fairshare=parent", "a share is a number"),
         (accounts.modifying, "science set foo=1", " Unknown option: foo=1"),
         (accounts.modifying, "science", " You didn't give me anything to set"),
@@ -215,7 +215,12 @@ def test_accounts_go_with_those_below_them_and_nobody_belongs_to_them() -> None:
 
     assert sorted(done.site.queues) == ["closed", "default"]
     assert done.site.users[ALICE].grants == (Grant(role=Role.VIEWER),)
-    assert done.told == (" Deleting accounts...", "  science", "  science/nlp", "  science/vision")
+    assert done.printed == (
+        " Deleting accounts...",
+        "  science",
+        "  science/nlp",
+        "  science/vision",
+    )
 
 
 def test_the_account_of_those_who_name_none_stays() -> None:
@@ -290,7 +295,7 @@ def test_a_clean_load_removes_what_the_file_has_not() -> None:
     done = loading(text, AROUND, clean=True)(SITE)
 
     assert QueuePath("science/vision") not in done.site.queues
-    assert "- queue science/vision" in done.told
+    assert "- queue science/vision" in done.printed
 
 
 def test_a_file_that_cannot_be_read_is_refused_with_its_line() -> None:

@@ -13,14 +13,14 @@ COORDINATING = frozenset({Role.QUEUE_ADMIN, Role.ADMIN})
 
 
 class Association(Value):
-    """Somebody in an account."""
+    """A user in an account."""
 
     account: QueuePath
     user: UserName
 
 
 def associations(site: Site) -> tuple[Association, ...]:
-    """Everybody who is known by name, in every account that names them or that they name."""
+    """All users who are listed by name, in every account that names them or that they name."""
     found = [
         Association(account=account, user=user)
         for user in known_users(site)
@@ -36,7 +36,7 @@ def known_users(site: Site) -> tuple[UserName, ...]:
 
 
 def accounts_of(site: Site, user: UserName) -> tuple[QueuePath, ...]:
-    """Where somebody belongs; those who belong nowhere in particular use the default account."""
+    """Where a user belongs; users without an account use the default one."""
     named = named_accounts(site, user)
     if named:
         return named
@@ -73,7 +73,7 @@ def admin_level(site: Site, user: UserName) -> str:
 
 
 def coordinated(site: Site, user: UserName) -> tuple[QueuePath, ...]:
-    """The accounts that somebody may divide among those below."""
+    """The accounts that a user may divide among those below."""
     known = site.users.get(user)
     grants = known.grants if known is not None else ()
     led = {each.queue for each in grants if each.role in COORDINATING}

@@ -58,7 +58,7 @@ class AcctJob:
 
     @property
     def eligible_at(self) -> Instant | None:
-        """Since when it could have started; None while nobody can say."""
+        """Since when it could have started; None while that is unknown."""
         state, wait = self.job.state, self.row.view.wait
         is_kept = state is JobState.PENDING and wait is not None and not wait.why.facts.eligible
         if is_kept or state is JobState.HELD:
@@ -193,7 +193,7 @@ def exit_of_row(acct: AcctRow) -> tuple[int, int]:
 
 
 def derived_exit(record: AcctJob) -> tuple[int, int]:
-    """The worst that a step came to by itself: what was told to end does not count."""
+    """The worst that a step came to by itself: what was ended on request does not count."""
     ends = [
         (step.code, step.signal)
         for step in record.steps
@@ -203,7 +203,7 @@ def derived_exit(record: AcctJob) -> tuple[int, int]:
 
 
 def cancelled_by(record: AcctJob) -> str | None:
-    """Who ended it, if somebody did."""
+    """The user who ended it, if one did."""
     why = record.job.why
     return why.by if isinstance(why, Cancelled) and record.job.state in FINAL else None
 
@@ -220,7 +220,7 @@ _LIVE_AS = {State.COMPLETING: State.RUNNING, State.CONFIGURING: State.PENDING}
 
 
 def _of_job(view: JobView, scene: Scene, attempts: list[Attempt]) -> list[AcctJob]:
-    """What happened to the job so far: each time it was sent back it was submitted anew."""
+    """What happened to the job so far: each time it was requeued it was submitted again."""
     job = view.job
     submitted_at = job.submitted_at
     last: Attempt | None = None

@@ -65,7 +65,7 @@ def _suspended(acct: AcctRow) -> Duration:
 
 
 def _frequency() -> Get:
-    """Nobody can ask for one: so Slurm has it where nobody did."""
+    """Users cannot ask for one: this is what Slurm shows without one."""
     return _apart(_constant("Unknown"), _constant("0"), _constant("Unknown"))
 
 

@@ -200,7 +200,7 @@ def _allocated(acct: AcctRow) -> list[dict[str, Any]]:
         return []
     found = _counted(values.allocated_parts(acct), values.amount(acct).memory_mib)
     if acct.kind is RecordKind.JOB:
-        # Nobody measures energy, and Slurm says so of each job.
+        # Energy is not measured, and Slurm says so of each job.
         found.append(_tres("energy", None))
     return _in_order(found)
 

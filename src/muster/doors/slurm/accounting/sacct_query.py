@@ -142,7 +142,7 @@ def _names(line: Parsed) -> tuple[JobName, ...]:
 
 
 def _users(line: Parsed, door: Door, site: Site, *, named: bool) -> frozenset[str]:
-    """One's own jobs, unless told; jobs that are named may be anybody's."""
+    """The caller's own jobs by default; jobs that are named may belong to any user."""
     words = line.words("user", "uid")
     users = frozenset(user_of(word) for word in words if word != "-1")
     for word in sorted(users):

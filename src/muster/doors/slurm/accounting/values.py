@@ -1,4 +1,4 @@
-"""What can be told of a row of accounting, as text."""
+"""What a row of accounting shows, as text."""
 
 from collections.abc import Callable, Hashable
 from math import ceil

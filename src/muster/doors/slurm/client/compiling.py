@@ -1,4 +1,4 @@
-"""The compiled client: made once by this machine's C compiler, then told which command it is."""
+"""The compiled client: built once by this machine's C compiler, then given its command's name."""
 
 import runpy
 import shutil
@@ -68,7 +68,7 @@ def compiled(with_compiler: str, links: Sequence[Sequence[str]] = LINKS) -> byte
     raise NotCompiledError(f"{with_compiler} cannot compile the commands ({wrong})")
 
 
-def told(program: bytes, settings: CommandSettings) -> bytes:
+def with_settings(program: bytes, settings: CommandSettings) -> bytes:
     """The program that is this command."""
     empty = MARK.encode().ljust(MOST_SETTINGS, b"\0")
     if program.count(empty) != 1:

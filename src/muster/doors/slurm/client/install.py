@@ -18,8 +18,8 @@ from muster.doors.slurm.client.compiling import (
     NotCompiledError,
     compiled,
     compiler,
-    told,
     wanted_by,
+    with_settings,
 )
 from muster.model.errors import MusterError
 from muster.model.value import Value
@@ -83,7 +83,11 @@ def programs(python: str) -> Programs:
     try:
         by = compiler()
         program = compiled(by)
-        quick = {name: told(program, _settings(name, python)) for name in NAMES if is_quick(name)}
+        quick = {
+            name: with_settings(program, _settings(name, python))
+            for name in NAMES
+            if is_quick(name)
+        }
     except NotCompiledError as error:
         made = f"They are Python scripts, which start a little later than compiled ones: {error}."
         return Programs(contents=scripts, made=made)
@@ -127,12 +131,12 @@ def _start_s(python: str) -> float | None:
     for _ in range(TRIES):
         began = time.perf_counter()
         try:
-            told = subprocess.run(  # noqa: S603  one of the two
+            messages = subprocess.run(  # noqa: S603  one of the two
                 [python, "-IS", "-c", ready], capture_output=True, text=True, check=True
             ).stdout
         except (OSError, subprocess.CalledProcessError):
             return None
-        if told.strip() != sys.implementation.cache_tag:
+        if messages.strip() != sys.implementation.cache_tag:
             return None
         took = time.perf_counter() - began
         best = took if best is None else min(best, took)
@@ -166,7 +170,7 @@ def _first_lines(python: str) -> list[str]:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """In one step: whoever uses the command meanwhile finds the old one or the new one."""
+    """In one step: a user who runs the command meanwhile gets the old one or the new one."""
     made = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         made.write_bytes(content)
@@ -197,7 +201,7 @@ def _demand_no_shadow(folder: Path) -> None:
 
 
 def real_slurm(folder: Path) -> str | None:
-    """A command of this name that is somebody else's."""
+    """A command of this name that is not ours."""
     for place in os.environ.get("PATH", "").split(os.pathsep):
         found = shutil.which("sbatch", path=place) if place else None
         if found and Path(found).parent != folder and not is_ours(Path(found)):

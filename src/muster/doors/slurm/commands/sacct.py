@@ -223,7 +223,7 @@ def _table(line: Parsed, form: Form, rows: Sequence[AcctRow]) -> list[str]:
 
 def _texts(found: Iterable[AcctJob], *, env: bool) -> str:
     """Scripts or environments, each below its job; for those who may see them."""
-    told: list[str] = []
+    messages: list[str] = []
     for record in found:
         launch = record.row.launch
         name = id_text(AcctRow(record, RecordKind.JOB))
@@ -231,5 +231,5 @@ def _texts(found: Iterable[AcctJob], *, env: bool) -> str:
         text = "".join(f"{key}={value}\n" for key, value in launch.env.items())
         if not env:
             title, text = f"Batch Script for {name}", launch.script or ""
-        told.append(f"{title}\n{_RULE}\n{text or 'NONE'}\n")
-    return "".join(told)
+        messages.append(f"{title}\n{_RULE}\n{text or 'NONE'}\n")
+    return "".join(messages)

@@ -152,17 +152,17 @@ def _around(call: Call, door: Door) -> EditFacts:
 
 
 def _committed(editing: Editing, line: Parsed, call: Call, door: Door) -> Reply:
-    """Make the change, at once if told so, else when the user agrees."""
+    """Make the change, at once with `-i`, else when the user agrees."""
     if line.has("readonly"):
         raise SlurmError("Can't run this command in readonly mode.")
     edit = editing(door.queries.site())
-    shown = "".join(f"{text}\n" for text in edit.told)
-    told = "".join(f"{text}\n" for text in edit.warned)
+    shown = "".join(f"{text}\n" for text in edit.printed)
+    notes = "".join(f"{text}\n" for text in edit.warned)
     if edit.code or edit.site == door.queries.site():
-        return Reply(out=shown, err=told, code=edit.code)
+        return Reply(out=shown, err=notes, code=edit.code)
     if line.has("immediate"):
-        return Reply(out=shown, err=told + _applied(editing, line, door))
-    return _asked(editing, Reply(out=shown, err=told), line, (call, door))
+        return Reply(out=shown, err=notes + _applied(editing, line, door))
+    return _asked(editing, Reply(out=shown, err=notes), line, (call, door))
 
 
 def _asked(editing: Editing, reply: Reply, line: Parsed, whom: tuple[Call, Door]) -> Reply:
@@ -219,9 +219,9 @@ def _dump(words: Sequence[str], line: Parsed, call: Call, door: Door) -> Reply:
     out = "" if "File" in named else f" No filename given, using {file}.\n"
     around = _around(call, door)
     found = dumped(scene.site, around.cluster, around.nodes)
-    told = "" if line.has("quiet") else "".join(f"sacctmgr: {text}\n" for text in found)
+    notes = "" if line.has("quiet") else "".join(f"sacctmgr: {text}\n" for text in found)
     text = HEAD + "".join(f"{each}\n" for each in found)
-    return Reply(out=out, err=told, then=WriteFile(file=file, text=text, memo={"written": file}))
+    return Reply(out=out, err=notes, then=WriteFile(file=file, text=text, memo={"written": file}))
 
 
 def _load(words: Sequence[str], line: Parsed, call: Call, door: Door) -> Reply:

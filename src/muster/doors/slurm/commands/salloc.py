@@ -43,7 +43,7 @@ def run(call: Call, door: Door) -> Reply:
         quiet=request.has("quiet"),
         kill_signal=kill_signal,
     )
-    return Reply(err=granted.told, then=hold)
+    return Reply(err=granted.messages, then=hold)
 
 
 def _kill_signal(request: Request) -> int | None:

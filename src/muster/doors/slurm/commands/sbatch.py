@@ -123,8 +123,8 @@ def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> 
         said = f"{job};{cluster}" if cluster else str(job)
     quiet = given.has("quiet") and not given.has("parsable")
     then = Again(memo={"waits_for": str(job)}) if given.has("wait") else None
-    told = _warned(want) + mail_warning(NAME, receipt)
-    return Reply(out="" if quiet else f"{said}\n", err=told, then=then)
+    messages = _warned(want) + mail_warning(NAME, receipt)
+    return Reply(out="" if quiet else f"{said}\n", err=messages, then=then)
 
 
 def _warned(want: Wanted) -> str:

@@ -17,7 +17,7 @@ IGNORED = "compress exclude fanout send-libs size timeout".split()
 
 
 def run(call: Call, door: Door) -> Reply:
-    """Say what is to be copied where; whoever called does it, with their own rights."""
+    """Say what is to be copied where; the client does it, with the caller's rights."""
     line = parsed(OPTIONS, call.argv, Manner(command=NAME))
     if line.has("version"):
         return version()

@@ -87,13 +87,13 @@ def run(call: Call, door: Door) -> Reply:
     _demand_whole(names)
     steps = tuple(name for name in names if name.step is not None)
     whole = tuple(name for name in names if name.step is None)
-    told = [_ended_step(door, line, name, signal or KILL) for name in steps]
+    messages = [_ended_step(door, line, name, signal or KILL) for name in steps]
     if whole or not steps:
-        told.append(_ended(line, call, door, whole))
+        messages.append(_ended(line, call, door, whole))
     return Reply(
-        err=strange + "".join(each.err for each in told),
-        code=max(each.code for each in told),
-        then=told[-1].then,
+        err=strange + "".join(each.err for each in messages),
+        code=max(each.code for each in messages),
+        then=messages[-1].then,
     )
 
 
@@ -111,10 +111,10 @@ def _ended(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) -> 
         question, rows = _asked(rows, call.memo)
         if question is not None:
             return Reply(then=question)
-    told = _told(line, rows, signal)
+    messages = _report(line, rows, signal)
     missed = _missed(line, door, names, rows)
     acted = _acted(door, rows, names, line) if rows else Reply()
-    return Reply(err=told + missed.err + acted.err, code=max(missed.code, acted.code))
+    return Reply(err=messages + missed.err + acted.err, code=max(missed.code, acted.code))
 
 
 def _with_environment(line: Parsed, env: Mapping[str, str]) -> tuple[Parsed, str]:
@@ -274,7 +274,7 @@ def _is_there(row: JobRow, line: Parsed) -> bool:
     )
 
 
-def _told(line: Parsed, rows: list[JobRow], signal: int | None) -> str:
+def _report(line: Parsed, rows: list[JobRow], signal: int | None) -> str:
     aside = ("batch", "sibling") if rows else ()
     warned = "".join(warning(NAME, each) for each in aside if line.has(each))
     if not line.has("verbose"):

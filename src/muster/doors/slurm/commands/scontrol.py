@@ -46,7 +46,7 @@ def _help() -> Reply:
 
 
 def _for_whom(line: Parsed, door: Door) -> Door:
-    """--uid: root does it as somebody else; for others it must be themselves."""
+    """--uid: root acts as another user; for others it must be themselves."""
     text = line.value("uid")
     user = UserName(user_of(text)) if text is not None else door.caller.user
     if user == door.caller.user:

@@ -37,7 +37,7 @@ ORDERS: dict[str, Key] = {
 
 
 def run(call: Call, door: Door) -> Reply:
-    """Show the counts, or begin them anew."""
+    """Show the counts, or reset them."""
     line = parsed(OPTIONS, call.argv, Manner(command=NAME))
     if line.has("version"):
         return version()

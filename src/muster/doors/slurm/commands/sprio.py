@@ -63,8 +63,8 @@ def run(call: Call, door: Door) -> Reply:
     reply = _listed(line, call, door, (scene, names))
     strange = [each for each in line.words("user") if not is_user(each)]
     # Slurm ends this line twice.
-    told = "".join(f"sprio: error: Invalid user: {each}\n\n" for each in strange)
-    return Reply(out=_said(line, call) + reply.out, err=told + reply.err, code=reply.code)
+    messages = "".join(f"sprio: error: Invalid user: {each}\n\n" for each in strange)
+    return Reply(out=_said(line, call) + reply.out, err=messages + reply.err, code=reply.code)
 
 
 def _listed(
@@ -73,18 +73,20 @@ def _listed(
     scene, names = which
     weights = scene.site.policy.order
     form, lost = without_unknown(short_form(_format(line, call, weights)), FIELDS)
-    told = "".join(f"sprio: error: Invalid job format specification: {each}\n" for each in lost)
+    messages = "".join(f"sprio: error: Invalid job format specification: {each}\n" for each in lost)
     shown, code = [_weights(weights)], 0
     if not line.has("weights"):
         rows = _chosen(line, door, scene, names)
         if names and not rows:
-            return Reply(out=NO_JOBS, err=told)
+            return Reply(out=NO_JOBS, err=messages)
         keys = keys_of(line.value("sort") or "")
         wrong = [letter for letter, _ in keys if letter not in FIELDS]
-        told += "".join(f"sprio: error: Invalid sort specification: {each}\n" for each in wrong[:1])
+        messages += "".join(
+            f"sprio: error: Invalid sort specification: {each}\n" for each in wrong[:1]
+        )
         shown, code = ([], 1) if wrong else (_sorted([_prio(row) for row in rows], keys), 0)
     text = rendered(form, FIELDS, shown, header=not line.has("noheader"))
-    return Reply(out=lines(list(text)), err=told, code=code)
+    return Reply(out=lines(list(text)), err=messages, code=code)
 
 
 def _said(line: Parsed, call: Call) -> str:
@@ -179,7 +181,7 @@ def _most(weights: OrderWeights) -> dict[str, int]:
 
 
 def _format(line: Parsed, call: Call, weights: OrderWeights) -> str:
-    """As told; else every factor that counts, or all of them in a long list."""
+    """The given columns; else every factor that counts, or all of them in a long list."""
     given = line.value("format") or call.env.get("SPRIO_FORMAT")
     if given is not None:
         return given

@@ -123,18 +123,18 @@ def _of_its_own(requests: tuple[Request, ...], door: Door) -> Reply:
     if "job" not in requests[0].call.memo:
         fitted = [_fitted(request) for request in requests]
         machines = door.cache.machines(door.queries.nodes.all())
-        told = _words(requests, machines) + "".join(text for _, text in fitted)
-        return allocations.submitted(tuple(request for request, _ in fitted), door, told)
+        printed = _words(requests, machines) + "".join(text for _, text in fitted)
+        return allocations.submitted(tuple(request for request, _ in fitted), door, printed)
     granted = allocations.waited(requests[0], door)
     if isinstance(granted, Reply):
         return granted
     try:
         reply = _step(requests, granted.view, door, owns=True)
     except MusterError:
-        # Nobody will come for the job.
+        # No client waits for the job any more.
         door.service.cancel(door.caller, (granted.view.job.id,)).result()
         raise
-    return replace(reply, err=granted.told + reply.err)
+    return replace(reply, err=granted.messages + reply.err)
 
 
 def _fitted(request: Request) -> tuple[Request, str]:

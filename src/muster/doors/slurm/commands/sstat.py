@@ -37,7 +37,7 @@ _STEP = re.compile(r"batch|extern|interactive|[0-9]{1,10}")
 
 
 class Sight:
-    """A step, and what it uses now, as far as somebody can see it."""
+    """A step, and what it uses now, as far as that can be seen."""
 
     __slots__ = ("now", "row")
 
@@ -63,10 +63,10 @@ def run(call: Call, door: Door) -> Reply:
         return Reply(out=columns_of(LISTED))
     form = _form(line)
     names = _names(line)
-    told: list[str] = []
+    messages: list[str] = []
     scene = Scene(call, door)
-    sights = [each for name in names for each in _seen(name, line, door, scene, told)]
-    return Reply(out=lines(_table(line, form, sights)), err=lines(told))
+    sights = [each for name in names for each in _seen(name, line, door, scene, messages)]
+    return Reply(out=lines(_table(line, form, sights)), err=lines(messages))
 
 
 def _names(line: Parsed) -> list[JobName]:
@@ -85,12 +85,12 @@ def _names(line: Parsed) -> list[JobName]:
 
 
 def _seen(
-    name: JobName, line: Parsed, door: Door, scene: Scene, told: list[str]
+    name: JobName, line: Parsed, door: Door, scene: Scene, messages: list[str]
 ) -> Iterator[Sight]:
     """The step that is named, the first that is no script, or all of them."""
     rows = [row for row in running_steps(door, scene) if is_named(row, (name,))]
     if not rows:
-        told.append(_missing(name, door))
+        messages.append(_missing(name, door))
         return
     if name.step is None and not line.has("allsteps"):
         rows = [row for row in rows if row.step is not None][:1]
@@ -100,7 +100,7 @@ def _seen(
         except (UnknownError, ForbiddenError) as error:
             step = f"StepId={values.raw_id(row)}"
             why = "Invalid user id" if isinstance(error, ForbiddenError) else str(error)
-            told.append(f"sstat: error: problem getting step_layout for {step}: {why}")
+            messages.append(f"sstat: error: problem getting step_layout for {step}: {why}")
             continue
         number = None if row.step is None else row.step.number
         yield from (Sight(row, now) for now in found if now.step == number)
@@ -157,7 +157,7 @@ def _written(sight: Sight) -> str:
 
 
 def _usage_fields() -> Iterator[tuple[str, int, Callable[[Sight], str]]]:
-    """Sums over processes stand for the extremes over tasks, which nobody counts apart."""
+    """Sums over processes stand for the extremes over tasks, which are not counted separately."""
     yield "TRESUsageInAve", 14, lambda sight: tres_text(_in(sight, sight.tasks))
     for what in ("Max", "Min"):
         yield f"TRESUsageIn{what}", 14, lambda sight: tres_text(_in(sight))

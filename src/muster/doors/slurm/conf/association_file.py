@@ -59,8 +59,8 @@ def entries_of(text: str) -> Iterator[FlatFileEntry]:
 def is_association_file(text: str) -> bool:
     """Does it look like one?"""
     first = (line.strip() for line in text.splitlines())
-    told = [line for line in first if line and not line.startswith("#")]
-    return bool(told) and re.match(r"(?i)cluster\s*-\s*['\"\w]", told[0]) is not None
+    given = [line for line in first if line and not line.startswith("#")]
+    return bool(given) and re.match(r"(?i)cluster\s*-\s*['\"\w]", given[0]) is not None
 
 
 def _named(text: str) -> tuple[str, dict[str, str]]:

@@ -35,7 +35,7 @@ _STATES = {
 
 
 class Exported(Value):
-    """Files by name, and what Slurm cannot be told."""
+    """Files by name, and what Slurm cannot express."""
 
     files: Mapping[str, str]
     notes: tuple[Note, ...]
@@ -247,13 +247,13 @@ def _ceiling_text(ceiling: Ceiling) -> str:
 
 
 def _script(site: Site, cluster: str) -> str:
-    """What slurmdbd is told: classes one by one, then everybody else from the dump."""
+    """What slurmdbd gets: classes one by one, then all users from the dump."""
     made = ["#!/bin/sh", "set -e", f"sacctmgr -i add cluster {cluster} || true"]
     for _, each in sorted(site.classes.items(), key=lambda pair: (pair[1].priority, pair[0])):
         row = _qos_row(each)
-        told = " ".join(f"{name}={value}" for name, value in list(row.items())[1:] if value)
+        given = " ".join(f"{name}={value}" for name, value in list(row.items())[1:] if value)
         made.append(f"sacctmgr -i add qos {each.name} || true")
-        made.append(f"sacctmgr -i modify qos {each.name} set {told}")
+        made.append(f"sacctmgr -i modify qos {each.name} set {given}")
     made.append('sacctmgr -i load "$(dirname "$0")/associations.cfg"')
     return "\n".join(made) + "\n"
 

@@ -69,7 +69,7 @@ def policy_of(options: Mapping[str, str], spelled: Mapping[str, str], notes: Not
     _note_the_rest(options, spelled, notes)
     spread = "CR_LLN" in options.get("selecttypeparameters", "").upper()
     if options.get("schedulertype", "").lower().endswith("builtin"):
-        notes("SchedulerType", "jobs are backfilled here, always: nobody is delayed by it")
+        notes("SchedulerType", "jobs are always backfilled here: it delays no job")
     return Policy(
         order=_order(options, notes),
         share=SharePolicy(half_life=_half_life(options)),
@@ -79,7 +79,7 @@ def policy_of(options: Mapping[str, str], spelled: Mapping[str, str], notes: Not
 
 
 def mode_of(text: str) -> PreemptMode | None:
-    """What becomes of who must make room; None: nobody must."""
+    """What happens to preempted jobs; None: no job is preempted."""
     for word in text.upper().split(","):
         if word in MODES:
             return MODES[word]

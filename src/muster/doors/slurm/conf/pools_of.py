@@ -54,8 +54,8 @@ def partitions_of(lines: Iterable[ConfLine], nodes: tuple[str, ...]) -> tuple[Pa
     found: list[Partition] = []
     for line in defaults_applied(list(lines), "partitionname"):
         fields = dict(line.fields)
-        told = fields.get("nodes", "")
-        names = nodes if told.upper() == "ALL" else expanded(told)
+        given = fields.get("nodes", "")
+        names = nodes if given.upper() == "ALL" else expanded(given)
         found.extend(
             Partition(name=name, nodes=names, fields=fields)
             for name in expanded(fields["partitionname"])

@@ -42,15 +42,15 @@ class Accounts(Value):
 
 def accounts_of(entries: Iterable[FlatFileEntry], notes: Notes) -> Accounts:
     """What a dump says. Accounts below `root` are at the top."""
-    told = tuple(entries)
-    paths = _paths(told)
+    given = tuple(entries)
+    paths = _paths(given)
     queues = {
-        paths[each.name]: _queue(each, paths[each.name], told, notes)
-        for each in told
+        paths[each.name]: _queue(each, paths[each.name], given, notes)
+        for each in given
         if each.kind == "account" and each.name in paths
     }
-    users = [each for each in told if each.kind == "user"]
-    named = {word for each in told for word in _words(each.options.get("qos", ""))}
+    users = [each for each in given if each.kind == "user"]
+    named = {word for each in given for word in _words(each.options.get("qos", ""))}
     return Accounts(
         queues=queues,
         users={

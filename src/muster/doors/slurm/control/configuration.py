@@ -23,15 +23,17 @@ def as_text(call: Call, door: Door) -> str:
 
 def as_file(call: Call, door: Door) -> str:
     """As slurm.conf has it: only what says something."""
-    told = (pair for pair in parameters(call, door) if pair[1] not in {"", "(null)", "(null type)"})
-    return "".join(f"{name}={value}\n" for name, value in told if not name.isupper())
+    given = (
+        pair for pair in parameters(call, door) if pair[1] not in {"", "(null)", "(null type)"}
+    )
+    return "".join(f"{name}={value}\n" for name, value in given if not name.isupper())
 
 
 def parameters(call: Call, door: Door) -> list[tuple[str, str]]:
     """Names and values."""
-    told = _of_site(call, door) | _of_policy(door)
+    given = _of_site(call, door) | _of_policy(door)
     pairs = (line.partition("=")[::2] for line in TEMPLATE.strip().splitlines())
-    return [(name, told[value[1:-1]] if value[:1] == "{" else value) for name, value in pairs]
+    return [(name, given[value[1:-1]] if value[:1] == "{" else value) for name, value in pairs]
 
 
 def _of_site(call: Call, door: Door) -> dict[str, str]:

@@ -53,10 +53,10 @@ def moves(verb: str) -> Act:
     """A keyword that names jobs: `hold 12 13_4`, `release job=12`, `hold name=train`."""
 
     def act(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
-        told: list[str] = []
+        given: list[str] = []
         for word in (each for text in words for each in split_ids(text)):
-            told += _moved(verb, word, door)
-        return Reply(err="".join(f"{line}\n" for line in told), code=1 if told else 0)
+            given += _moved(verb, word, door)
+        return Reply(err="".join(f"{line}\n" for line in given), code=1 if given else 0)
 
     return act
 
@@ -115,7 +115,7 @@ def _moved(verb: str, word: str, door: Door) -> list[str]:
         return _missed(verb, name, door)
     if name.component is not None and verb in {"suspend", "resume", "requeue", "requeuehold"}:
         return [f"{NOT_WHOLE} for job {name.text}"]
-    return _told(verb, name, views, _done(verb, views, door))
+    return _report(verb, name, views, _done(verb, views, door))
 
 
 def _missed(verb: str, name: JobName, door: Door) -> list[str]:
@@ -132,7 +132,7 @@ def _moved_by_name(verb: str, name: str, door: Door) -> list[str]:
     wish = Filter(job_names=frozenset({name}), users=frozenset({door.caller.user}))
     found: list[str] = []
     for view in live_views(door, wish):
-        found += _told(verb, JobName(job=view.job.id), [view], _done(verb, [view], door))
+        found += _report(verb, JobName(job=view.job.id), [view], _done(verb, [view], door))
     return found
 
 
@@ -170,7 +170,7 @@ def _service(door: Door, verb: str) -> "Callable[..., Future[Outcome]]":
     }[verb]
 
 
-def _told(verb: str, name: JobName, views: list[JobView], outcome: Outcome) -> list[str]:
+def _report(verb: str, name: JobName, views: list[JobView], outcome: Outcome) -> list[str]:
     """One job: what is wrong with it. An array: which parts were done, and which were not."""
     if not outcome.failed:
         return []

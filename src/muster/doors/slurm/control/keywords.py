@@ -21,7 +21,7 @@ Act = Callable[[tuple[str, ...], Parsed, Call, Door], Reply]
 
 
 class Keyword(Value):
-    """letters: how many of them will do. least and most: words behind it."""
+    """letters: how many of them are enough. least and most: words behind it."""
 
     name: str
     act: Act
@@ -138,8 +138,8 @@ def _number(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> 
     if not words[0].isdigit():
         raise SlurmError("numeric arguments required for keyword:errnumstr")
     number = int(words[0])
-    told = NUMBERS.get(number) or os.strerror(min(number, 2**31 - 1))
-    return Reply(out=f"{told}\n")
+    messages = NUMBERS.get(number) or os.strerror(min(number, 2**31 - 1))
+    return Reply(out=f"{messages}\n")
 
 
 def _wait_job(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Reply:
@@ -148,8 +148,10 @@ def _wait_job(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) ->
     views = [] if name is None else live_views(door, in_any_state(name))
     if not views:
         is_over = name is not None and job_verbs.absent(name, door) == job_verbs.FINISHED
-        told = f"Job {words[0]} no longer running" if is_over else f"Problem running job {words[0]}"
-        raise SlurmError(f"scontrol: {told}")
+        messages = (
+            f"Job {words[0]} no longer running" if is_over else f"Problem running job {words[0]}"
+        )
+        raise SlurmError(f"scontrol: {messages}")
     if any(view.job.state in _NOT_YET for view in views):
         return Reply(then=Again(memo={"waits": words[0]}, after_ms=LOOK_AGAIN_MS))
     return Reply(err=f"scontrol: Nodes are ready for job {words[0]}\n")

@@ -65,7 +65,7 @@ def created(name: str, pairs: tuple[Pair, ...], door: Door) -> Reply:
 
 
 def deleted(name: str, word: str, door: Door) -> Reply:
-    """A pool that has no nodes and for which nobody waits."""
+    """A pool that has no nodes and for which no job waits."""
     begin = f"delete_partition {word}"
     demand_admin(door, f"{begin}: {STRANGER}")
     pool = PoolName(name)
@@ -176,7 +176,7 @@ def _default_time(pair: Pair) -> Change:
 
 
 def _names(pair: Pair, old: tuple[str, ...]) -> tuple[str, ...]:
-    """`ALL` and nothing let everybody in."""
+    """`ALL` and an empty value allow all users."""
     return () if pair.value.upper() in {"ALL", ""} and not pair.sign else listed(old, pair)
 
 

@@ -55,14 +55,14 @@ def flags_of(each: Reservation) -> tuple[str, ...]:
 def flagged(each: Reservation, flags: frozenset[str], zone: str) -> Reservation:
     """The reservation with these flags and no others."""
     every = every_of(flags)
-    told = flags - {"SPEC_NODES", FLEX, MAGNETIC} - COMING_BACK.keys()
+    messages = flags - {"SPEC_NODES", FLEX, MAGNETIC} - COMING_BACK.keys()
     return replace(
         each,
         by_name=MAGNETIC not in flags,
         flexible=FLEX in flags,
         every=every,
         zone=each.zone if every is each.every or every is None else zone,
-        flags=tuple(sorted(told)),
+        flags=tuple(sorted(messages)),
     )
 
 

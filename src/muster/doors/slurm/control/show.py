@@ -57,15 +57,15 @@ def node_names(held: Held) -> str:
 
 def pids(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
     """`listpids [JOB [NODE]]`: processes are the backend's, and no part of what a door may see."""
-    told = "No job steps exist on this node."
+    messages = "No job steps exist on this node."
     if words:
         job, step = (*words[0].split("."), "")[:2]
         node = words[1] if words[1:] else "(null)"
         what = (
             f"Job step {job}.{step} does not exist" if step else f"There are no steps for job {job}"
         )
-        told = f"{what} on node {node}."
-    return Reply(out="PID      JOBID    STEPID   LOCALID GLOBALID\n", err=f"{told}\n", code=1)
+        messages = f"{what} on node {node}."
+    return Reply(out="PID      JOBID    STEPID   LOCALID GLOBALID\n", err=f"{messages}\n", code=1)
 
 
 def pid(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
@@ -229,7 +229,7 @@ def _topology(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> s
     )
 
 
-def _told(text: str) -> Show:
+def _fixed(text: str) -> Show:
     """What there is always the same of."""
     return lambda _ids, _line, _call, _door: text
 
@@ -243,25 +243,25 @@ def _blocks(things: Iterable[list[str]], line: Parsed, *, end: str = " ") -> str
 SHOWS: dict[str, Show] = {
     "aliases": _aliases,
     "assoc_mgr": show_associations.associations,
-    "bbstat": _told(""),
-    "burstbuffer": _told(""),
+    "bbstat": _fixed(""),
+    "burstbuffer": _fixed(""),
     "config": _config,
-    "daemons": _told("slurmctld slurmd\n"),
-    "dwstat": _told(""),
-    "federation": _told(""),
-    "frontend": _told("No nodes in the system\n"),
+    "daemons": _fixed("slurmctld slurmd\n"),
+    "dwstat": _fixed(""),
+    "federation": _fixed(""),
+    "frontend": _fixed("No nodes in the system\n"),
     "hostlistsorted": _sorted_hostlist,
     "hostlist": _hostlist,
     "hostnames": _hostnames,
     "jobs": _jobs,
     "jobid": _jobs,
-    "licenses": _told("No licenses configured in Slurm.\n"),
+    "licenses": _fixed("No licenses configured in Slurm.\n"),
     "nodes": _nodes,
     "partitions": _partitions,
     "partitionname": _partitions,
     "reservations": _reservations,
     "reservationname": _reservations,
-    "slurmd": _told("Slurmd daemon is part of Muster\n"),
+    "slurmd": _fixed("Slurmd daemon is part of Muster\n"),
     "steps": _steps,
     "topology": _topology,
 }
@@ -285,4 +285,4 @@ LEAST = dict.fromkeys(("config", "daemons", "frontend", "jobs", "nodes", "topolo
     "slurmd": 2,
     "steps": 2,
 }
-"""How many letters of an entity will do."""
+"""How many letters of an entity are enough."""

@@ -120,8 +120,8 @@ def _kind(row: JobRow) -> tuple[object, ...]:
     labels = spec.labels
     whose = (spec.name, spec.user, spec.queue, spec.job_class, spec.priority, spec.mail)
     asked = (spec.groups, spec.pools, spec.time_limit, spec.deadline, spec.reservation, spec.after)
-    told = (row.job.state, jobs.reason(row), spec.retry.requeue, launch.workdir, launch.stdin)
-    return (*whose, *asked, *told, *map(labels.get, _LABELS))
+    messages = (row.job.state, jobs.reason(row), spec.retry.requeue, launch.workdir, launch.stdin)
+    return (*whose, *asked, *messages, *map(labels.get, _LABELS))
 
 
 _LABELS = tuple(jobs.LABEL + name for name in SHOWN)

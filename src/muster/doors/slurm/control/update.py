@@ -118,7 +118,7 @@ def _updated_jobs(entity: Pair, pairs: tuple[Pair, ...], call: Call, door: Door)
             if why is not None:
                 failed.setdefault(why, []).append(view)
         if failed:
-            raise SlurmError(*(_told(why, these) for why, these in failed.items()))
+            raise SlurmError(*(_refused_line(why, these) for why, these in failed.items()))
     return Reply(err=warnings)
 
 
@@ -138,7 +138,7 @@ def _changed(view: JobView, changes: JobChanges, door: Door) -> str | None:
     return None
 
 
-def _told(why: str, views: list[JobView]) -> str:
+def _refused_line(why: str, views: list[JobView]) -> str:
     parts = [view.job.spec.array for view in views]
     indices = sorted(part.index for part in parts if part is not None)
     if not indices:

@@ -80,7 +80,7 @@ Change = Callable[[JobSpec], JobSpec]
 
 
 class JobChanges(Value):
-    """What is changed, what the user is told of it, and what to say if it cannot be.
+    """What is changed, what is printed about it, and what to print if it cannot be.
 
     holds: whether the job is to be held, or released; None leaves it as it is.
     """
@@ -372,7 +372,7 @@ def _with_ask(spec: JobSpec, ask: Callable[[TaskGroup], Ask], field: UpdateKey) 
 
 
 def _only(spec: JobSpec, field: UpdateKey) -> TaskGroup:
-    """Of several groups nobody could say which is meant."""
+    """Of several groups it is not clear which is meant."""
     group, *others = spec.groups
     if others:
         raise field.wrong("Requested operation not supported on this system")

@@ -71,7 +71,7 @@ def split_ids(text: str) -> list[str]:
 
 
 class Filter(Value):
-    """Everything that is given must hold. states of None: what squeue shows unless told."""
+    """Everything that is given must hold. states of None: what squeue shows by default."""
 
     names: tuple[JobName, ...] = ()
     users: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""A job as Slurm's lists show it: one row, and the facts that can be told of it."""
+"""A job as Slurm's lists show it: one row, and the facts about it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable

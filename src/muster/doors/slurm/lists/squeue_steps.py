@@ -29,14 +29,14 @@ def listed_steps(line: Parsed, call: Call, door: Door, scene: Scene) -> Reply:
     text = line.value("format") or call.env.get("SQUEUE_FORMAT") or DEFAULT
     fields = STEP_NAMES if by_name else STEP_LETTERS
     form, lost = known(long_form(by_name) if by_name else short_form(text), fields)
-    told = "".join(
+    messages = "".join(
         f"squeue: error: Invalid job step format specification: {each}\n" for each in lost
     )
     header = not line.has("noheader")
     shown = list(rendered(form, fields, rows, header=header))
     if line.has("long") and header:
         shown.insert(0, times.heading_text(scene.now, call.zone))
-    return Reply(out=lines(shown), err=told)
+    return Reply(out=lines(shown), err=messages)
 
 
 def _chosen(line: Parsed, door: Door, scene: Scene) -> list[StepRow]:

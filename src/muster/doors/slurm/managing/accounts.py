@@ -51,7 +51,7 @@ class AccountChange(Value):
     settings: tuple[Assignment, ...] = ()
 
     def demand_possible(self, site: Site) -> None:
-        """Refuse what hangs on the rules as a whole."""
+        """Refuse what depends on the rules as a whole."""
         for word in self.settings:
             if _option(word) in QOS:
                 demand_every_qos(site, word)
@@ -69,18 +69,18 @@ def adding(words: Words, around: EditFacts) -> Editing:
         paths = [_path(above, name) for name in wish.names]
         new = [path for path in paths if path not in site.queues]
         if not new:
-            return Edit(site=site, told=(NOTHING_NEW,), code=1)
+            return Edit(site=site, printed=(NOTHING_NEW,), code=1)
         made = {path: _set(Queue(path=path), wish.settings, around) for path in new}
         after = replace(site, queues={**site.queues, **made})
         demand_sound(after)
-        told = [" Adding Account(s)", *(f"  {path}" for path in new), *_described(wish)]
-        told += [" Associations"]
-        told += [f"  A = {path:<10} C = {around.cluster:<10}" for path in new]
+        notes = [" Adding Account(s)", *(f"  {path}" for path in new), *_described(wish)]
+        notes += [" Associations"]
+        notes += [f"  A = {path:<10} C = {around.cluster:<10}" for path in new]
         shown = _shown(wish.settings)
         if shown or wish.parent != ROOT:
             shown.append(f"  Parent        = {wish.parent}")
-        told += [" Settings", *shown] if shown else []
-        return Edit(site=after, told=tuple(told), warned=_not_kept(wish))
+        notes += [" Settings", *shown] if shown else []
+        return Edit(site=after, printed=tuple(notes), warned=_not_kept(wish))
 
     return edit
 
@@ -98,13 +98,13 @@ def modifying(words: Words, around: EditFacts) -> Editing:
         found = [account_named(site, name) for name in chosen.names]
         paths = sorted({path for path in found if path is not None})
         if not paths:
-            return Edit(site=site, told=(NOTHING_MODIFIED,), code=1)
+            return Edit(site=site, printed=(NOTHING_MODIFIED,), code=1)
         made = {path: _set(site.queues[path], wish.settings, around) for path in paths}
         after = replace(site, queues={**site.queues, **made})
         demand_sound(after)
-        told = [" Modified account associations..."]
-        told += [f"  C = {around.cluster:<10} A = {path} of {_above(path)}" for path in paths]
-        return Edit(site=after, told=tuple(told), warned=_not_kept(wish))
+        notes = [" Modified account associations..."]
+        notes += [f"  C = {around.cluster:<10} A = {path} of {_above(path)}" for path in paths]
+        return Edit(site=after, printed=tuple(notes), warned=_not_kept(wish))
 
     return edit
 
@@ -123,7 +123,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
         found = [account_named(site, name) for name in chosen.names]
         named = sorted({path for path in found if path is not None})
         if not named:
-            return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+            return Edit(site=site, printed=(NOTHING_DELETED,), code=1)
         gone = [path for path in sorted(site.queues) if any(is_within(path, top) for top in named)]
         demand_idle([job for job in around.jobs(JobQuery()) if job.spec.queue in gone], around)
         if site.default_queue in gone:
@@ -132,7 +132,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
         left = {path: queue for path, queue in site.queues.items() if path not in gone}
         after = without_accounts(replace(site, queues=left), frozenset(gone))
         demand_sound(after)
-        return Edit(site=after, told=(" Deleting accounts...", *(f"  {path}" for path in gone)))
+        return Edit(site=after, printed=(" Deleting accounts...", *(f"  {path}" for path in gone)))
 
     return edit
 
@@ -250,8 +250,8 @@ def _grp_submit(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
 
 
 def _grp_tres(queue: Queue, word: Assignment, around: EditFacts) -> Queue:
-    told = amounts(word, around.models)
-    return replace(queue, quotas=with_limits(queue.quotas, told, around.nodes))
+    notes = amounts(word, around.models)
+    return replace(queue, quotas=with_limits(queue.quotas, notes, around.nodes))
 
 
 def _grp_old(tres: str) -> "Setter":

@@ -75,14 +75,14 @@ def adding(words: Words, around: EditFacts) -> Editing:
     def edit(site: Site) -> Edit:
         new = [name for name in wish.names if name not in site.classes]
         if not new:
-            return Edit(site=site, told=(NOTHING_NEW,), code=1)
+            return Edit(site=site, printed=(NOTHING_NEW,), code=1)
         made = {name: _set(JobClass(name=name), wish.settings, around) for name in new}
         after = replace(site, classes={**site.classes, **made})
         demand_sound(after)
-        told = [" Adding QOS(s)", *(f"  {name}" for name in new)]
-        told += [" Settings", *(f"  Description    = {name}" for name in new[:1])]
-        told += _shown(wish.settings)
-        return Edit(site=after, told=tuple(told), warned=_not_kept(wish))
+        given = [" Adding QOS(s)", *(f"  {name}" for name in new)]
+        given += [" Settings", *(f"  Description    = {name}" for name in new[:1])]
+        given += _shown(wish.settings)
+        return Edit(site=after, printed=tuple(given), warned=_not_kept(wish))
 
     return edit
 
@@ -96,12 +96,12 @@ def modifying(words: Words, around: EditFacts) -> Editing:
     def edit(site: Site) -> Edit:
         names = [name for name in chosen.names if name in site.classes]
         if not names:
-            return Edit(site=site, told=(NOTHING_MODIFIED,), code=1)
+            return Edit(site=site, printed=(NOTHING_MODIFIED,), code=1)
         made = {name: _set(site.classes[name], wish.settings, around) for name in names}
         after = replace(site, classes={**site.classes, **made})
         demand_sound(after)
-        told = (" Modified qos...", *(f"  {name}" for name in names))
-        return Edit(site=after, told=told, warned=_not_kept(wish))
+        given = (" Modified qos...", *(f"  {name}" for name in names))
+        return Edit(site=after, printed=given, warned=_not_kept(wish))
 
     return edit
 
@@ -113,7 +113,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
     def edit(site: Site) -> Edit:
         gone = [name for name in chosen.names if name in site.classes]
         if not gone:
-            return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+            return Edit(site=site, printed=(NOTHING_DELETED,), code=1)
         busy = sorted({job.spec.job_class for job in around.jobs(JobQuery())} & set(gone))
         if busy:
             raise SlurmError(f" Error with request: jobs have the QOS {', '.join(busy)}")
@@ -124,7 +124,7 @@ def deleting(words: Words, around: EditFacts) -> Editing:
         }
         after = replace(site, classes=left)
         demand_sound(after)
-        return Edit(site=after, told=(" Deleting QOS(s)...", *(f"  {name}" for name in gone)))
+        return Edit(site=after, printed=(" Deleting QOS(s)...", *(f"  {name}" for name in gone)))
 
     return edit
 
@@ -202,13 +202,13 @@ def _max_wall(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
 
 
 def _per_user(each: JobClass, word: Assignment, around: EditFacts) -> JobClass:
-    told = amounts(word, around.models)
-    return replace(each, per_user=with_ceilings(each.per_user, told))
+    given = amounts(word, around.models)
+    return replace(each, per_user=with_ceilings(each.per_user, given))
 
 
 def _per_account(each: JobClass, word: Assignment, around: EditFacts) -> JobClass:
-    told = amounts(word, around.models)
-    return replace(each, per_queue=with_ceilings(each.per_queue, told))
+    given = amounts(word, around.models)
+    return replace(each, per_queue=with_ceilings(each.per_queue, given))
 
 
 def _jobs_per_user(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
@@ -228,7 +228,7 @@ def _usage_factor(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
 
 
 def _span(word: Assignment, shown: str, *, seconds: bool = False) -> Duration | None:
-    """A time as Slurm writes it: a number alone counts minutes, or seconds where told."""
+    """A time as Slurm writes it: a plain number is minutes, or seconds where the key says so."""
     text = word.value
     if text in {"", "-1"}:
         return None

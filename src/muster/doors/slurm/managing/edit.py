@@ -36,7 +36,7 @@ class Edit(Value):
     """
 
     site: Site
-    told: tuple[str, ...] = ()
+    printed: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     code: int = 0
 
@@ -78,11 +78,11 @@ def demand_idle(jobs: Sequence[Job], around: EditFacts) -> None:
 
 
 def demand_every_qos(site: Site, word: Assignment | None) -> None:
-    """Everybody has every QOS: there is none to give, and none can be kept back."""
+    """Every user has every QOS: there is none to give, and none can be taken away."""
     if word is None or word.sign == PLUS:
         return
     if word.sign == MINUS or not set(word.values) >= set(site.classes):
-        refuse("accounts and users", f"QOS{word.sign}{word.value}", "everybody has every QOS")
+        refuse("accounts and users", f"QOS{word.sign}{word.value}", "every user has every QOS")
 
 
 def warned(names: Iterable[str]) -> tuple[str, ...]:

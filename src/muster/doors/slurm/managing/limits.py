@@ -32,14 +32,14 @@ def amounts(word: Assignment, models: Sequence[GpuModel]) -> tuple[Amount, ...]:
 
 
 def with_limits(
-    quotas: Iterable[Quota], told: Iterable[Amount], nodes: Mapping[NodeId, Node]
+    quotas: Iterable[Quota], messages: Iterable[Amount], nodes: Mapping[NodeId, Node]
 ) -> tuple[Quota, ...]:
     """The lines with these limits; what is not named stays, a line that says nothing goes.
 
     A percentage that comes to the same stays a percentage.
     """
     lines = {line.scope: line for line in quotas}
-    for each in told:
+    for each in messages:
         line = lines.get(each.scope, Quota(scope=each.scope))
         is_so = line.limit is not None and _resolved(line, nodes) == each.count
         lines[each.scope] = line if is_so else replace(line, limit=each.count)
@@ -66,9 +66,9 @@ def _is_sayable(scope: Scope) -> bool:
     return scope.pool is None and (scope.model is None or scope.meter is Meter.GPU)
 
 
-def with_ceilings(ceiling: Ceiling, told: Iterable[Amount]) -> Ceiling:
+def with_ceilings(ceiling: Ceiling, messages: Iterable[Amount]) -> Ceiling:
     """The ceiling with these bounds."""
-    for each in told:
+    for each in messages:
         scope = each.scope
         if scope.model is not None or scope.meter is Meter.MIG:
             raise _strange("a GPU type or MIG profile in a limit of a QOS")

@@ -50,9 +50,9 @@ def loading(text: str, around: EditFacts, *, clean: bool) -> Editing:
         demand_sound(after)
         head = f"For cluster {around.cluster}"
         if after == site:
-            return Edit(site=site, told=(head, NOTHING_NEW), code=0)
-        told = (head, *changes(site, after))
-        return Edit(site=after, told=told, warned=tuple(_lost(lines)))
+            return Edit(site=site, printed=(head, NOTHING_NEW), code=0)
+        given = (head, *changes(site, after))
+        return Edit(site=after, printed=given, warned=tuple(_lost(lines)))
 
     return edit
 

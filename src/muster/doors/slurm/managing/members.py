@@ -8,11 +8,11 @@ from muster.model.site import Grant, Role, Site, User
 from muster.model.value import QueuePath, UserName, replace
 
 KEPT_OUT = Grant(role=Role.VIEWER)
-"""Of somebody whose last account was taken: without any grant, everybody's rights would be his."""
+"""Of a user whose last account was removed: without a grant they would have everyone's rights."""
 
 
 def joined(site: Site, name: UserName, account: QueuePath) -> Site:
-    """The site in which somebody belongs to an account; his first one is his default."""
+    """The site in which a user belongs to an account; the first one is the default."""
     user = site.users.get(name, User(name=name))
     grant = Grant(role=Role.USER, queue=account)
     grants = tuple(each for each in user.grants if each != KEPT_OUT)
@@ -23,7 +23,7 @@ def joined(site: Site, name: UserName, account: QueuePath) -> Site:
 
 
 def left(site: Site, name: UserName, account: QueuePath) -> Site:
-    """The site in which somebody does not belong to the account any more."""
+    """The site in which a user does not belong to the account any more."""
     site = _shut_out(site, name, account)
     user = site.users.get(name)
     if user is None:
@@ -35,7 +35,7 @@ def left(site: Site, name: UserName, account: QueuePath) -> Site:
 
 
 def forgotten(site: Site, name: UserName) -> Site:
-    """The site that does not know somebody by name."""
+    """The site that does not list the user."""
     for account in [path for path, queue in site.queues.items() if name in queue.may_submit]:
         site = _shut_out(site, name, account)
     others = {each: user for each, user in site.users.items() if each != name}
@@ -43,7 +43,7 @@ def forgotten(site: Site, name: UserName) -> Site:
 
 
 def without_accounts(site: Site, gone: frozenset[QueuePath]) -> Site:
-    """The site in which nobody belongs to these accounts."""
+    """The site in which no user belongs to these accounts."""
     users: dict[UserName, User] = {}
     for name, user in site.users.items():
         grants = tuple(each for each in user.grants if each.queue not in gone)
@@ -57,7 +57,7 @@ def without_accounts(site: Site, gone: frozenset[QueuePath]) -> Site:
 def with_grants(
     site: Site, name: UserName, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]
 ) -> Site:
-    """The site in which somebody has other grants."""
+    """The site in which a user has other grants."""
     user = site.users.get(name, User(name=name))
     return replace(site, users={**site.users, name: replace(user, grants=change(user.grants))})
 

@@ -23,7 +23,7 @@ from muster.model.value import QueuePath, UserName
 
 @dataclass(frozen=True, kw_only=True)
 class AssociationRow:
-    """An account, somebody in an account, or, without an account, somebody as such."""
+    """An account, a user in an account, or, without an account, a user as such."""
 
     scene: Scene
     account: str = ""
@@ -70,7 +70,7 @@ def association_rows(scene: Scene, *, tree: bool = False) -> list[AssociationRow
 
 
 def user_rows(scene: Scene, names: Iterable[str], *, apart: bool) -> list[AssociationRow]:
-    """Those who are known by name, and whoever is named; once for each account if `apart`."""
+    """Users who are listed, and those who are named; once for each account if `apart`."""
     listed = sorted({*known_users(scene.site), ROOT, *names})
     if not apart:
         return [AssociationRow(scene=scene, user=user) for user in listed]
@@ -109,7 +109,7 @@ def _grp_tres(row: AssociationRow) -> str:
 
 
 def _classes(row: AssociationRow) -> str:
-    """Everybody has every QOS."""
+    """Every user has every QOS."""
     return ",".join(sorted(row.site.classes))
 
 
@@ -130,7 +130,7 @@ def _description(row: AssociationRow) -> str:
 
 
 def _organization(row: AssociationRow) -> str:
-    """As Slurm has it where nobody says otherwise."""
+    """Slurm's default."""
     parent = _parent(row)
     return row.account if parent in {"", ROOT} else parent
 

@@ -23,7 +23,7 @@ class Style(Value):
 
 
 def field(names: str, width: int, get: Callable[[R], str], header: str = "") -> Named[R]:
-    """Its first name is its header, unless told; a width below zero goes to the left."""
+    """Its first name is its header by default; a width below zero aligns to the left."""
     words = names.split()
     return tuple(names.lower().split()), Field(header=header or words[0], get=get, width=width)
 

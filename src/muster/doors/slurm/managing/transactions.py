@@ -42,7 +42,7 @@ class Transaction(Value):
 
 def transactions(page: Page) -> list[Transaction]:
     """The newest, oldest first. page: what is older than an instant, the newest first."""
-    found = [_told(entry) for entry in _changes(page)]
+    found = [_shown(entry) for entry in _changes(page)]
     return found[::-1]
 
 
@@ -65,7 +65,7 @@ def _changes(page: Page) -> Iterator[AuditEntry]:
         before = entries[-1].at
 
 
-def _told(entry: AuditEntry) -> Transaction:
+def _shown(entry: AuditEntry) -> Transaction:
     """By what was typed, where that was sacctmgr."""
     command, *words = _words(entry.detail) or [""]
     verb = _VERBS.get(words[0].lower()) if words else None

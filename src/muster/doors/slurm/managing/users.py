@@ -64,12 +64,12 @@ class UserChange(Value):
     default: str | None = None
     level: str | None = None
     not_kept: tuple[str, ...] = ()
-    is_share_told: bool = False
+    sets_share: bool = False
     qos: Assignment | None = None
 
     @property
     def sets_something(self) -> bool:
-        return bool(self.default or self.level or self.not_kept or self.is_share_told or self.qos)
+        return bool(self.default or self.level or self.not_kept or self.sets_share or self.qos)
 
 
 def adding(words: Words, around: EditFacts) -> Editing:
@@ -85,15 +85,15 @@ def adding(words: Words, around: EditFacts) -> Editing:
         pairs = [(user, path) for user in wish.names for path in accounts]
         new = [(user, path) for user, path in pairs if path not in named_accounts(site, user)]
         if not new:
-            return Edit(site=site, told=(NOTHING_NEW,), code=1)
+            return Edit(site=site, printed=(NOTHING_NEW,), code=1)
         unknown = [user for user in wish.names if user not in known_users(site)]
         after = site
         for user, path in new:
             after = joined(after, user, path)
         after = _set(after, wish.names, wish)
         demand_sound(after)
-        told = _told_added(wish, unknown, new, around)
-        return Edit(site=after, told=tuple(told), warned=warned(wish.not_kept))
+        given = _added_lines(wish, unknown, new, around)
+        return Edit(site=after, printed=tuple(given), warned=warned(wish.not_kept))
 
     return edit
 
@@ -107,11 +107,11 @@ def modifying(words: Words, _: EditFacts) -> Editing:
     def edit(site: Site) -> Edit:
         users = [user for user in chosen.names if user in known_users(site)]
         if not users:
-            return Edit(site=site, told=(NOTHING_MODIFIED,), code=1)
+            return Edit(site=site, printed=(NOTHING_MODIFIED,), code=1)
         after = _set(site, users, wish)
         demand_sound(after)
-        told = (" Modified users...", *(f"  {user}" for user in users))
-        return Edit(site=after, told=told, warned=warned(wish.not_kept))
+        given = (" Modified users...", *(f"  {user}" for user in users))
+        return Edit(site=after, printed=given, warned=warned(wish.not_kept))
 
     return edit
 
@@ -127,25 +127,25 @@ def deleting(words: Words, around: EditFacts) -> Editing:
         if chosen.accounts:
             return _taken_out(site, users, chosen.accounts, around)
         if not users:
-            return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+            return Edit(site=site, printed=(NOTHING_DELETED,), code=1)
         demand_idle(around.jobs(JobQuery(users=tuple(users))), around)
         after = site
         for user in users:
             after = forgotten(after, user)
         demand_sound(after)
-        told = (" Deleting users...", *(f"  {user}" for user in sorted(users)))
-        return Edit(site=after, told=told, warned=_still_here(site, users))
+        given = (" Deleting users...", *(f"  {user}" for user in sorted(users)))
+        return Edit(site=after, printed=given, warned=_still_here(site, users))
 
     return edit
 
 
 def _still_here(site: Site, users: Iterable[UserName]) -> tuple[str, ...]:
-    """Whoever is not listed may do what everybody may: that is not what Slurm's admins expect."""
+    """A user who is not listed has the role `everyone`, which Slurm's admins do not expect."""
     if site.everyone is Role.VIEWER:
         return ()
     hint = "to keep out who is not listed, set everyone: viewer"
     return tuple(
-        f"sacctmgr: warning: {user} has the role {site.everyone} now, like everybody; {hint}"
+        f"sacctmgr: warning: {user} has the role {site.everyone} now, as unlisted users; {hint}"
         for user in users
     )
 
@@ -164,10 +164,10 @@ def coordinating(words: Words, _: EditFacts) -> Editing:
             for path in accounts:
                 after = coordinator_of(after, user, path)
         if after == site:
-            return Edit(site=site, told=(NOTHING_NEW,), code=1)
-        told = [" Adding Coordinator User(s)", *(f"  {user}" for user in wish.names)]
-        told += [" To Account(s) and all sub-accounts", *(f"  {path}" for path in accounts)]
-        return Edit(site=after, told=tuple(told))
+            return Edit(site=site, printed=(NOTHING_NEW,), code=1)
+        given = [" Adding Coordinator User(s)", *(f"  {user}" for user in wish.names)]
+        given += [" To Account(s) and all sub-accounts", *(f"  {path}" for path in accounts)]
+        return Edit(site=after, printed=tuple(given))
 
     return edit
 
@@ -185,16 +185,18 @@ def dismissing(words: Words, _: EditFacts) -> Editing:
             if set(coordinated(site, user)) & (accounts or set(coordinated(site, user)))
         ]
         if not users:
-            return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+            return Edit(site=site, printed=(NOTHING_DELETED,), code=1)
         gone = {user: accounts or set(coordinated(site, user)) for user in users}
         after = site
         for user in users:
             after = _dismissed(after, user, gone[user])
-        told = [" Removing Coordinators with user name", *(f"  {user}" for user in users)]
-        told += [" From Account(s)", *(f"  {path}" for path in sorted(accounts))] * bool(accounts)
-        told += [" Removed Coordinators (sub accounts not listed)..."]
-        told += [f"  U = {user:<9} A = {path:<10}" for user in users for path in sorted(gone[user])]
-        return Edit(site=after, told=tuple(told))
+        given = [" Removing Coordinators with user name", *(f"  {user}" for user in users)]
+        given += [" From Account(s)", *(f"  {path}" for path in sorted(accounts))] * bool(accounts)
+        given += [" Removed Coordinators (sub accounts not listed)..."]
+        given += [
+            f"  U = {user:<9} A = {path:<10}" for user in users for path in sorted(gone[user])
+        ]
+        return Edit(site=after, printed=tuple(given))
 
     return edit
 
@@ -210,7 +212,7 @@ def _dismissed(site: Site, user: UserName, accounts: set[QueuePath]) -> Site:
 
 
 def coordinator_of(site: Site, user: UserName, account: QueuePath) -> Site:
-    """The site in which somebody coordinates an account, and may do what he could before."""
+    """The site in which a user coordinates an account and keeps earlier rights."""
     if account in coordinated(site, user):
         return site
     grant = Grant(role=Role.QUEUE_ADMIN, queue=account)
@@ -223,7 +225,7 @@ def coordinator_of(site: Site, user: UserName, account: QueuePath) -> Site:
 
 
 def levelled(site: Site, user: UserName, level: str) -> Site:
-    """The site in which somebody has this AdminLevel."""
+    """The site in which a user has this AdminLevel."""
     role = LEVELS[level]
 
     def change(grants: tuple[Grant, ...]) -> tuple[Grant, ...]:
@@ -284,7 +286,7 @@ def _with_setting(wish: UserChange, option: str, word: Assignment) -> UserChange
         return wish
     if word.value != "1":
         refuse("a user", f"Fairshare={word.value}", "users of an account share alike")
-    return replace(wish, is_share_told=True)
+    return replace(wish, sets_share=True)
 
 
 def _named(wish: UserChange, names: Iterable[str]) -> UserChange:
@@ -345,7 +347,7 @@ def _taken_out(
     paths = {path for name in names if (path := account_named(site, name)) is not None}
     pairs = [(u, path) for u in users for path in sorted(paths) if path in named_accounts(site, u)]
     if not pairs:
-        return Edit(site=site, told=(NOTHING_DELETED,), code=1)
+        return Edit(site=site, printed=(NOTHING_DELETED,), code=1)
     live = [
         job
         for job in around.jobs(JobQuery(users=tuple(users)))
@@ -356,31 +358,31 @@ def _taken_out(
     for user, path in pairs:
         after = left(after, user, path)
     demand_sound(after)
-    told = [" Deleting user associations...", *(_association(*pair, around) for pair in pairs)]
-    return Edit(site=after, told=tuple(told))
+    given = [" Deleting user associations...", *(_association(*pair, around) for pair in pairs)]
+    return Edit(site=after, printed=tuple(given))
 
 
 def _association(user: UserName, path: QueuePath, around: EditFacts) -> str:
     return f"  C = {around.cluster:<10} A = {path:<20} U = {user:<9}"
 
 
-def _told_added(
+def _added_lines(
     wish: UserChange,
     unknown: Sequence[UserName],
     new: Sequence[tuple[UserName, QueuePath]],
     around: EditFacts,
 ) -> list[str]:
-    told: list[str] = []
+    given: list[str] = []
     if unknown:
-        told += [" Adding User(s)", *(f"  {user}" for user in unknown)]
+        given += [" Adding User(s)", *(f"  {user}" for user in unknown)]
     if wish.default or wish.level:
-        told.append(" Settings =")
-        told += [f"  Default Account = {wish.default}"] if wish.default else []
-        told += [f"  Admin Level     = {wish.level}"] if wish.level else []
-    told.append(" Associations =")
-    told += [f"  U = {user:<9} A = {path:<10} C = {around.cluster:<10}" for user, path in new]
+        given.append(" Settings =")
+        given += [f"  Default Account = {wish.default}"] if wish.default else []
+        given += [f"  Admin Level     = {wish.level}"] if wish.level else []
+    given.append(" Associations =")
+    given += [f"  U = {user:<9} A = {path:<10} C = {around.cluster:<10}" for user, path in new]
     return [
-        *told,
+        *given,
         " Non Default Settings",
-        *(["  Fairshare     = 1"] if wish.is_share_told else []),
+        *(["  Fairshare     = 1"] if wish.sets_share else []),
     ]

@@ -1,4 +1,4 @@
-"""Jobs of srun and salloc: submitted, waited for, given up. What they are told is Slurm's."""
+"""Jobs of srun and salloc: submitted, waited for, given up. What they print is Slurm's."""
 
 from muster.controller.messages import JobView
 from muster.doors.slurm.call import Again, Door, Reply
@@ -30,10 +30,10 @@ class Waiting(Value):
 
 
 class Granted(Value):
-    """The job runs; `told` is what its user reads first."""
+    """The job runs; `messages` is what its user reads first."""
 
     view: JobView
-    told: str = ""
+    messages: str = ""
 
 
 def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply:
@@ -44,8 +44,8 @@ def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply
     except MusterError as error:
         raise refusal(request, error) from error
     waiting = Waiting(job=receipt.jobs[0], since=door.now)
-    told = warnings + mail_warning(request.command, receipt)
-    return Reply(err=told, then=Again(memo=waiting.memo()))
+    given = warnings + mail_warning(request.command, receipt)
+    return Reply(err=given, then=Again(memo=waiting.memo()))
 
 
 def waited(request: Request, door: Door) -> Granted | Reply:
@@ -55,9 +55,9 @@ def waited(request: Request, door: Door) -> Granted | Reply:
     if view.job.state in FINAL:
         raise _lost(request, view)
     if view.job.state is JobState.RUNNING:
-        is_told = waiting.said and not request.has("quiet")
+        is_shown = waiting.said and not request.has("quiet")
         text = f"{request.command}: job {waiting.job} has been allocated resources\n"
-        return Granted(view=view, told=text if is_told else "")
+        return Granted(view=view, messages=text if is_shown else "")
     elapsed = door.now - waiting.since
     if _is_out_of_time(request, view, elapsed):
         door.service.cancel(door.caller, (waiting.job,)).result()
@@ -66,7 +66,7 @@ def waited(request: Request, door: Door) -> Granted | Reply:
 
 
 def given_up(request: Request, door: Door) -> Reply:
-    """Somebody pressed Ctrl-C, or ended the command, before the job ran."""
+    """The user pressed Ctrl-C, or ended the command, before the job ran."""
     waiting = _waiting(request)
     door.service.cancel(door.caller, (waiting.job,)).result()
     name = request.command

@@ -162,7 +162,7 @@ _OF_A_REQUEST = frozenset({"gpus", "gpus-per-node", "cpus-per-gpu", "exclusive"}
 """Inside of a job their variables say what the job has, not what a step asks for."""
 
 _OF_TASKS = frozenset({"gpus-per-task", "ntasks-per-gpu", "gpu-bind"})
-"""How the job's tasks share its GPUs: the steps' tasks do too, unless GPUs are asked for anew."""
+"""How the job's tasks share its GPUs: its steps' tasks do too, unless a step asks for GPUs."""
 
 _OF_FIRST = frozenset({"ntasks", "ntasks-per-node", *_OF_TASKS})
 """Inside of a job of several components they are about the first, without a number behind."""

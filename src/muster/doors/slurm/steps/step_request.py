@@ -44,7 +44,7 @@ def step_of(
     """The step, and what its user should know; a request and a place for each component."""
     request, place = requests[0], places[0]
     found = [_program(*each, machines) for each in zip(requests, places, strict=True)]
-    # Labels are for the whole step, whoever asks for them first.
+    # Labels are for the whole step, whichever component asks for them first.
     label = request.has("label")
     step = RunStep(
         job=place.job.id,
@@ -73,7 +73,7 @@ def _program(request: Request, place: StepJob, machines: Machines) -> tuple[Prog
         argvs=(rest,) if script is None else programs(script.text, rest, tasks),
         cwd=_folder(request),
         keep=keep,
-        env=extra | _told(request),
+        env=extra | _request_variables(request),
         output=_output(request),
         before=_beside(request, "task-prolog") or "",
         after=_beside(request, "task-epilog") or "",
@@ -228,7 +228,7 @@ def _folder(request: Request) -> str:
     return os.path.normpath(os.path.join(cwd, wanted)) if wanted else cwd
 
 
-def _told(request: Request) -> dict[str, str]:
+def _request_variables(request: Request) -> dict[str, str]:
     """What of the request tasks can read, only where it was asked for."""
     named: Mapping[str, str | None] = {
         "SLURM_CPUS_PER_TASK": request.text("cpus-per-task"),

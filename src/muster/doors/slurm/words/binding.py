@@ -42,7 +42,7 @@ _OFF_LOCAL = re.compile(r"rank|map_mem|mask_mem", re.IGNORECASE)
 
 
 def cpu_bind_of(request: Request, *, lacks: bool) -> CpuBind | None:
-    """What was asked for; SlurmError for what cannot be read. lacks: nobody knows the CPUs here."""
+    """What was asked for; SlurmError for what cannot be read. lacks: the CPUs are unknown."""
     text = request.text("cpu-bind")
     if text is None:
         return None
@@ -71,7 +71,7 @@ def asks_for_help(request: Request) -> bool:
 
 
 def _memory_words(request: Request) -> str:
-    """Memory is taken near the CPUs of whoever asks for it, as `local` wants it; no other way."""
+    """Memory is taken near the CPUs of the process that asks for it (`local`); no other way."""
     text = request.text("mem-bind") or ""
     if not _OFF_LOCAL.search(text):
         return ""

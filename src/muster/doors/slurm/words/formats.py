@@ -21,7 +21,7 @@ _SIZED = re.compile(r"(\.?)([0-9]{0,6})(.*)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Field(Generic[R]):
-    """Something that can be shown of a row. width: where nobody says; below zero to the left.
+    """Something that can be shown of a row. width: the default; below zero aligns to the left.
 
     whole: is not cut off on the right side of a column that is too narrow.
     """

@@ -44,7 +44,7 @@ WORDS = {state.name.lower(): state for state in State} | {
 LIVE = frozenset(
     {State.PENDING, State.RUNNING, State.SUSPENDED, State.COMPLETING, State.CONFIGURING}
 )
-"""What squeue shows unless told."""
+"""What squeue shows by default."""
 
 _LIVE_STATES = {
     JobState.HELD: State.PENDING,

@@ -1,4 +1,4 @@
-"""sbcast's own part: a copy on this machine, with the rights of whoever calls."""
+"""sbcast's own part: a copy on this machine, with the caller's rights."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def _copy(source: "BinaryIO", then: "dict[str, Any]") -> None:
     if os.path.isdir(target):
         target = os.path.join(target, os.path.basename(then["source"]))
     found = os.fstat(source.fileno())
-    # What exists is replaced and not written into: somebody may be running it.
+    # What exists is replaced and not written into: a process may be running it.
     unfinished = f"{target}.sbcast~"
     opened = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

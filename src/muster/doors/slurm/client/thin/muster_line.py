@@ -17,12 +17,12 @@ MOST_FILES = 200
 _LENGTH = struct.Struct("!I")
 
 
-class Lost(Exception):  # noqa: N818 -- a fact, for whoever waits
+class Lost(Exception):  # noqa: N818 -- a fact, for the caller that waits
     """The supervisor is gone."""
 
 
 class Line:
-    """Connected from the beginning; OSError when nobody listens."""
+    """Connected from the beginning; OSError when no process listens."""
 
     def __init__(self, address: str) -> None:
         if not address.startswith(SCHEME):

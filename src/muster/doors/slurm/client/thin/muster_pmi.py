@@ -1,7 +1,7 @@
 """How the tasks of an MPI program find each other: the wire protocol of PMI 1, as MPICH speaks it.
 
 Each task has one end of a socket, and says lines such as `cmd=put kvsname=K key=A value=B`. What is
-put by one can be got by all; at a barrier everybody waits for everybody.
+put by one can be got by all; at a barrier every task waits for all others.
 """
 
 import os
@@ -42,7 +42,7 @@ class Pmi:
             waiting.register(number, select.POLLIN)
 
     def serve(self, ready: "Iterable[int]") -> None:
-        """Answer whoever said something."""
+        """Answer the task that sent something."""
         for number in self._lines.keys() & set(ready):
             said = self._heard(number)
             if not said:

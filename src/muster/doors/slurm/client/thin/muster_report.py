@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 PATTERN = re.compile(r"%(\d*)([a-zA-Z%])")
 GATHER_S = 0.05
-"""Tasks that end alike within this time are told of together."""
+"""Tasks that end alike within this time are reported together."""
 
 
 class Report:
     """The tasks of one step: which run, which ended how, and what was said of them.
 
-    counts: how many tasks each component has; what is said of them counts anew in each.
+    counts: how many tasks each component has; what is said of them is counted per component.
     """
 
     def __init__(

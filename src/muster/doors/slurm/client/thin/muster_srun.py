@@ -56,7 +56,7 @@ def _release(holder: Line, code: int) -> None:
     try:
         holder.tell("release", keep=False, code=0 if sent else code, signal=sent)
     except Lost:
-        # The job was ended by somebody else, and the step with it.
+        # Another user or process ended the job, and the step with it.
         return
 
 
@@ -131,7 +131,7 @@ class Srun:
         if self._report is not None:
             times.append(self._report.tell_due_at())
         if self._streams is not None and self._streams.fed is not None:
-            # Whether we are in the foreground is not told, but can be looked at.
+            # No signal says whether we are in the foreground, but we can look.
             times.append(time.monotonic() + LOOK_AGAIN_S)
         known = [at for at in times if at is not None]
         return max(0.0, min(known) - time.monotonic()) * 1_000 if known else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ended(Exception):  # noqa: N818 -- no error: somebody wants us to end
+class Ended(Exception):  # noqa: N818 -- no error: a signal asks us to end
     """A signal came while we waited for the job."""
 
     def __init__(self, number: int) -> None:

@@ -23,7 +23,7 @@ NULL = (1, 3)
 FULL = 1 << 20
 
 
-class NoFile(Exception):  # noqa: N818 -- told to the user in Slurm's words
+class NoFile(Exception):  # noqa: N818 -- shown to the user in Slurm's words
     """A file cannot be opened."""
 
 
@@ -225,7 +225,7 @@ class Fed:
         return reads
 
     def register(self, waiting: "select.poll") -> None:
-        """More is read when everybody has what there was."""
+        """More is read when every task has what there was."""
         behind = [number for number, unsent in self._unsent.items() if unsent]
         for number in behind:
             waiting.register(number, select.POLLOUT)
@@ -288,7 +288,7 @@ class Terminal:
             return
 
     def show(self) -> bool:
-        """What the task wrote; False when nobody has the terminal any more."""
+        """What the task wrote; False when no process has the terminal any more."""
         try:
             read = os.read(self.ours, CHUNK)
         except OSError:
@@ -310,7 +310,7 @@ class Terminal:
 
 
 def write(number: int, content: bytes) -> None:
-    """All of it; whoever does not read any more misses it."""
+    """All of it; a reader that has gone misses it."""
     left = memoryview(content)
     while left:
         try:
@@ -320,7 +320,7 @@ def write(number: int, content: bytes) -> None:
 
 
 def _is_ours_to_read() -> bool:
-    """Not the terminal of whoever sent us to the background."""
+    """Not the terminal of the shell that sent us to the background."""
     try:
         return not os.isatty(0) or os.tcgetpgrp(0) == os.getpgrp()
     except OSError:

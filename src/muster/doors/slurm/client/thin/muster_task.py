@@ -69,8 +69,8 @@ def obey(line: str) -> None:
 
 
 def waited(argv: list[str]) -> int:
-    """How the command ended, whoever else was told to."""
-    # Signals are for the task: whoever runs something after it must outlive it.
+    """How the command ended, whatever other processes did."""
+    # Signals are for the task: the process that runs something after it must outlive it.
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
         signal.signal(number, signal.SIG_IGN)
     pid = os.fork()

@@ -53,7 +53,7 @@ def use(command: str, argv: list[str], home: str | None, handed: int | None) -> 
     call = call_of(command, argv)
     while True:
         try:
-            reply = ask(command, call, home) if handed is None else _told(command, *_kept(handed))
+            reply = ask(command, call, home) if handed is None else _reply(command, *_kept(handed))
         except OSError as error:
             return unreachable(command, error)
         handed = None
@@ -102,10 +102,10 @@ def go_on(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int |
 def ask(command: str, call: "dict[str, Any]", home: str | None) -> "dict[str, Any]":
     """One request and its answer, as values."""
     body = _written(call).encode()
-    return _told(command, *request("POST", "/v1/slurm/" + command, body, home))
+    return _reply(command, *request("POST", "/v1/slurm/" + command, body, home))
 
 
-def _told(command: str, status: int, answer: bytes) -> "dict[str, Any]":
+def _reply(command: str, status: int, answer: bytes) -> "dict[str, Any]":
     """A line with the code and the sizes of three parts, and then the parts."""
     if status != 200:
         text = command + ": error: " + _read(answer.decode())["text"] + "\n"
@@ -253,7 +253,7 @@ def _is_text(text: str) -> bool:
 
 
 def _read_script(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int | None:
-    """The script, with the rights of whoever calls."""
+    """The script, with the caller's rights."""
     name = then["file"]
     try:
         with open(0 if name is None else name, "rb", closefd=name is not None) as file:
