@@ -16,7 +16,16 @@ from muster.model.reason import (
     OverLimit,
     TooLong,
 )
-from muster.model.value import Duration, GpuModel, JobId, PoolName, QueuePath, UserName, Value
+from muster.model.value import (
+    Duration,
+    GpuModel,
+    JobId,
+    NodeId,
+    PoolName,
+    QueuePath,
+    UserName,
+    Value,
+)
 
 
 class MayNotSubmit(Value, tag="may_not_submit", gc=False):
@@ -190,6 +199,12 @@ class NeverReady(Value, tag="never_ready", gc=False):
 
 class NoMailProgram(Value, tag="no_mail_program", gc=False):
     """The job wants mail, and nothing here sends it."""
+
+
+class NodeIsDown(Value, tag="node_is_down", gc=False):
+    """A node that is down has no other state until it answers."""
+
+    node: NodeId
 
 
 class Refusal(Value):

@@ -17,6 +17,7 @@ from muster.controller.use_cases.tokens import NewToken, TokenRequest, new_token
 from muster.controller.use_cases.update import updated
 from muster.controller.world.journal import Write
 from muster.controller.world.transaction import Transaction
+from muster.lifecycle.refusal import NodeIsDown
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
@@ -181,8 +182,11 @@ class NodeChange:
         if known is None:
             raise UnknownError(f"there is no node {name}; list them with: muster nodes")
         if known.state is NodeState.DOWN:
-            state = "down, and comes back by itself when it answers"
-            raise UnknownError(f"node {name} is {state}")
+            raise RefusedError(
+                NodeIsDown(node=name),
+                f"Node {name} is down, and comes back by itself when it answers. "
+                "Try again when it is up.",
+            )
         event = NodeChanged(
             at=transaction.now, node=name, state=self._state, by=caller.user, reason=self._reason
         )

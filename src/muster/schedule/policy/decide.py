@@ -2,7 +2,7 @@
 
 from muster.model.job import JobState
 from muster.model.plan import Clear, Move, Preempt, Resume, Start
-from muster.model.reason import Behind, NeverFits, NoRoom, WaitReason
+from muster.model.reason import ArrayFull, Behind, NeverFits, NoRoom, WaitReason
 from muster.model.value import ClassName, Instant, JobId, QueuePath
 from muster.schedule.policy.backfill import earliest
 from muster.schedule.policy.gates import Singletons, gate
@@ -48,7 +48,11 @@ class Turn:
         if shape.blocked_in == self.number and entry.limit_ms >= shape.blocked_ms:
             return not self._promises_left and not self._may_clear(entry)
         quotas, queue = self._standing.books.quotas, entry.lane.queue
-        why = quotas.too_many_jobs(queue) or quotas.too_much(queue, shape.least_gpu_milli)
+        why = (
+            quotas.too_many_jobs(queue)
+            or self._array_full(entry)
+            or quotas.too_much(queue, shape.least_gpu_milli)
+        )
         if why is None and entry.is_capped:
             why = self._standing.books.over_class_limit(
                 entry.job.spec, entry.job_class, shape.least
@@ -61,6 +65,13 @@ class Turn:
         """Why a job waits about which nothing else was decided."""
         # Without a reason of its own it was passed over: its shape had found no room.
         return self.reasons.get(entry.id) or entry.shape.why
+
+    def _array_full(self, entry: Entry) -> ArrayFull | None:
+        part = entry.job.spec.array
+        if part is None or part.at_once is None:
+            return None
+        is_full = self._standing.books.in_array[part.array] >= part.at_once
+        return ArrayFull(array=part.array, at_once=part.at_once) if is_full else None
 
     def only_room_counts(self, lane: Lane) -> bool:
         """In this lane nobody gets a promise any more, nor victims unless his class takes them."""

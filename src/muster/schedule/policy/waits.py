@@ -1,4 +1,11 @@
-"""Why each of the jobs waits that neither moves nor starts; kept from plan to plan."""
+"""Why each of the jobs waits that neither starts, resumes nor has room cleared for it.
+
+Only what may have changed is looked at: jobs that came, went or changed, jobs about which something
+was found out by themselves in this plan or the one before, and all jobs of a shape for which
+another reason was found. The waits of all others stay as they are.
+"""
+
+from collections.abc import Iterable
 
 from muster.model.job import HeldBy, Job
 from muster.model.plan import Wait
@@ -7,6 +14,7 @@ from muster.model.value import JobId
 from muster.model.versioned import VersionedMapping, VersionHistory
 from muster.schedule.policy.decide import Turn
 from muster.schedule.state.follow import Memory
+from muster.schedule.state.roster import Shape
 
 
 class Waits:
@@ -15,23 +23,41 @@ class Waits:
     def __init__(self) -> None:
         self._waits: dict[JobId, Wait] = {}
         self._history: VersionHistory[JobId, Wait] = VersionHistory(self._waits)
+        self._memory: Memory | None = None
+        # About whom something was said in the last plan.
+        self._single: set[JobId] = set()
+        self._by_shape: dict[Shape, WaitReason] = {}
 
     def after(self, memory: Memory, turn: Turn) -> VersionedMapping[JobId, Wait]:
         """One wait for each job that waits and about which nothing else was decided."""
-        decided, entries, held = turn.decided, memory.roster.entries, memory.held
-        for job_id in [
-            each
-            for each in self._waits
-            if each in decided or (each not in entries and each not in held)
-        ]:
-            del self._waits[job_id]
-            self._history.note(job_id)
-        for job in held.values():
-            self._set(job.id, _held(job))
-        for job_id, entry in entries.items():
-            if job_id not in decided:
-                self._set(job_id, turn.why(entry))
+        if memory is not self._memory:
+            # Another memory does not know who waited when the last plan was made.
+            self._single.update(self._waits)
+            self._memory = memory
+        single = {*turn.reasons, *turn.decided}
+        self._look_at(self._single | single | memory.take_touched(), memory, turn)
+        self._look_at_shapes(memory, turn)
+        self._single = single
         return self._history.version()
+
+    def _look_at_shapes(self, memory: Memory, turn: Turn) -> None:
+        said: dict[Shape, WaitReason] = {}
+        for shape in memory.roster.shapes():
+            said[shape] = shape.why
+            if self._by_shape.get(shape) != shape.why:
+                self._look_at(shape.entries, memory, turn)
+        self._by_shape = said
+
+    def _look_at(self, jobs: Iterable[JobId], memory: Memory, turn: Turn) -> None:
+        entries, held, decided = memory.roster.entries, memory.held, turn.decided
+        for job in jobs:
+            entry = entries.get(job)
+            if entry is not None and job not in decided:
+                self._set(job, turn.why(entry))
+            elif job in held:
+                self._set(job, _held(held[job]))
+            elif self._waits.pop(job, None) is not None:
+                self._history.note(job)
 
     def _set(self, job: JobId, why: WaitReason) -> None:
         known = self._waits.get(job)

@@ -57,6 +57,7 @@ class Memory:
         self._holds: dict[JobId, Hold] = {}
         self._claimants: dict[JobId, JobId] = {}
         self._unsure: set[JobId] = set()
+        self._touched: set[JobId] = set()
         # Nothing was seen yet: everything in the first snapshot is a change.
         self._before = Snapshot(now=snapshot.now, version=-1)
         self._is_fresh = True
@@ -154,15 +155,22 @@ class Memory:
         if any(_counts(old.get(each)) != _counts(new.get(each)) for each in changed):
             self.books.quotas.resolve(new.values())
 
+    def take_touched(self) -> set[JobId]:
+        """The jobs that came, went or changed since this was last asked."""
+        touched, self._touched = self._touched, set()
+        return touched
+
     def _follow_job(self, old: Job | None, new: Job | None) -> None:
         """Whether and where the job waits."""
         if old is not None:
+            self._touched.add(old.id)
             self.roster.remove(old.id)
             self.held.pop(old.id, None)
             self._leaf(old).jobs -= 1
         if new is None:
             return
         self._leaf(new).jobs += 1
+        self._touched.add(new.id)
         if new.state is JobState.HELD:
             self.held[new.id] = new
         elif new.state in (JobState.PENDING, JobState.SUSPENDED):

@@ -5,6 +5,7 @@ and age grows alike for all. Between lanes it follows fair share, which `order.p
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
@@ -46,6 +47,7 @@ class Shape:
         "amount",
         "blocked_in",
         "blocked_ms",
+        "entries",
         "groups",
         "is_picky",
         "is_single",
@@ -62,6 +64,8 @@ class Shape:
         # The least that any job of this shape holds, wherever it lands.
         self.least = _least(groups)
         self.least_gpu_milli = self.least.gpu_milli
+        # The jobs of this shape that wait.
+        self.entries: dict[JobId, Entry] = {}
         self.blocked_in = -1
         self.blocked_ms = 0
         self.why: WaitReason = NoRoom(group=groups[0].group.name, placed=0, wanted=1, nodes=0)
@@ -137,11 +141,17 @@ class Entry:
         self.level = 0
         self.kin: Kin | None = None
 
+    @property
+    def bounded_array(self) -> JobId | None:
+        """Its array, if only so many of that may run at once."""
+        part = self.job.spec.array
+        return None if part is None or part.at_once is None else part.array
+
 
 MOST_KIN = 10_000
 """So many kinds of kin are remembered at once."""
 
-KinKey = tuple[Shape, QueuePath, ClassName, int, tuple[Duration | None, int]]
+KinKey = tuple[Shape, QueuePath, ClassName, int, tuple[Duration | None, int], JobId | None]
 
 Barred = tuple[PoolName, ...]
 
@@ -181,6 +191,7 @@ class Roster:
         entry = self.entry(job, lane)
         insort(lane.entries, entry, key=_rank)
         lane.has_new = True
+        entry.shape.entries[job.id] = entry
         self.entries[job.id] = entry
         self._fresh.append(entry)
 
@@ -205,7 +216,8 @@ class Roster:
         entry.rank = (-entry.points, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
             times = (spec.time_limit, entry.limit_ms)
-            entry.kin = self._kin((shape, spec.queue, spec.job_class, entry.level, times))
+            array = entry.bounded_array
+            entry.kin = self._kin((shape, spec.queue, spec.job_class, entry.level, times, array))
         return entry
 
     def remove(self, job_id: JobId) -> None:
@@ -213,10 +225,15 @@ class Roster:
         entry = self.entries.pop(job_id, None)
         if entry is None:
             return
+        del entry.shape.entries[job_id]
         lane = entry.lane
         del lane.entries[bisect_left(lane.entries, entry.rank, key=_rank)]
         if not lane.entries:
             del self.lanes[lane.queue, lane.user]
+
+    def shapes(self) -> Iterable[Shape]:
+        """Those of the jobs that wait."""
+        return [shape for shape in self._shapes.values() if shape.entries]
 
     def line(self) -> list[Entry]:
         """All jobs, roughly as they stood last time, so that putting them in order is quick."""
@@ -312,5 +329,5 @@ def _is_gated(job: Job) -> bool:
     """Is there anything but room and quota that may keep the job?"""
     spec = job.spec
     has_time = job.begin_at is not None or spec.deadline is not None
-    is_known = spec.after == () and spec.array is None and job.claim is None
+    is_known = spec.after == () and job.claim is None
     return has_time or not is_known or job.state is JobState.SUSPENDED

@@ -7,6 +7,7 @@ milliseconds, for the dominant of GPU, CPU and memory.
 """
 
 from collections.abc import Mapping
+from math import isqrt
 
 from muster.model.policy import SharePolicy
 from muster.model.queue import Queue, lineage
@@ -22,8 +23,33 @@ FULL = 1_000
 
 
 def decayed(amount: int, *, elapsed: Duration, half_life: Duration) -> int:
-    """What is left to count of an amount after some time."""
-    return int(amount * 0.5 ** (max(0, elapsed) / half_life))
+    """What is left to count of an amount after some time.
+
+    A power of two in integers, so that it is the same on any machine: the exponent is counted in
+    parts of 2 ** 40, and each 10 bits of it are looked up.
+    """
+    halvings, rest = divmod(max(0, elapsed), half_life)
+    exponent = (rest << 40) // half_life
+    for place, powers in enumerate(_POWERS):
+        amount = amount * powers[exponent >> (30 - 10 * place) & 1_023] >> _BITS
+    return amount >> halvings
+
+
+_BITS = 64
+
+
+def _powers(bits: int) -> list[int]:
+    """2 ** -(n / 2 ** bits) for each n below 1,024, in parts of 2 ** 64, rounded down."""
+    root = 1 << (_BITS - 1)
+    for _ in range(bits):
+        root = isqrt(root << _BITS)
+    powers = [1 << _BITS]
+    while len(powers) < 1_024:
+        powers.append(powers[-1] * root >> _BITS)
+    return powers
+
+
+_POWERS = [_powers(bits) for bits in (10, 20, 30, 40)]
 
 
 def dominant_milli(amount: Resources, whole: Resources) -> int:
