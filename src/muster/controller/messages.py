@@ -9,7 +9,7 @@ from muster.model.history import Attempt
 from muster.model.job import Job, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import NoEstimate, Prospect, Wait
+from muster.model.plan import NoEstimate, Wait
 from muster.model.queue import Queue, Quota
 from muster.model.site import Site, Token
 from muster.model.value import (
@@ -104,7 +104,6 @@ class JobView(Value):
     job: Job
     allocation: Allocation | None = None
     wait: Wait | None = None
-    prospect: Prospect | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
     pretend: bool = False

@@ -56,7 +56,10 @@ def test_running_steps_are_listed_and_measured(slurm: House) -> None:
 
     listed = slurm.out(f"squeue -h -s -j {job} -o '%i|%j|%P|%u|%A|%l'").splitlines()
     named = slurm.out(f"squeue -h -s {job}.0 -O StepID:.12,NumTasks:.4,StepState:.10").split()
-    first = slurm.out(f"sstat -n -P -j {job} -o JobID,NTasks,MaxRSS,AveRSS,Pids")
+    measure = f"sstat -n -P -j {job} -o JobID,NTasks,MaxRSS,AveRSS,Pids"
+    # A step is listed when its first task is started.
+    slurm.waits_until(lambda: "," in slurm.out(measure))
+    first = slurm.out(measure)
     both = slurm.out(f"sstat -a -n -P -j {job} -o JobID")
     slurm.out(f"scancel {job}")
 

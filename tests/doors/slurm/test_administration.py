@@ -86,6 +86,7 @@ def test_sshare_shows_what_somebody_used_and_what_that_makes_of_their_share(slur
     slurm.waits_until(lambda: int(_mine(slurm.out(line), user)[2]) > 0)
     _, _, _, factor, promised = _mine(slurm.out(line), user)
     slurm.out(f"scancel {job}")
+    slurm.waits_for(job, "CANCELLED")
 
     assert 0 < float(factor) < 1
     assert "gres/gpu=1" in promised

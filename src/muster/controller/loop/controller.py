@@ -14,7 +14,7 @@ from muster.controller.use_cases.audit import audit
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.transaction import Change, Transaction
 from muster.model.errors import BadPlanError, MusterError
-from muster.model.plan import Backlog, Plan, Wait
+from muster.model.plan import Plan, Wait
 from muster.model.value import Duration, Instant, JobId, UserName
 from muster.stores.base import Batch, Leadership
 
@@ -41,27 +41,18 @@ class LastPlan:
     def __init__(self) -> None:
         self.waits: Mapping[JobId, Wait] = {}
         self.version = -1
+        # How many plans there were.
+        self.number = 0
         self.planned_at: Instant | None = None
         self.plan_ms = 0
         self.problem: str | None = None
         self._changed = Condition()
-        # The backlog, and when the plan was made after which it was asked for.
-        self._backlog: tuple[Instant | None, Backlog] = (None, {})
-
-    def backlog(self, ask: Callable[[], Backlog]) -> Backlog:
-        """Where the jobs stand that wait after the last plan; asked for once after each plan."""
-        planned_at = self.planned_at
-        known_at, known = self._backlog
-        if known_at == planned_at:
-            return known
-        found = ask()
-        self._backlog = (planned_at, found)
-        return found
 
     def settle(self, plan: Plan, now: Instant, plan_ms: int) -> None:
         with self._changed:
             self.waits = plan.waits
             self.version = plan.snapshot_version
+            self.number += 1
             self.planned_at = now
             self.plan_ms = plan_ms
             self.problem = None

@@ -8,7 +8,6 @@ from operator import attrgetter
 
 from muster.controller.loop.controller import LastPlan
 from muster.controller.messages import Caller, JobDetail, JobQuery, JobsPage, JobView
-from muster.controller.planner.client import PlannerClient
 from muster.controller.queries.selection import select_jobs
 from muster.controller.rights import demand_viewer, may_change
 from muster.controller.world.journal import Journal, KeepingStore
@@ -26,8 +25,7 @@ from muster.stores.base import HistoryQuery
 class JobQueries:
     """Jobs as people see them."""
 
-    def __init__(self, journal: Journal, last_plan: LastPlan, planner: PlannerClient) -> None:
-        self._planner = planner
+    def __init__(self, journal: Journal, last_plan: LastPlan) -> None:
         self._record = journal.record
         self._store: KeepingStore = journal.store
         self._last_plan = last_plan
@@ -43,14 +41,10 @@ class JobQueries:
     def view(self, job: Job) -> JobView:
         """A live job with what it holds or waits for."""
         allocation = self._record.allocations.get(job.id)
-        is_waiting = job.state in WAITING
         return JobView(
             job=job,
             allocation=allocation,
-            wait=self._last_plan.waits.get(job.id) if is_waiting else None,
-            prospect=self._last_plan.backlog(self._planner.backlog).get(job.id)
-            if is_waiting
-            else None,
+            wait=self._last_plan.waits.get(job.id) if job.state in WAITING else None,
             started_at=None if allocation is None else allocation.started_at,
             pretend=self._is_pretend(allocation),
         )

@@ -1,10 +1,10 @@
 """What was planned, why jobs wait, and what would be planned if something were different."""
 
 from collections.abc import Callable
-from threading import Lock
 
 from muster.controller.loop.controller import Controller
 from muster.controller.messages import Caller, Rehearsal
+from muster.controller.queries.backlog import LatestBacklog
 from muster.controller.queries.questions import Questions
 from muster.controller.queries.rehearsals import Rehearsals
 from muster.controller.rights import demand_viewer
@@ -12,18 +12,21 @@ from muster.controller.world.journal import Clock, Journal
 from muster.model.errors import UnknownError
 from muster.model.explanation import Explanation
 from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
-from muster.model.plan import NoEstimate, Plan, Wait
+from muster.model.plan import Backlog, NoEstimate, Plan, Priority, Prospect, Wait
 from muster.model.site import Site
 from muster.model.value import JobId
 from muster.schedule.explain.explanation import explain
-from muster.schedule.explain.turns import Crowds, Turns
 from muster.schedule.explain.words import decided
+from muster.schedule.policy.merit import Merits
 
 PLANNED = WAITING - {JobState.HELD}
 """Jobs in these states are in the next plan; a held job needs none."""
 
 PLAN_PATIENCE_S = 20.0
 """So long an explanation waits for the first plan that knows its job."""
+
+PROSPECT_PATIENCE_S = 1.0
+"""So long a question about one job waits for the backlog of the last plan."""
 
 
 class PlanQueries:
@@ -35,15 +38,50 @@ class PlanQueries:
         self._clock = clock
         self._rehearsals = Rehearsals(journal, controller.parts.planner, clock)
         self._questions = Questions()
-        self._crowds = Crowds()
-        self._lock = Lock()
+        self._merits: tuple[Site, Merits | None] = (journal.record.site, None)
+        self._backlog = LatestBacklog(controller.last_plan, controller.parts.planner)
 
-    def turns(self) -> Turns:
-        """The priorities of all jobs, and of what they are made."""
-        snapshot = self._record.snapshot(self._clock())
-        with self._lock:
-            self._crowds.follow(snapshot.jobs)
-            return Turns(snapshot, self._record.site.policy, self._crowds)
+    def backlog(self, patience_s: float = 0.0) -> Backlog:
+        """Position, priority and expected start of jobs that wait, as the planner has them.
+
+        Of the last plan, if that is known or comes in time; else of an earlier one.
+        """
+        return self._backlog.get(patience_s)
+
+    def prospect(self, job: Job) -> Prospect | None:
+        """The same of one job; None if it does not wait, or no plan has looked at it yet."""
+        if job.state not in WAITING or job.id not in self._controller.last_plan.waits:
+            return None
+        return self._backlog.get(PROSPECT_PATIENCE_S).get(job.id)
+
+    def own_priority(self, job: Job) -> Priority:
+        """What a job itself brings to its priority: all but age, fair share and guarantee."""
+        level = 0
+        if self._record.site.policy.has_levels:
+            with self._record.lock:
+                levels = self._record.service_levels(self._clock())
+            level = levels.level(job.spec, job.ran)
+        merit = self._merits_now().of(job, asked_gpu_milli(job.spec), level)
+        return Priority(
+            job_class=merit.job_class,
+            queue=merit.queue,
+            size=merit.size,
+            short=merit.short,
+            service=merit.service,
+            asked=merit.asked,
+            age=0,
+            fair_share=0,
+            is_own=False,
+        )
+
+    def _merits_now(self) -> Merits:
+        """By the rules as they are; worked out again when they change."""
+        site, merits = self._merits
+        if site is not self._record.site or merits is None:
+            site = self._record.site
+            merits = Merits(site.queues, site.classes, site.policy.order)
+            self._merits = (site, merits)
+        return merits
 
     def explain(self, caller: Caller, job_id: JobId) -> Explanation:
         """Everything about why a job is where it is. May take as long as a plan takes."""
@@ -88,6 +126,11 @@ class PlanQueries:
             return Explanation(job=job.id, decision=held, text=text, expected=NoEstimate.HELD)
         nothing = Plan(snapshot_version=snapshot.version, policy=policy)
         return explain(snapshot, nothing, job.id, {})
+
+
+def asked_gpu_milli(spec: JobSpec) -> int:
+    """All that a request asks for, in thousandths of a GPU."""
+    return sum(group.each.amount(None).gpu_milli * group.count for group in spec.groups)
 
 
 def _same(site: Site) -> Site:

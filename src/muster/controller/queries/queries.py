@@ -28,7 +28,7 @@ class Queries:
         clock: Clock,
     ) -> None:
         self._record = journal.record
-        self.jobs = JobQueries(journal, controller.last_plan, controller.parts.planner)
+        self.jobs = JobQueries(journal, controller.last_plan)
         self.history = HistoryQueries(journal)
         self.attempts = AttemptQueries(self.jobs, backends)
         self.nodes = NodeQueries(journal.record, clock)

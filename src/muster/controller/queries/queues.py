@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 
 from muster.controller.messages import Fleet, QueueUse, QuotaUse, Share, ShareTree
 from muster.controller.world.journal import Clock
@@ -24,7 +25,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.explain.turns import Turns
+from muster.schedule.explain.shares import JobCounts, shares_of
 from muster.schedule.state.share import Branch, Shares, decayed
 
 Spot = tuple[PoolName, GpuModel | None, Meter, str | None]
@@ -40,6 +41,8 @@ class QueueQueries:
     def __init__(self, record: Record, clock: Clock) -> None:
         self._record = record
         self._clock = clock
+        self._counts = JobCounts()
+        self._lock = Lock()
 
     def all(self) -> tuple[QueueUse, ...]:
         """All queues, in the order of their paths."""
@@ -66,7 +69,9 @@ class QueueQueries:
 
     def _shares(self) -> Shares:
         snapshot = self._record.snapshot(self._clock())
-        return Turns(snapshot, self._record.site.policy).shares
+        with self._lock:
+            self._counts.follow(snapshot.jobs)
+            return shares_of(snapshot, self._record.site.policy, self._counts)
 
     def _sums(self) -> "_Sums":
         now, record = self._clock(), self._record

@@ -175,7 +175,7 @@ class Record:
                 finished=self._finished_versions.version(),
                 used_lately=self.usage.lately(now, self.site.policy.share),
                 usual=self.seen.usual,
-                levels=self._levels(now),
+                levels=self.service_levels(now),
             )
 
     def fleet(self, now: Instant) -> Fleet:
@@ -189,7 +189,8 @@ class Record:
                 reservations=current_windows(self.site.reservations, now),
             )
 
-    def _levels(self, now: Instant) -> Levels:
+    def service_levels(self, now: Instant) -> Levels:
+        """The levels of service as far as they are learned; none if no rule asks for them."""
         if not self.site.policy.has_levels:
             return PLAIN_LEVELS
         self.levels.aim_at(self.site.policy.aim)

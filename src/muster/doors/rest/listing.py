@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from muster.api.jobs import JobPage
+from muster.api.jobs import JobLine, JobPage
 from muster.controller.messages import JobQuery, JobView
 from muster.doors.line_cache import LineCache
 from muster.doors.request.bad import integer
@@ -17,6 +17,7 @@ from muster.doors.rest.operation import Asked
 from muster.doors.rest.show_jobs import job_document, job_line, with_attempts
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState
+from muster.model.plan import Backlog, Prospect
 from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Value, replace
 from muster.stores.base import HistoryQuery
 
@@ -30,7 +31,12 @@ MOST_OF_HISTORY = 1_000
 ENDED = "ended:"
 """How the `after` of a page begins that goes on among the ended jobs."""
 
-Show = Callable[[JobView, Instant], Value]
+Show = Callable[[JobView, Instant, Prospect | None], Value]
+
+NO_BACKLOG: Backlog = {}
+
+LIST_PATIENCE_S = 0.05
+"""So long a list waits for the expected starts by the last plan; else it has earlier ones."""
 
 encode: Final = msgspec.json.Encoder().encode
 
@@ -60,7 +66,8 @@ async def page_of(asked: Asked) -> JobPage | EncodedPage:
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
     page = asked.queries.jobs.page(asked.caller, query)
-    jobs = await _encoded(page.jobs, asked, job_document)
+    backlog = await asked.read(asked.queries.plan.backlog, LIST_PATIENCE_S)
+    jobs = await _encoded(page.jobs, asked, job_document, backlog)
     if page.next is not None:
         return EncodedPage(jobs=jobs, next=str(page.next))
     if not _wants_ended(asked, query):
@@ -78,7 +85,7 @@ async def lines_of(asked: Asked) -> EncodedLines:
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
     page = asked.queries.jobs.page(asked.caller, query)
-    lines = await _encoded(page.jobs, asked, job_line)
+    lines = await _encoded(page.jobs, asked, _line, NO_BACKLOG)
     return EncodedLines(lines=lines, next=None if page.next is None else str(page.next))
 
 
@@ -107,25 +114,41 @@ def _wants_ended(asked: Asked, query: JobQuery) -> bool:
     return not query.states or not FINAL.isdisjoint(query.states)
 
 
-async def _encoded(views: tuple[JobView, ...], asked: Asked, show: Show) -> tuple[Raw, ...]:
+def _line(view: JobView, now: Instant, _: Prospect | None) -> JobLine:
+    return job_line(view, now)
+
+
+async def _encoded(
+    views: tuple[JobView, ...], asked: Asked, show: Show, backlog: Backlog
+) -> tuple[Raw, ...]:
     now, cache = asked.door.clock(), asked.door.lines.of(show)
     cache.forget_ended(asked.queries.jobs.is_live)
+    prospect = backlog.get
     made: list[Raw] = []
     for begin in range(0, len(views), AT_ONCE):
         if begin:
             await asyncio.sleep(0)
-        made.extend([encoded(each, now, show, cache) for each in views[begin : begin + AT_ONCE]])
+        made.extend(
+            [
+                encoded(view, prospect(view.job.id), now, show, cache)
+                for view in views[begin : begin + AT_ONCE]
+            ]
+        )
     return tuple(made)
 
 
-def encoded(view: JobView, now: Instant, show: Show, cache: LineCache[Raw]) -> Raw:
+def encoded(
+    view: JobView, prospect: Prospect | None, now: Instant, show: Show, cache: LineCache[Raw]
+) -> Raw:
     """The job as `show` has it, in JSON; from the cache, if it is known there."""
     wait = view.wait
-    expected = None if view.prospect is None else view.prospect.expected
+    if wait is None:
+        prospect = None
+    expected = None if prospect is None else prospect.expected
     known = cache.get(view, expected)
     if known is not None:
         return known
-    text = Raw(encode(show(view, now)))
+    text = Raw(encode(show(view, now, prospect)))
     if wait is not None and wait.why.facts.dated:
         return text
     return cache.put(view, text, expected)

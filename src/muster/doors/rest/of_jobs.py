@@ -13,8 +13,7 @@ from muster.api.jobs import (
 )
 from muster.api.pages import ActionDocument, SignalDocument
 from muster.api.requests import SubmitDocument, SubmittedDocument
-from muster.controller.messages import Caller, Outcome, Receipt
-from muster.controller.queries.queries import Queries
+from muster.controller.messages import Outcome, Receipt
 from muster.controller.rights import not_yours
 from muster.doors.request.bad import MOST_INTEGER, BadRequestError, bounded, read
 from muster.doors.rest.listing import EncodedLines, EncodedPage, lines_of, page_of
@@ -25,9 +24,7 @@ from muster.doors.rest.wanted import wanted_of
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
-from muster.model.job import WAITING, JobState
 from muster.model.value import JobId, NodeId, Value
-from muster.schedule.explain.turns import Points
 
 MOST_AT_ONCE = 100_000
 """So many jobs may one request name: as many as an array may have."""
@@ -80,7 +77,8 @@ def _shown(asked: Asked) -> JobDocument:
     detail = asked.queries.jobs.detail(asked.caller, asked.job)
     # Of a job that goes on, the view knows whether its nodes are pretend.
     nodes = asked.queries.nodes.all() if detail.view.ended_at is not None else NO_NODES
-    return detail_document(detail, asked.door.clock(), nodes)
+    prospect = asked.queries.plan.prospect(detail.view.job)
+    return detail_document(detail, asked.door.clock(), nodes, prospect)
 
 
 async def _update(asked: Asked) -> JobDocument:
@@ -92,16 +90,9 @@ async def _update(asked: Asked) -> JobDocument:
 async def _explain(asked: Asked) -> ExplanationDocument:
     explanation = await asked.think(asked.queries.plan.explain, asked.caller, asked.job)
     detail = await asked.read(asked.queries.jobs.detail, asked.caller, asked.job)
-    points = await asked.think(_points, asked.queries, asked.caller, asked.job)
-    return explanation_document(explanation, detail.view.job.state.value, points)
-
-
-def _points(queries: Queries, caller: Caller, job_id: JobId) -> Points | None:
-    """What the priority of a job is made of, while it waits for its turn."""
-    job = queries.jobs.find(caller, job_id)
-    if job is None or job.state not in WAITING - {JobState.HELD}:
-        return None
-    return queries.plan.turns().of(job)
+    prospect = await asked.think(asked.queries.plan.prospect, detail.view.job)
+    priority = None if prospect is None else prospect.priority
+    return explanation_document(explanation, detail.view.job.state.value, priority)
 
 
 async def _act_on_many(asked: Asked) -> ManyDocument:

@@ -41,13 +41,12 @@ from muster.model.job import (
 )
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import NoEstimate, Wait
+from muster.model.plan import NoEstimate, Priority, Prospect, Wait
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import DAY, MINUTE, SECOND, Instant, NodeId, Value, replace
-from muster.schedule.explain.turns import Points
 
 
-def job_document(view: JobView, now: Instant) -> JobDocument:
+def job_document(view: JobView, now: Instant, prospect: Prospect | None = None) -> JobDocument:
     """A job as one of a list: without its tasks, attempts and launch."""
     job, held = view.job, view.allocation
     spec, wait = job.spec, view.wait
@@ -65,7 +64,7 @@ def job_document(view: JobView, now: Instant) -> JobDocument:
         submitted_at=stamp(job.submitted_at),
         started_at=stamp_or_none(view.started_at),
         ended_at=stamp_or_none(view.ended_at),
-        expected_start=None if view.prospect is None else _expected(view.prospect.expected),
+        expected_start=None if prospect is None else _expected(prospect.expected),
         time_limit=None if spec.time_limit is None else spec.time_limit // 1_000,
         attempt=job.attempt,
         exit_code=code,
@@ -128,10 +127,15 @@ def with_attempts(
     )
 
 
-def detail_document(detail: JobDetail, now: Instant, nodes: Mapping[NodeId, Node]) -> JobDocument:
+def detail_document(
+    detail: JobDetail,
+    now: Instant,
+    nodes: Mapping[NodeId, Node],
+    prospect: Prospect | None = None,
+) -> JobDocument:
     """A job with all there is to say about it."""
     held = detail.view.allocation
-    document = with_attempts(job_document(detail.view, now), detail.attempts, nodes)
+    document = with_attempts(job_document(detail.view, now, prospect), detail.attempts, nodes)
     return replace(
         document,
         tasks=() if held is None else tuple(map(_task, held.placements)),
@@ -160,7 +164,7 @@ def attempt_document(attempt: Attempt) -> AttemptDocument:
 
 
 def explanation_document(
-    explanation: Explanation, state: str, points: Points | None
+    explanation: Explanation, state: str, priority: Priority | None
 ) -> ExplanationDocument:
     """Why a job waits or where it goes, who is in its way, and what would help."""
     decision = explanation.decision
@@ -175,22 +179,22 @@ def explanation_document(
         expected_start=_expected(expected),
         no_estimate=expected.value if isinstance(expected, NoEstimate) else None,
         alternatives=tuple(map(_alternative, explanation.alternatives)),
-        turn=None if points is None else _turn(points),
+        turn=None if priority is None else _turn(priority),
     )
 
 
-def _turn(points: Points) -> TurnDocument:
+def _turn(priority: Priority) -> TurnDocument:
     return TurnDocument(
-        points=points.total,
-        own_first=points.is_own,
-        job_class=points.job_class,
-        fair_share=points.fair_share,
-        age=points.age,
-        queue=points.queue,
-        size=points.size,
-        short=points.short,
-        service=points.service,
-        priority=points.asked,
+        points=priority.total,
+        own_first=priority.is_own,
+        job_class=priority.job_class,
+        fair_share=priority.fair_share,
+        age=priority.age,
+        queue=priority.queue,
+        size=priority.size,
+        short=priority.short,
+        service=priority.service,
+        priority=priority.asked,
     )
 
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from muster.controller.messages import Caller
 from muster.controller.queries.queries import Queries
 from muster.doors.line_cache import LineCaches
+from muster.doors.slurm.priority import rank_of
 from muster.doors.slurm.submit.fleet import Machines, machines_of
 from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.launch import Launch
+from muster.model.plan import Backlog
 from muster.model.value import JobId, NodeId, replace
 
 MOST_LAUNCHES = 200_000
@@ -21,6 +23,7 @@ class Cache:
         self.lines: LineCaches[str] = LineCaches()
         self._machines: Machines | None = None
         self._launches: dict[JobId, Launch] = {}
+        self._ranks: tuple[Backlog, Mapping[JobId, int]] = ({}, {})
 
     def machines(self, nodes: Mapping[NodeId, Node]) -> Machines:
         """What requests need to know of these nodes; worked out again when nodes change."""
@@ -28,6 +31,18 @@ class Cache:
         if known is None or known.nodes is not nodes:
             known = self._machines = machines_of(nodes)
         return known
+
+    def ranks(self, backlog: Backlog) -> Mapping[JobId, int]:
+        """The priority of each waiting job as one number; worked out once for each backlog."""
+        known, ranks = self._ranks
+        if known is not backlog:
+            ranks = {
+                job: rank_of(each.priority)
+                for job, each in backlog.items()
+                if each.priority is not None
+            }
+            self._ranks = (backlog, ranks)
+        return ranks
 
     def launches(
         self, queries: Queries, caller: Caller, jobs: Sequence[Job]

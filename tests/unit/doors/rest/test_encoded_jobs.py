@@ -25,6 +25,7 @@ from muster.model.value import (
 
 NOW = Instant(1_790_000_000_000)
 LATER = Instant(NOW + 5 * MINUTE)
+IN_AN_HOUR = Prospect(expected=Instant(NOW + HOUR))
 NO_ROOM = NoRoom(group="main", placed=0, wanted=1, nodes=3)
 
 
@@ -39,8 +40,7 @@ def job(number: int = 7, state: JobState = JobState.PENDING) -> Job:
 
 
 def waiting(known: Job, why: WaitReason = NO_ROOM) -> JobView:
-    prospect = Prospect(expected=Instant(NOW + HOUR))
-    return JobView(job=known, wait=Wait(job=known.id, why=why), prospect=prospect)
+    return JobView(job=known, wait=Wait(job=known.id, why=why))
 
 
 class Jobs:
@@ -49,8 +49,8 @@ class Jobs:
     def __init__(self) -> None:
         self._cache: LineCache[msgspec.Raw] = LineCache()
 
-    def of(self, view: JobView, now: Instant) -> msgspec.Raw:
-        return encoded(view, now, job_document, self._cache)
+    def of(self, view: JobView, now: Instant, prospect: Prospect = IN_AN_HOUR) -> msgspec.Raw:
+        return encoded(view, prospect, now, job_document, self._cache)
 
 
 def read(text: msgspec.Raw) -> JobDocument:
@@ -63,17 +63,19 @@ def test_a_job_that_waits_is_encoded_once() -> None:
     first = jobs.of(view, NOW)
 
     assert jobs.of(view, LATER) is first
-    assert read(first) == job_document(view, LATER)
+    assert read(first) == job_document(view, LATER, IN_AN_HOUR)
 
 
 def test_another_wait_and_another_job_are_encoded_again() -> None:
     jobs, view = Jobs(), waiting(job())
     jobs.of(view, NOW)
     moved = replace(view, job=replace(view.job, spec=replace(view.job.spec, priority=5)))
-    sooner = replace(view, prospect=Prospect(expected=LATER))
+    sooner = Prospect(expected=LATER)
 
-    for each in (moved, sooner, JobView(job=view.job)):
-        assert read(jobs.of(each, NOW)) == job_document(each, NOW)
+    assert read(jobs.of(view, NOW, sooner)) == job_document(view, NOW, sooner)
+    assert read(jobs.of(moved, NOW)) == job_document(moved, NOW, IN_AN_HOUR)
+    planned_no_more = JobView(job=view.job)
+    assert read(jobs.of(planned_no_more, NOW)) == job_document(planned_no_more, NOW)
 
 
 def test_a_reason_whose_words_depend_on_the_clock_is_encoded_each_time() -> None:
@@ -82,7 +84,7 @@ def test_a_reason_whose_words_depend_on_the_clock_is_encoded_each_time() -> None
 
     jobs.of(view, NOW)
 
-    assert read(jobs.of(view, LATER)) == job_document(view, LATER)
+    assert read(jobs.of(view, LATER)) == job_document(view, LATER, IN_AN_HOUR)
     assert job_document(view, LATER) != job_document(view, NOW)
 
 
@@ -116,5 +118,5 @@ def test_an_encoded_page_reads_as_a_page() -> None:
     page = msgspec.json.encode(EncodedPage(jobs=(Jobs().of(view, NOW),), next="7"))
 
     assert msgspec.json.decode(page, type=JobPage) == JobPage(
-        jobs=(job_document(view, NOW),), next="7"
+        jobs=(job_document(view, NOW, IN_AN_HOUR),), next="7"
     )

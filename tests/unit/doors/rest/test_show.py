@@ -155,13 +155,9 @@ def queues() -> tuple[QueueDocument, ...]:
 
 def test_a_waiting_job_shows_what_it_asks_for_and_why_it_waits() -> None:
     why = NoRoom(group="main", placed=0, wanted=1, nodes=3)
-    view = JobView(
-        job=job(),
-        wait=Wait(job=JobId(7), why=why),
-        prospect=Prospect(expected=Instant(NOW + HOUR)),
-    )
+    view = JobView(job=job(), wait=Wait(job=JobId(7), why=why))
 
-    shown = job_document(view, NOW)
+    shown = job_document(view, NOW, Prospect(expected=Instant(NOW + HOUR)))
 
     assert (shown.cpus, shown.memory_mib, shown.gpus, shown.task_count) == (2, 1_024, 2, 1)
     assert shown.reason is not None

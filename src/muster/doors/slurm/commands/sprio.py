@@ -1,4 +1,4 @@
-"""`sprio`: what the turns of waiting jobs are made of."""
+"""`sprio`: what the priorities of waiting jobs are made of."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from muster.doors.slurm.lists.filters import (
 )
 from muster.doors.slurm.lists.jobs import JobRow, collapsed
 from muster.doors.slurm.lists.scene import Scene, is_user, uid_of
+from muster.doors.slurm.priority import OWN_FIRST
 from muster.doors.slurm.words.errors import failed
 from muster.doors.slurm.words.formats import Field, keys_of, rendered, short_form, without_unknown
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
@@ -144,10 +145,10 @@ def _is_due(row: JobRow) -> bool:
 
 
 def _prio(row: JobRow) -> Prio:
-    points, weights = row.scene.turns.of(row.job), row.scene.site.policy.order
+    points, weights = jobs.priority_parts(row), row.scene.site.policy.order
     weighted = {
         "Y": jobs.priority(row),
-        "S": jobs.OWN_FIRST if points.is_own else 0,
+        "S": OWN_FIRST if points.is_own else 0,
         "A": points.age,
         "B": points.queue,
         "F": points.fair_share,

@@ -7,6 +7,7 @@ from math import ceil
 
 from muster.controller.messages import JobView
 from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.priority import rank_of
 from muster.doors.slurm.submit.labels import LABEL
 from muster.doors.slurm.words import states, times
 from muster.doors.slurm.words.hostlist import compressed, ranges_text
@@ -16,14 +17,9 @@ from muster.model.gpu import GpuAsk, Mig
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState, TaskGroup
 from muster.model.launch import NO_LAUNCH, Launch
-from muster.model.plan import NoEstimate
+from muster.model.plan import NoEstimate, Priority
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import Duration, GpuModel, Instant, JobId
-
-MOST_PRIORITY = (1 << 32) - 1
-
-OWN_FIRST = 1 << 31
-"""The head start of a job whose queue is within its guarantee: more than all else together."""
 
 LaunchOf = Callable[[Job], Launch | None]
 
@@ -301,10 +297,10 @@ def expected_at(row: JobRow) -> Instant | None:
     begun = started_at(row)
     if begun is not None:
         return begun
-    expected = None if row.view.prospect is None else row.view.prospect.expected
-    if expected is None or isinstance(expected, NoEstimate):
+    prospect = None if row.view.wait is None else row.scene.backlog.get(row.job.id)
+    if prospect is None or isinstance(prospect.expected, NoEstimate):
         return row.job.begin_at
-    return max(expected, row.scene.now)
+    return max(prospect.expected, row.scene.now)
 
 
 def elapsed(row: JobRow) -> Duration:
@@ -337,25 +333,26 @@ def at_text(row: JobRow, at: Instant | None, otherwise: str = "N/A") -> str:
 
 
 def priority(row: JobRow) -> int:
-    """Whose turn comes first: the planner's points, within Slurm's bounds; held jobs have none.
+    """The number that the planner used, within Slurm's bounds; held jobs have none.
 
-    Of a job that is over, what it brought with it: its class, its queue and its own priority.
+    Of a job that does not wait, what it brought with it: its class, its queue, its size and its
+    own priority.
     """
     if row.job.state is JobState.HELD:
         return 0
-    turns = row.scene.turns
-    if row.view.ended_at is not None:
-        points = turns.of(row.job)
-        return within_bounds(points.total - points.age - points.fair_share)
-    first = OWN_FIRST if turns.is_own(row.job.spec) else 0
-    return within_bounds(first + turns.total(row.job))
+    if row.view.wait is not None:
+        rank = row.scene.ranks.get(row.job.id)
+        if rank is not None:
+            return rank
+    return rank_of(row.scene.own_priority(row.job))
 
 
-def within_bounds(points: int) -> int:
-    """Slurm counts in 32 bits, and 0 means that a job is held."""
-    if 0 < points <= MOST_PRIORITY:
-        return points
-    return 1 if points < 1 else MOST_PRIORITY
+def priority_parts(row: JobRow) -> Priority:
+    """What that number is made of."""
+    prospect = None if row.view.wait is None else row.scene.backlog.get(row.job.id)
+    if prospect is not None and prospect.priority is not None:
+        return prospect.priority
+    return row.scene.own_priority(row.job)
 
 
 _NODES = LABEL + "nodes"

@@ -15,9 +15,12 @@ from muster.model.errors import MusterError
 from muster.model.history import Finished
 from muster.model.job import Job
 from muster.model.placement import Allocation
+from muster.model.plan import Backlog, Priority
 from muster.model.site import Site
 from muster.model.value import Duration, GpuModel, Instant, JobId, NodeId, PoolName
-from muster.schedule.explain.turns import Turns
+
+BACKLOG_PATIENCE_S = 1.0
+"""So long a list waits for the priorities of the last plan; else it shows those of an earlier."""
 
 
 class Scene:
@@ -64,9 +67,18 @@ class Scene:
             return {}
 
     @cached_property
-    def turns(self) -> Turns:
-        """Whose turn it is; worked out only for lists that show or sort by it."""
-        return self._door.queries.plan.turns()
+    def backlog(self) -> Backlog:
+        """Where waiting jobs stand; asked for only by lists that show or sort by it."""
+        return self._door.queries.plan.backlog(BACKLOG_PATIENCE_S)
+
+    @cached_property
+    def ranks(self) -> Mapping[JobId, int]:
+        """The priorities of waiting jobs, as one number each."""
+        return self._door.cache.ranks(self.backlog)
+
+    def own_priority(self, job: Job) -> Priority:
+        """What a job itself brings to its priority."""
+        return self._door.queries.plan.own_priority(job)
 
     @property
     def kept(self) -> Mapping[NodeId, str]:

@@ -1,4 +1,4 @@
-"""What lists show of whose turn it is, is what the planner goes by."""
+"""Priorities and shares that lists show are those that the planner used."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,8 @@ from muster.model.policy import OrderWeights, Policy
 from muster.model.queue import Queue, lineage
 from muster.model.value import ClusterName, Instant, JobId, QueuePath, UserName, replace
 from muster.model.versioned import VersionHistory
-from muster.schedule.explain.turns import Crowds, Turns
+from muster.schedule.explain.shares import JobCounts, shares_of
+from muster.schedule.plan import Planner
 from muster.schedule.policy.merit import aged
 from muster.schedule.state.follow import Memory
 from properties.samples import QUEUES
@@ -26,27 +27,31 @@ WEIGHTS = st.builds(
 
 
 @given(worlds() | guaranteed_worlds(), WEIGHTS)
-def test_points_are_the_planners_own(world: World, weights: OrderWeights) -> None:
+def test_the_priority_that_is_shown_is_the_one_that_was_used(
+    world: World, weights: OrderWeights
+) -> None:
     snapshot, policy = world.scene.snapshot(), replace(world.policy, order=weights)
-    memory = remembering(world, policy)
+    memory, planner = remembering(world, policy), Planner(policy)
     books = memory.books
 
-    turns = Turns(snapshot, policy)
+    planner.plan(snapshot)
 
-    for entry in memory.roster.entries.values():
+    for job, prospect in planner.backlog().items():
+        entry, priority = memory.roster.entries.get(job), prospect.priority
+        if entry is None or priority is None:
+            continue
         if entry.job.begin_at is not None and entry.job.begin_at > snapshot.now:
             continue
         factor = books.shares.factor(entry.lane.leaf)
-        key = entry.points + weights.fair_share * factor + aged(snapshot.now, weights)
+        used = entry.points + weights.fair_share * factor + aged(snapshot.now, weights)
+        assert priority.total == used
         least = entry.shape.least_gpu_milli
-        points = turns.of(entry.job)
-        assert points.total == key == turns.total(entry.job)
-        assert points.is_own == books.quotas.is_own(entry.lane.queue, least)
+        assert priority.is_own == books.quotas.is_own(entry.lane.queue, least)
 
 
 @given(worlds())
 def test_everybody_has_the_share_that_the_planner_gives_them(world: World) -> None:
-    shares = Turns(world.scene.snapshot(), world.policy).shares
+    shares = shares_of(world.scene.snapshot(), world.policy)
     planned = remembering(world, world.policy).books.shares
 
     assert {
@@ -67,27 +72,27 @@ def test_a_newcomer_has_the_seat_that_he_would_have(world: World) -> None:
     alone = {job_id: job for job_id, job in snapshot.jobs.items() if job.id != jobs[0].id}
     spec = jobs[0].spec
 
-    before = Turns(replace(snapshot, jobs=alone), world.policy).shares.seat(spec.queue, spec.user)
-    after = Turns(snapshot, world.policy).shares.seat(spec.queue, spec.user)
+    before = shares_of(replace(snapshot, jobs=alone), world.policy).seat(spec.queue, spec.user)
+    after = shares_of(snapshot, world.policy).seat(spec.queue, spec.user)
 
     assert (before.part, before.share) == (after.part, after.share)
 
 
 @given(worlds(), st.sampled_from(["idle", "{}/idle", "{}/idle/below"]), st.integers(1, 1_000))
-def test_an_idle_queue_changes_the_turn_of_nobody(world: World, place: str, weight: int) -> None:
+def test_an_idle_queue_changes_nobodys_priority(world: World, place: str, weight: int) -> None:
     snapshot = world.scene.snapshot()
-    before = Turns(snapshot, world.policy)
+    before = shares_of(snapshot, world.policy)
     for above in sorted(snapshot.queues):
         path = QueuePath(place.format(above))
         queues = {**snapshot.queues, path: Queue(path=path, weight=weight)}
 
-        after = Turns(replace(snapshot, queues=queues), world.policy)
+        after = shares_of(replace(snapshot, queues=queues), world.policy)
 
-        assert after.shares.users.keys() == before.shares.users.keys()
-        for key, leaf in before.shares.users.items():
-            same = after.shares.users[key]
+        assert after.users.keys() == before.users.keys()
+        for key, leaf in before.users.items():
+            same = after.users[key]
             assert (same.part, same.share) == (leaf.part, leaf.share)
-            assert after.shares.factor(same) == before.shares.factor(leaf)
+            assert after.factor(same) == before.factor(leaf)
 
 
 @given(worlds(), st.sampled_from([*QUEUES, "idle", "idle/below"]))
@@ -104,7 +109,7 @@ def test_who_comes_to_an_idle_queue_has_the_seat_that_he_would_have(
     comer = replace(first, id=JobId(99_999), spec=spec, state=JobState.PENDING)
     there = replace(alone, jobs={**snapshot.jobs, comer.id: comer})
 
-    before, after = Turns(alone, world.policy).shares, Turns(there, world.policy).shares
+    before, after = shares_of(alone, world.policy), shares_of(there, world.policy)
     seat, leaf = before.seat(spec.queue, spec.user), after.seat(spec.queue, spec.user)
 
     assert (seat.part, seat.share) == (leaf.part, leaf.share)
@@ -121,9 +126,11 @@ def remembering(world: World, policy: Policy) -> Memory:
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["", "ann", "bob"])), max_size=30))
-def test_crowds_that_follow_are_those_that_are_counted(moves: list[tuple[int, str]]) -> None:
+def test_counts_of_jobs_that_are_kept_up_are_those_that_are_counted(
+    moves: list[tuple[int, str]],
+) -> None:
     jobs: dict[JobId, Job] = {}
-    history, following = VersionHistory(jobs), Crowds()
+    history, following = VersionHistory(jobs), JobCounts()
 
     for number, user in moves:
         job_id = JobId(number)
@@ -134,10 +141,10 @@ def test_crowds_that_follow_are_those_that_are_counted(moves: list[tuple[int, st
         if number % 2:
             following.follow(history.version())
     following.follow(history.version())
-    counted = Crowds()
+    counted = JobCounts()
     counted.follow(dict(jobs))
 
-    assert +following.sizes == counted.sizes
+    assert +following.by_user == counted.by_user
     assert following.claimants == counted.claimants
 
 
