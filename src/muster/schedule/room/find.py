@@ -1,8 +1,7 @@
-"""The best room for one task: every node has a number for each need, and the least one wins.
+"""The best room for one task: every node has a number for what the task takes, the least one wins.
 
-A need remembers the numbers and looks again at the nodes that changed only. Nodes that are equal by
-the number are compared exactly: in the order of their kinds, levels and profiles, and at last by
-name, so that an answer never depends on which node was met first.
+Nodes that are equal by the number are compared exactly: in the order of their kinds, levels and
+profiles, and at last by name, so that an answer never depends on which node was met first.
 """
 
 from collections.abc import Callable
@@ -12,11 +11,11 @@ import numpy as np
 
 from muster.model.value import replace
 from muster.schedule.room.catalogue import Catalogue
-from muster.schedule.room.index import Index, NodeKind, Numbers, Room, Shut
+from muster.schedule.room.index import Index, NodeKind, Numbers, Room, Shut, Truths
 from muster.schedule.room.needs import Need, Offer, Tier
 from muster.schedule.room.profiles import GpuNeed, Profiles, Taking
 from muster.schedule.room.topology import Topologies
-from muster.schedule.room.worth import NEVER, Appraisals, Demand, Worths, penalty_part
+from muster.schedule.room.worth import NEVER, UNKNOWN, Appraisals, Demand, Worths, penalty_part
 
 MOST_REFUSALS = 8
 """After so many nodes that a search may not have, it asks about all nodes at once."""
@@ -47,16 +46,33 @@ class Bounds(NamedTuple):
 
 
 class _Lane:
-    """The numbers of all nodes for one of the GPU models that nodes have."""
+    """The nodes that may serve with one of the GPU models that they have, by slot."""
 
-    __slots__ = ("gpus", "keys", "penalties", "worths")
+    __slots__ = ("gpus", "penalties", "slots", "worths")
 
     def __init__(self, worths: Worths) -> None:
         self.worths = worths
-        # What each kind of node offers in this lane; by slot, what unmet preferences add.
+        # What each kind of node offers in this lane.
         self.gpus: dict[NodeKind, GpuNeed | None] = {}
-        self.penalties: Numbers = np.zeros(0, np.int64)
-        self.keys: Numbers = np.zeros(0, np.int64)
+        self.slots: Numbers = np.zeros(0, np.int64)
+        # What unmet preferences add for each of these slots; None where nothing does.
+        self.penalties: Numbers | None = None
+
+    def keys(self) -> Numbers:
+        """The numbers of these slots, to be changed at will."""
+        all_keys = self.worths.keys()
+        is_all = len(self.slots) == len(all_keys)
+        keys = all_keys.copy() if is_all else all_keys.take(self.slots)
+        if keys[keys.argmin()] == UNKNOWN:
+            places = np.flatnonzero(keys == UNKNOWN)
+            keys[places] = self.worths.settled(self.slots.take(places))
+        if self.penalties is not None:
+            keys += self.penalties
+        return keys
+
+
+_Keys = list[tuple[_Lane, Numbers]]
+"""The numbers of each lane; or, of each lane, some places among its slots."""
 
 
 class _Found(NamedTuple):
@@ -73,10 +89,8 @@ class Finder:
         "_index",
         "_kinds_seen",
         "_lanes",
-        "_lap",
         "_need",
         "_offers",
-        "_read",
         "_shut",
         "_slots_seen",
         "_tier",
@@ -93,29 +107,31 @@ class Finder:
         self._offers: dict[NodeKind, Offer] = {}
         self._kinds_seen = -1
         self._slots_seen = -1
-        self._lap = -1
-        self._read = 0
 
     @property
     def size(self) -> int:
         """How many numbers are kept."""
-        return sum(len(lane.keys) + len(lane.penalties) for lane in self._lanes)
+        return sum(2 * len(lane.slots) for lane in self._lanes)
 
     def has_seat(self) -> bool:
         """Is there any seat at all? That is told sooner than which is best."""
-        self._catch_up()
-        return any(lane.keys[lane.keys.argmin()] < NEVER for lane in self._lanes)
+        return bool(self._least(self._keys()))
 
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
-        self._catch_up()
-        keys = [lane.keys for lane in self._lanes]
+        keys = self._keys()
         if bounds.closed:
-            keys = [self._less(lane, bounds.closed) for lane in self._lanes]
-        found = self._least(keys)
+            self._close(keys, bounds.closed)
+        found = self._first(self._least(keys))
         if bounds.allows is not None:
             found = self._allowed(found, keys, bounds.allows)
         return None if found is None else self._seat(found)
+
+    def _keys(self) -> _Keys:
+        version = (self._fleet.catalogue.version, self._index.slots_version)
+        if (self._kinds_seen, self._slots_seen) != version:
+            self._look_for_kinds()
+        return [(lane, lane.keys()) for lane in self._lanes]
 
     def _seat(self, found: _Found) -> tuple[Seat, GpuNeed | None]:
         room = self._index.rooms[found.slot]
@@ -124,32 +140,32 @@ class Finder:
         taking = None if gpus is None else profiles.taking(room.views[self._family], gpus)
         return Seat(room, taking), gpus
 
-    def _least(self, keys: list[Numbers]) -> _Found | None:
-        """The node with the least number; of several, the first by their exact worth."""
-        least, found = NEVER, None
-        equal: list[tuple[_Lane, Numbers]] = []
-        for lane, each in zip(self._lanes, keys, strict=True):
-            place = int(each.argmin())
-            key = int(each[place])
-            if key >= NEVER or key > least:
-                continue
-            if key < least:
-                least, found = key, _Found(lane, place)
-                equal.clear()
-            # Is it the only one? Look for another in its absence.
-            each[place] = NEVER
-            is_only = each[each.argmin()] != key
-            each[place] = key
-            equal.append((lane, np.array((place,)) if is_only else np.flatnonzero(each == key)))
-        if found is None or (len(equal) == 1 and len(equal[0][1]) == 1):
-            return found
-        return self._first(equal)
+    def _least(self, keys: _Keys) -> _Keys:
+        """The places with the least number; usually that is one of one lane."""
+        least = _least(keys)
+        if any(self._lacks_memory(lane.slots.take(places)).any() for lane, places in least):
+            for lane, each in keys:
+                each[self._lacks_memory(lane.slots)] = NEVER
+            least = _least(keys)
+        return least
 
-    def _first(self, equal: list[tuple[_Lane, Numbers]]) -> _Found | None:
+    def _lacks_memory(self, slots: Numbers) -> Truths:
+        return self._index.memory_mib.take(slots) < self._need.memory_mib
+
+    def _first(self, least: _Keys) -> _Found | None:
         """Of nodes with the same number, the best one by their exact worth, then by names."""
-        alike = [(lane, each) for lane, slots in equal for each in self._alike(slots)]
-        found = [_Found(lane, self._nearest(lane, slots)) for lane, slots in alike]
-        return found[0] if len(found) == 1 else min(found, key=self._exactly)
+        if not least:
+            return None
+        lane, places = least[0]
+        if len(least) == 1 and len(places) == 1:
+            return _Found(lane, int(lane.slots[places[0]]))
+        alike = [
+            (lane, slots)
+            for lane, places in least
+            for slots in self._alike(lane.slots.take(places))
+        ]
+        lane, slots = alike[0] if len(alike) == 1 else min(alike, key=self._exactly)
+        return _Found(lane, self._nearest(lane, slots))
 
     def _alike(self, slots: Numbers) -> list[Numbers]:
         """Slots by view and kind."""
@@ -173,8 +189,9 @@ class Finder:
         below = slots[is_nearest]
         return int(below[index.order.take(below).argmax()])
 
-    def _exactly(self, found: _Found) -> tuple[object, ...]:
-        lane, slot = found
+    def _exactly(self, alike: tuple[_Lane, Numbers]) -> tuple[object, ...]:
+        """What nodes that look alike are worth, in full and then by names."""
+        lane, slot = alike[0], int(alike[1][0])
         room = self._index.rooms[slot]
         number = int(self._index.numbers[self._family][slot])
         view = self._index.views[self._family][number]
@@ -189,54 +206,31 @@ class Finder:
             "" if gpus is None else gpus.model,
         )
 
-    def _less(self, lane: _Lane, closed: frozenset[tuple[NodeKind, GpuNeed | None]]) -> Numbers:
-        """The numbers without the kinds of node that are closed."""
-        is_closed = np.zeros(len(self._index.kind_of), np.bool)
-        for kind, gpus in closed:
-            if kind in lane.gpus and lane.gpus[kind] is gpus:
-                is_closed[kind.code] = True
-        return np.where(is_closed.take(self._index.kinds[: len(lane.keys)]), NEVER, lane.keys)
+    def _close(self, keys: _Keys, closed: frozenset[tuple[NodeKind, GpuNeed | None]]) -> None:
+        """Leave out the kinds of node that are closed."""
+        for lane, each in keys:
+            is_closed = np.zeros(len(self._index.kind_of), np.bool)
+            for kind, gpus in closed:
+                if kind in lane.gpus and lane.gpus[kind] is gpus:
+                    is_closed[kind.code] = True
+            each[is_closed.take(self._index.kinds.take(lane.slots))] = NEVER
 
     def _allowed(
-        self, found: _Found | None, keys: list[Numbers], allows: Callable[[Room], bool]
+        self, found: _Found | None, keys: _Keys, allows: Callable[[Room], bool]
     ) -> _Found | None:
         """The best one among the rooms that are allowed."""
         rooms = self._index.rooms
         refused = 0
-        while found is not None:
-            if allows(rooms[found.slot]):
-                return found
-            if not refused:
-                keys = [each.copy() for each in keys]
+        while found is not None and not allows(rooms[found.slot]):
             refused += 1
-            for each in keys:
-                each[found.slot] = NEVER
-            if refused == MOST_REFUSALS:
-                _forbid(keys, rooms, allows)
-            found = self._least(keys)
-        return None
-
-    def _catch_up(self) -> None:
-        index = self._index
-        version = self._fleet.catalogue.version
-        if (self._kinds_seen, self._slots_seen) != (version, index.slots_version):
-            self._look_for_kinds()
-        changed = index.since(self._lap, self._read)
-        if changed is None:
-            changed = np.arange(index.size)
-            for lane in self._lanes:
-                lane.keys = np.full(index.size, NEVER, np.int64)
-        elif not changed.size:
-            return
-        self._lap, self._read = index.lap, index.end
-        views = index.numbers[self._family].take(changed)
-        cpu_milli = index.cpu_milli.take(changed)
-        serves = cpu_milli >= self._need.cpu_milli
-        serves &= index.memory_mib.take(changed) >= self._need.memory_mib
-        for lane in self._lanes:
-            penalties = lane.penalties.take(changed)
-            keys = lane.worths.of(views, cpu_milli, serves & (penalties < NEVER))
-            lane.keys[changed] = keys + penalties
+            for lane, each in keys:
+                each[lane.slots == found.slot] = NEVER
+                if refused == MOST_REFUSALS:
+                    rest: list[int] = lane.slots[each < NEVER].tolist()
+                    forbidden = [slot for slot in rest if not allows(rooms[slot])]
+                    each[np.isin(lane.slots, forbidden)] = NEVER
+            found = self._first(self._least(keys))
+        return found
 
     def _look_for_kinds(self) -> None:
         catalogue, index = self._fleet.catalogue, self._index
@@ -245,11 +239,11 @@ class Finder:
             offer = catalogue.offer(kind, self._need)
             if offer is not None and offer.tier == self._tier and kind not in self._shut:
                 self._offers[kind] = offer
-        lanes = max((len(kind.models) for kind in self._offers), default=0)
-        count = 1 if self._need.gpus is None else lanes
-        self._lanes = [self._lane(place) for place in range(count if self._offers else 0)]
+        models = max((len(kind.models) for kind in self._offers), default=0)
+        count = 1 if self._need.gpus is None else models
+        lanes = [self._lane(place) for place in range(count if self._offers else 0)]
+        self._lanes = [lane for lane in lanes if lane.slots.size]
         self._kinds_seen, self._slots_seen = catalogue.version, index.slots_version
-        self._lap = -1
 
     def _lane(self, place: int) -> _Lane:
         gpus = self._need.gpus
@@ -269,12 +263,27 @@ class Finder:
                 if each is None or kind.models[place : place + 1] == (each.model,):
                     lane.gpus[kind] = each
                     by_kind[kind.code] = penalty_part(offer.penalty)
-        lane.penalties = by_kind.take(self._index.kinds[: self._index.size])
+        penalties = by_kind.take(self._index.kinds[: self._index.size])
+        lane.slots = np.flatnonzero(penalties < NEVER)
+        if penalties.take(lane.slots).any():
+            lane.penalties = penalties.take(lane.slots)
         return lane
 
 
-def _forbid(keys: list[Numbers], rooms: list[Room], allows: Callable[[Room], bool]) -> None:
-    for slot in sorted({int(slot) for each in keys for slot in np.flatnonzero(each < NEVER)}):
-        if not allows(rooms[slot]):
-            for each in keys:
-                each[slot] = NEVER
+def _least(keys: _Keys) -> _Keys:
+    least = NEVER
+    found: _Keys = []
+    for lane, each in keys:
+        place = int(each.argmin())
+        key = int(each[place])
+        if key >= NEVER or key > least:
+            continue
+        if key < least:
+            least = key
+            found.clear()
+        # Is it the only one? Look for another in its absence.
+        each[place] = NEVER
+        is_only = each[each.argmin()] != key
+        each[place] = key
+        found.append((lane, np.array((place,)) if is_only else np.flatnonzero(each == key)))
+    return found

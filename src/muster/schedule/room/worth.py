@@ -11,7 +11,7 @@ import numpy as np
 
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.policy import Packing
-from muster.schedule.room.index import Index, NodeView, Numbers, Truths
+from muster.schedule.room.index import Index, NodeView, Numbers
 from muster.schedule.room.needs import Needs
 from muster.schedule.room.profiles import GpuNeed, Profile, Profiles, Taking, family_of
 from muster.schedule.room.score import MOST_CPU, Score
@@ -128,27 +128,52 @@ class Worths:
         self.demand = demand
         self.family = family_of(None if demand.gpus is None else demand.gpus.slice)
         self._appraiser = appraiser
+        self._index = index
         self._views = index.views[self.family]
         self._worths = np.full(1, NEVER, np.int64)
         self._targets = np.zeros(1, np.int64)
         self._per = np.zeros(1, np.int64) if appraiser.wants_plenty(demand) else None
+        # What the views that can serve are worth exactly.
+        self._exact: dict[int, Worth] = {}
+        self._keys: Numbers = np.zeros(0, np.int64)
+        self._lap = -1
+        self._read = 0
 
     @property
     def size(self) -> int:
         """How many numbers are kept."""
-        return len(self._worths) * (2 if self._per is None else 3)
+        return len(self._keys) + len(self._worths) * (2 if self._per is None else 3)
 
-    def of(self, views: Numbers, cpu_milli: Numbers, serves: Truths) -> Numbers:
-        """The worth of nodes with these views and so much free CPU, where they serve at all."""
+    def keys(self) -> Numbers:
+        """The number of each slot, as of now; `UNKNOWN` where the view was not met yet."""
+        changed = self._index.since(self._lap, self._read)
+        if changed is None or len(self._keys) != self._index.size:
+            changed = np.arange(self._index.size)
+            self._keys = np.empty(self._index.size, np.int64)
+        if changed.size:
+            self._lap, self._read = self._index.lap, self._index.end
+            self._keys[changed] = self._work_out(changed)
+        return self._keys
+
+    def settled(self, slots: Numbers) -> Numbers:
+        """The numbers of these slots, after finding out what their views are worth."""
+        views: set[int] = set(self._index.numbers[self.family].take(slots).tolist())
+        for view in views:
+            if self._worths[view] == UNKNOWN:
+                self._settle(view)
+        keys = self._keys[slots] = self._work_out(slots)
+        return keys
+
+    def _work_out(self, slots: Numbers) -> Numbers:
         if len(self._worths) < len(self._views):
             self._grow(len(self._views))
-        worths = np.where(serves, self._worths.take(views), NEVER)
-        if worths[worths.argmin()] == UNKNOWN:
-            for view in set(views[worths == UNKNOWN].tolist()):
-                self._settle(view)
-            worths = np.where(serves, self._worths.take(views), NEVER)
-        worths += self._off(views, cpu_milli)
-        return worths
+        views = self._index.numbers[self.family].take(slots)
+        cpu_milli = self._index.cpu_milli.take(slots)
+        worths = self._worths.take(views)
+        keys = worths + self._off(views, cpu_milli)
+        keys[worths == UNKNOWN] = UNKNOWN
+        keys[cpu_milli < self.demand.cpu_milli] = NEVER
+        return keys
 
     def target_milli(self, view: int) -> int:
         """The free CPU of the best node with a view that was met."""
@@ -156,11 +181,8 @@ class Worths:
 
     def exactly(self, view: int, cpu_milli: int) -> tuple[int, ...]:
         """The parts of a node's worth in full; at last how far off any such node would be."""
-        found = self._views[view]
-        worth = self._appraiser.worth(self.demand, found)
-        if worth is None:
-            return (NEVER,)
-        least_off = worth.least_off(*self._appraiser.reach(found))
+        worth = self._exact[view]
+        least_off = worth.least_off(*self._appraiser.reach(self._views[view]))
         return (worth.cuts, worth.lost, worth.off(cpu_milli), least_off)
 
     def _off(self, views: Numbers, cpu_milli: Numbers) -> Numbers:
@@ -177,6 +199,7 @@ class Worths:
         if worth is None:
             self._worths[view] = NEVER
             return
+        self._exact[view] = worth
         most_cuts, middle = (1 << CUT_BITS) - 1, 1 << (LOST_BITS - 1)
         lost = min(max(worth.lost + middle, 0), 2 * middle - 1)
         self._worths[view] = ((min(worth.cuts, most_cuts) << LOST_BITS) + lost) << OFF_BITS
