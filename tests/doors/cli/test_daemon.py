@@ -77,7 +77,7 @@ def test_the_doctor_says_what_to_do(muster: Caller, tmp_path: Path) -> None:
     outcome = muster("doctor", "--home", str(tmp_path))
 
     assert outcome.code == 1
-    assert f"everybody may write in {tmp_path}" in outcome.out
+    assert f"every user may write in {tmp_path}" in outcome.out
     assert f"-> chmod o-w {tmp_path}" in outcome.out
 
 

@@ -46,7 +46,7 @@ def wire(daemon: Daemon) -> Iterator[Connection]:
         ("POST /v1/jobs", '{"command": "x"}', 400, "command: Expected `array`, got `str`"),
         ("POST /v1/jobs", "{}", 400, "command: say what to run"),
         ("POST /v1/jobs", '{"command": ["x"], "time": "soon"}', 400, "time: `soon`"),
-        ("POST /v1/jobs/actions", '{"action": "eat", "ids": [1]}', 400, "`eat` is none of"),
+        ("POST /v1/jobs/actions", '{"action": "eat", "ids": [1]}', 400, "`eat` must be one of"),
         ("POST /v1/jobs/1/signal", '{"signal": "LOUD"}', 400, "signal: `LOUD`"),
         ("POST /v1/rehearsals", "{}", 400, "exactly one"),
         ("PUT /v1/site", '{"text": "queues: ["}', 400, "line 2"),

@@ -135,7 +135,7 @@ def test_lsf_would_mail_what_a_job_writes_which_is_not_done_here() -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("#PBS -m x", "2: #PBS: -m x: x is none of a, b, e, f, j, n, p"),
+        ("#PBS -m x", "2: #PBS: -m x: x must be one of a, b, e, f, j, n, p"),
         ("#PBS -Z", "2: #PBS: there is no option -Z"),
         ("#PBS -N", "2: #PBS: -N needs a value"),
         ("#PBS -I", "-I is not supported: to sit at a job use muster run"),

@@ -83,7 +83,7 @@ def _error(meaning: Meaning, value: str) -> None:
 
 def _mail_on(meaning: Meaning, value: str) -> None:
     if unknown := sorted(set(value) - _MAILS.keys()):
-        raise ForeignError(f"-m {value}: {unknown[0]} is none of {', '.join(_MAILS)}")
+        raise ForeignError(f"-m {value}: {unknown[0]} must be one of {', '.join(_MAILS)}")
     for letter in value:
         meaning.add_mail(*_MAILS[letter])
 

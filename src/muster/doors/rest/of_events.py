@@ -189,7 +189,7 @@ OPERATIONS = (
     Operation(
         method="GET",
         path="/v1/events/stream",
-        summary="Be told what happens (server-sent events; `Last-Event-ID` goes on where it was)",
+        summary="Follow events (server-sent events; `Last-Event-ID` continues where it was)",
         answer=_stream,
         parameters=(
             Parameter(name="after", text="begin in the log after this number", kind="integer"),

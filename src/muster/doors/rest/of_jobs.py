@@ -99,7 +99,7 @@ async def _act_on_many(asked: Asked) -> ManyDocument:
     told: ActionDocument = asked.document
     if told.action not in ACTIONS:
         known = ", ".join(f"`{each}`" for each in ACTIONS)
-        raise BadRequestError("action", f"`{told.action}` is none of {known}")
+        raise BadRequestError("action", f"`{told.action}` must be one of {known}")
     if len(told.ids) > MOST_AT_ONCE:
         raise BadRequestError("ids", f"name {MOST_AT_ONCE} jobs at most in one request")
     jobs = tuple(JobId(bounded("ids", each, 1, MOST_INTEGER)) for each in dict.fromkeys(told.ids))

@@ -109,7 +109,7 @@ def _attempt(asked: Asked) -> int | None:
 PARAMETERS = (
     Parameter(name="stream", text="`stdout` or `stderr`"),
     Parameter(name="task", text="of which task", kind="integer"),
-    Parameter(name="attempt", text="of which attempt; the last one unless told", kind="integer"),
+    Parameter(name="attempt", text="of which attempt; by default the last one", kind="integer"),
     Parameter(name="offset", text="from which byte on; below zero from the end", kind="integer"),
     Parameter(name="follow", text="go on until the job is over", kind="boolean"),
 )

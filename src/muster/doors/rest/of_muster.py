@@ -30,7 +30,7 @@ OPERATIONS = (
     Operation(
         method="GET",
         path="/healthz",
-        summary="Say that somebody answers here",
+        summary="Say that the server answers",
         answer=_healthy,
         media="text/plain",
         open=True,

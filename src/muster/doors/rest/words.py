@@ -230,7 +230,7 @@ def _by_the_planner(
         case JobResized(placements=placements):
             return f"It was given {where(placements)} beside what it has."
         case JobPreempted(by=job):
-            return f"It was told to make room for job {job}."
+            return f"It was preempted to make room for job {job}."
 
 
 def _by_itself(
@@ -258,7 +258,7 @@ def _on_node(event: NodeSeen | NodeGone | NodeChanged | DeviceCut) -> str:
         case NodeChanged(node=name, state=state, by=by, reason=why):
             return f"{by} made node {name} {state}" + (f": {why}" if why else ".")
         case DeviceCut(node=name, device=device):
-            return f"Device {device} of node {name} was cut anew."
+            return f"Device {device} of node {name} was repartitioned."
 
 
 def _around(event: ClusterSeen | SiteChanged) -> str:

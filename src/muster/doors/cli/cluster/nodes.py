@@ -39,7 +39,7 @@ def nodes(call: Call, *, devices: bool) -> None:
 
 @click.command(epilog=example("muster drain node3 --reason 'new power supply'"))
 @node_argument
-@click.option("--reason", required=True, help="Why; everybody sees it.")
+@click.option("--reason", required=True, help="Why; all users see it.")
 @click.pass_obj
 def drain(call: Call, node: str, reason: str) -> None:
     """Let a node finish its jobs and take no new ones; `muster resume NODE` ends this."""

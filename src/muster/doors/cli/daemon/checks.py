@@ -42,7 +42,7 @@ def _home(home: Path) -> Check:
     except FileNotFoundError:
         return _warn("home", f"{home} is not there yet", "muster up makes it")
     if found.st_uid == os.geteuid() and found.st_mode & stat.S_IWOTH:
-        return _fail("home", f"everybody may write in {home}", f"chmod o-w {home}")
+        return _fail("home", f"every user may write in {home}", f"chmod o-w {home}")
     return _ok("home", f"{home}, {stat.filemode(found.st_mode)}")
 
 
@@ -55,7 +55,7 @@ def _socket(home: Path) -> Check:
     if not is_socket:
         return _fail("socket", f"{path} is no socket", f"remove {path}, then muster up")
     if not os.access(path, os.W_OK):
-        return _fail("socket", f"you may not use {path}", "ask whoever started it")
+        return _fail("socket", f"you may not use {path}", "ask the user who started it")
     return _ok("socket", str(path))
 
 

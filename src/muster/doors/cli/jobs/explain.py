@@ -51,7 +51,7 @@ def _explained(found: ExplanationDocument, screen: Screen, moment: Moment) -> It
         [
             ("Starts", _start(found, moment)),
             ("In its way", jobs_text(found.blockers)),
-            ("Turn", "" if found.turn is None else _turn(found.turn)),
+            ("Priority", "" if found.turn is None else _turn(found.turn)),
         ],
     )
     if found.alternatives:
@@ -66,11 +66,11 @@ def _start(found: ExplanationDocument, moment: Moment) -> str:
 
 
 def _turn(turn: TurnDocument) -> str:
-    """`5,000,000 points: fair share 4,000,000, age 1,000,000`."""
+    """`5,000,000: fair share 4,000,000, age 1,000,000`."""
     parts = (f"{words} {points:,}" for words, points in _parts(turn) if points)
     made = ", ".join(parts)
     first = "; its queue is within its guarantee and goes first" if turn.own_first else ""
-    return f"{turn.points:,} points" + (f": {made}" if made else "") + first
+    return f"{turn.points:,}" + (f": {made}" if made else "") + first
 
 
 def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:

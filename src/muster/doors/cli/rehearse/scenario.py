@@ -52,7 +52,7 @@ def scenario_options(command: F) -> F:
             "--checkpoint-every",
             "saves",
             metavar="TIME",
-            help="Jobs write a checkpoint so often; without it what is stopped begins anew.",
+            help="Jobs write a checkpoint this often; without it a stopped job starts over.",
         ),
         click.option("--seed", type=int, default=1, help="Of what is drawn by chance."),
         click.option("--speed", type=float, default=1.0, help="Jobs come so many times as fast."),

@@ -44,7 +44,7 @@ def tokens_list(call: Call) -> None:
     help="The most that the key may do.",
 )
 @click.option("--queue", help="Only there and below.", shell_complete=queue_paths)
-@click.option("--user", help="For somebody else; only administrators may.")
+@click.option("--user", help="For another user; only administrators may.")
 @click.option("--lifetime", default="30d", help="How long it is good for.")
 @document_options
 @click.pass_obj
