@@ -80,7 +80,7 @@ class Planner:
 
     def _following(self, snapshot: Snapshot) -> Memory:
         self._number += 1
-        if self._memory is None or not self._memory.suits(snapshot):
+        if self._memory is None:
             self._memory = Memory(snapshot, self._policy)
         self._memory.follow(snapshot)
         return self._memory

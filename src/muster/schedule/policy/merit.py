@@ -48,6 +48,11 @@ class Merits:
         self._top = _top(each.priority for each in classes.values())
         self._top_queue = _top(each.priority for each in queues.values())
 
+    @property
+    def tops(self) -> tuple[int, int]:
+        """What counts as a full factor of class and of queue: all points depend on it."""
+        return (self._top, self._top_queue)
+
     def of(self, job: Job, gpu_milli: int, level: int) -> Merit:
         """What this job brings, that asks for so much and stands on this level.
 

@@ -23,17 +23,12 @@ class Waits:
     def __init__(self) -> None:
         self._waits: dict[JobId, Wait] = {}
         self._history: VersionHistory[JobId, Wait] = VersionHistory(self._waits)
-        self._memory: Memory | None = None
         # About whom something was said in the last plan.
         self._single: set[JobId] = set()
         self._by_shape: dict[Shape, WaitReason] = {}
 
     def after(self, memory: Memory, turn: Turn) -> VersionedMapping[JobId, Wait]:
         """One wait for each job that waits and about which nothing else was decided."""
-        if memory is not self._memory:
-            # Another memory does not know who waited when the last plan was made.
-            self._single.update(self._waits)
-            self._memory = memory
         single = {*turn.reasons, *turn.decided}
         self._look_at(self._single | single | memory.take_touched(), memory, turn)
         self._look_at_shapes(memory, turn)

@@ -2,13 +2,13 @@
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from muster.model.cluster import Node
 from muster.model.job import Job, JobSpec
 from muster.model.placement import Placement
-from muster.model.queue import Ceiling, CeilingMeter, JobClass, Side
+from muster.model.queue import Ceiling, CeilingMeter, JobClass, Queue, Side
 from muster.model.reason import OverClassLimit
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
@@ -47,6 +47,7 @@ class Holding(NamedTuple):
     victims: "tuple[Holding, ...]" = ()
     is_awake: bool = True
     is_claim: bool = False
+    is_alone: bool = False
 
     @property
     def spec(self) -> JobSpec:
@@ -82,6 +83,40 @@ class Books:
         self._bounded = {name: _bounded(each) for name, each in snapshot.classes.items()}
         self._amount_by_side: dict[ClassSide, Resources] = {}
         self._jobs_by_side: Counter[ClassSide] = Counter()
+
+    def follow_nodes(self, nodes: Mapping[NodeId, Node]) -> set[JobId]:
+        """Nodes came, went or were resized. The jobs that hold another part of all there is now."""
+        old, self.whole = self.whole, whole(nodes)
+        self.milli_by_pool = _milli_by_pool(nodes, self.whole)
+        if old == self.whole:
+            return set()
+        return {
+            job_id
+            for job_id, holding in self.holdings.items()
+            if _is_mixed(holding) or holding.milli != _milli(holding.portions, self.whole)
+        }
+
+    def follow_classes(self, classes: Mapping[ClassName, JobClass]) -> None:
+        """Classes have other ceilings: count on which sides these bound anybody."""
+        self.classes = classes
+        self._bounded = {name: _bounded(each) for name, each in classes.items()}
+        self.by_class_side, self._amount_by_side = {}, {}
+        self._jobs_by_side = Counter()
+        for holding in self.holdings.values():
+            for side in self._bounded_sides(holding.spec):
+                self._count_side(side, holding, 1)
+
+    def follow_queues(self, queues: Mapping[QueuePath, Queue], nodes: Iterable[Node]) -> None:
+        """Queues came, went, or have other quotas or weights: count what each of them uses."""
+        self.quotas = Quotas(queues)
+        self.quotas.resolve(nodes)
+        self.shares = self.shares.with_queues(queues)
+        plain = [each for each in self.holdings.values() if not each.is_claim]
+        for change in _added_up(plain):
+            self.quotas.add(change, (), sign=1)
+        for holding in self.holdings.values():
+            if holding.is_claim:
+                self.quotas.add(*_change(holding), sign=1)
 
     def open(self, holding: Holding) -> None:
         """A job holds something from now on."""
@@ -158,9 +193,7 @@ class Books:
     def _count(self, holding: Holding, sign: int) -> None:
         spec = holding.spec
         is_active = holding.is_awake
-        change = Change(spec.queue, holding.portions, int(is_active), holding.is_claim)
-        victims = [Change(each.spec.queue, each.portions, jobs=1) for each in holding.victims]
-        self.quotas.add(change, victims, sign=sign)
+        self.quotas.add(*_change(holding), sign=sign)
         self.shares.hold(self.shares.leaf(spec.queue, spec.user), sign * holding.milli)
         if spec.array is not None and is_active:
             self.in_array[spec.array.array] += sign
@@ -184,6 +217,55 @@ class Books:
             beside[holding.job.id] = holding
         else:
             del beside[holding.job.id]
+
+
+def _change(holding: Holding) -> tuple[Change, list[Change]]:
+    """What the job counts for, and what its victims do."""
+    spec = holding.spec
+    change = Change(spec.queue, holding.portions, int(holding.is_awake), holding.is_claim)
+    return change, [Change(each.spec.queue, each.portions, jobs=1) for each in holding.victims]
+
+
+def _added_up(holdings: Iterable[Holding]) -> Iterator[Change]:
+    """What these count for, one change for each queue: what a line counts is a sum over jobs."""
+    sums: dict[QueuePath, dict[tuple[PoolName, GpuModel | None, str | None], list[int]]] = {}
+    jobs: Counter[QueuePath] = Counter()
+    for holding in holdings:
+        queue = holding.spec.queue
+        jobs[queue] += holding.is_awake
+        by_place = sums.setdefault(queue, {})
+        for pool, model, amount, profile, instances in holding.portions:
+            total = by_place.setdefault((pool, model, profile), [0, 0, 0, 0])
+            total[0] += amount.cpu_milli
+            total[1] += amount.memory_mib
+            total[2] += amount.gpu_milli
+            total[3] += instances
+    for queue, by_place in sums.items():
+        portions = [
+            Portion(
+                pool,
+                model,
+                Resources(cpu_milli=cpu_milli, memory_mib=memory_mib, gpu_milli=gpu_milli),
+                profile,
+                instances,
+            )
+            for (pool, model, profile), (
+                cpu_milli,
+                memory_mib,
+                gpu_milli,
+                instances,
+            ) in by_place.items()
+        ]
+        yield Change(queue, portions, jobs[queue])
+
+
+def _is_mixed(holding: Holding) -> bool:
+    """Is what its pools get back not simply what counts against its user?"""
+    return holding.is_alone or len(holding.portions) > 1
+
+
+def _milli(portions: tuple[Portion, ...], all_there_is: Resources) -> int:
+    return sum(dominant_milli(each.amount, all_there_is) for each in portions)
 
 
 def _bounded(job_class: JobClass) -> tuple[Side, ...]:

@@ -12,11 +12,11 @@ from muster.model.job import HOLDING, Job, JobState
 from muster.model.placement import Claim, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId, NodeId, PoolName
+from muster.model.value import Instant, JobId, NodeId, PoolName, replace
 from muster.model.versioned import changed_keys
 from muster.schedule.policy.search import Standing
 from muster.schedule.policy.service import Service
-from muster.schedule.room.index import Room, Tenant, private_labels
+from muster.schedule.room.index import Room, Tenant
 from muster.schedule.room.ledger import Ledger
 from muster.schedule.state.accounts import WITHOUT_END, Portion
 from muster.schedule.state.books import Books, Holding, portions_of
@@ -58,36 +58,23 @@ class Memory:
         self._claimants: dict[JobId, JobId] = {}
         self._unsure: set[JobId] = set()
         self._touched: set[JobId] = set()
-        # Nothing was seen yet: everything in the first snapshot is a change.
-        self._before = Snapshot(now=snapshot.now, version=-1)
-        self._is_fresh = True
-
-    def suits(self, snapshot: Snapshot) -> bool:
-        """Can this memory follow to that snapshot, or is a fresh one needed?"""
-        old = self._before
-        if self._is_fresh:
-            return False
-        same_rules = (
-            old.clusters == snapshot.clusters
-            and old.pools == snapshot.pools
-            and old.queues == snapshot.queues
-            and old.classes == snapshot.classes
-            and old.levels == snapshot.levels
-            and old.reservations == snapshot.reservations
-        )
-        return same_rules and not _is_rebuilt(old.nodes, snapshot.nodes)
+        # The rules are known, but no node, job or allocation was seen yet.
+        self._before = replace(snapshot, version=-1, nodes={}, jobs={}, allocations={})
 
     def follow(self, snapshot: Snapshot) -> None:
         """Agree with this snapshot."""
-        old, self._before, self._is_fresh = self._before, snapshot, False
-        if old.usual != snapshot.usual:
-            self.ledger.follow(snapshot)
-        self._follow_nodes(old.nodes, snapshot.nodes)
+        old, self._before = self._before, snapshot
+        stale = self._follow_nodes(old, snapshot)
+        self._follow_rules(old, snapshot)
         changed = _changed(old.jobs, snapshot.jobs)
         for job_id in sorted(changed):
             self._follow_job(old.jobs.get(job_id), snapshot.jobs.get(job_id))
         changed |= _changed(old.allocations, snapshot.allocations) | self._unsure
+        if _limits(old) != _limits(snapshot):
+            # Those that have no time limit of their own end at other times.
+            changed |= self._holds.keys()
         self._follow_holds(changed, snapshot)
+        self._count_again(stale)
         self._unsure = set()
 
     def start(self, hold: Hold, portions: tuple[Portion, ...]) -> None:
@@ -142,18 +129,62 @@ class Memory:
         """What the job holds."""
         return self._holds.get(job_id)
 
-    def _follow_nodes(self, old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> None:
-        changed = _changed(old, new)
-        if not changed:
-            return
+    def _follow_nodes(self, old: Snapshot, new: Snapshot) -> set[JobId]:
+        """The jobs that hold something that counts for more or less than before."""
+        changed = _changed(old.nodes, new.nodes)
+        pairs = {each: (old.nodes.get(each), new.nodes.get(each)) for each in changed}
+        resized = {each for each, (one, other) in pairs.items() if _size(one) != _size(other)}
+        is_sorted = all(_sorting(one) == _sorting(other) for one, other in pairs.values())
+        if resized or not is_sorted or _kinds(old) != _kinds(new):
+            self.ledger.follow(new)
         for node_id in sorted(changed):
-            if node_id in new:
-                self.ledger.set_node(new[node_id])
+            if node_id in new.nodes:
+                self.ledger.set_node(new.nodes[node_id])
             else:
                 self.ledger.drop_node(node_id)
-        self.neighbours.follow(new)
-        if any(_counts(old.get(each)) != _counts(new.get(each)) for each in changed):
-            self.books.quotas.resolve(new.values())
+        self.neighbours.follow(new.nodes)
+        if old.pools != new.pools or any(_place(one) != _place(two) for one, two in pairs.values()):
+            self._meet_neighbours(new)
+        if resized or any(_counts(one) != _counts(other) for one, other in pairs.values()):
+            self.books.quotas.resolve(new.nodes.values())
+        if not resized:
+            return set()
+        return self.books.follow_nodes(new.nodes) | {
+            job_id
+            for job_id, hold in self._holds.items()
+            if any(placement.node in resized for placement in hold.placements)
+        }
+
+    def _meet_neighbours(self, snapshot: Snapshot) -> None:
+        """Where things are has changed for some of those who want company, or none."""
+        self.neighbours = Neighbours(snapshot.nodes, snapshot.pools)
+        for hold in self._holds.values():
+            self._tell_neighbours(hold, 1)
+
+    def _follow_rules(self, old: Snapshot, new: Snapshot) -> None:
+        """Queues, classes, pools and levels: what they decide about those who wait or hold."""
+        if _rules(old) == _rules(new):
+            return
+        if old.classes != new.classes:
+            self.books.follow_classes(new.classes)
+        if old.queues != new.queues:
+            self.books.follow_queues(new.queues, new.nodes.values())
+            self.roster.follow_shares(self.books.shares)
+        for job in self.roster.follow(new):
+            self._touched.add(job.id)
+            self.roster.remove(job.id)
+            self.roster.add(job, self.books.shares)
+
+    def _count_again(self, jobs: set[JobId]) -> None:
+        """What these hold counts for more or less; claims last, for they count their victims."""
+        if not jobs:
+            return
+        claimants = {job_id for job_id, hold in self._holds.items() if hold.is_claim}
+        for job_id in (*sorted(jobs - claimants), *sorted(claimants)):
+            hold = self._holds.get(job_id)
+            if hold is not None:
+                self.books.close(job_id)
+                self.books.open(self._holding(hold, self._portions(hold)))
 
     def take_touched(self) -> set[JobId]:
         """The jobs that came, went or changed since this was last asked."""
@@ -247,6 +278,7 @@ class Memory:
             tuple(holdings[each] for each in hold.victims if each in holdings),
             not hold.is_suspended,
             hold.is_claim,
+            _tenant(hold).is_exclusive,
         )
 
     def _by_pool(
@@ -305,18 +337,24 @@ def _changed(old: Mapping[Key, object], new: Mapping[Key, object]) -> set[Key]:
     return changed
 
 
-def _is_rebuilt(old: Mapping[NodeId, Node], new: Mapping[NodeId, Node]) -> bool:
-    """Did nodes come, go, or change in size or in the labels that sort them?"""
-    changed = _changed(old, new)
-    if not changed:
-        return False
-    if any(_size(old.get(each)) != _size(new.get(each)) for each in changed):
-        return True
-    if any(_place(old.get(each)) != _place(new.get(each)) for each in changed):
-        return True
-    if all(old[each].labels == new[each].labels for each in changed):
-        return False
-    return private_labels(old.values()) != private_labels(new.values())
+def _rules(snapshot: Snapshot) -> tuple[object, ...]:
+    """What decides who waits how."""
+    return (snapshot.queues, snapshot.classes, snapshot.pools, snapshot.levels)
+
+
+def _kinds(snapshot: Snapshot) -> tuple[object, ...]:
+    """What sorts nodes beside themselves."""
+    return (snapshot.clusters, snapshot.pools, snapshot.reservations, snapshot.usual)
+
+
+def _limits(snapshot: Snapshot) -> tuple[object, ...]:
+    """What decides how long jobs without a time limit of their own are taken to run."""
+    defaults = {name: pool.default_time for name, pool in snapshot.pools.items()}
+    return (bool(snapshot.reservations), defaults)
+
+
+def _sorting(node: Node | None) -> object:
+    return None if node is None else (node.labels, node.taints, node.pool, node.cluster)
 
 
 def _size(node: Node | None) -> tuple[int, int, tuple[tuple[str, int], ...]] | None:

@@ -5,12 +5,14 @@ and age grows alike for all. Between lanes it follows fair share, which `order.p
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from muster.model.cluster import Pool
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
+from muster.model.levels import Levels
 from muster.model.policy import Policy
-from muster.model.queue import JobClass
+from muster.model.queue import JobClass, Queue
 from muster.model.reason import NoRoom, NoSuchClass, NoSuchQueue, WaitReason
 from muster.model.resources import NOTHING, Resources
 from muster.model.snapshot import Snapshot
@@ -165,18 +167,40 @@ ShapeKey = tuple[
 ]
 
 
+class _Rules(NamedTuple):
+    """What of a snapshot decides how jobs wait."""
+
+    queues: Mapping[QueuePath, Queue]
+    classes: Mapping[ClassName, JobClass]
+    guarded: list[Pool]
+    levels: Levels | None
+    default_ms: int
+    merits: Merits
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, policy: Policy) -> "_Rules":
+        """Those of this snapshot."""
+        return cls(
+            queues=snapshot.queues,
+            classes=snapshot.classes,
+            guarded=[pool for _, pool in sorted(snapshot.pools.items()) if not pool.is_open],
+            levels=snapshot.levels if policy.has_levels else None,
+            default_ms=_shortest_default(snapshot, policy),
+            merits=Merits(snapshot.queues, snapshot.classes, policy.order),
+        )
+
+    @property
+    def for_all(self) -> tuple[object, ...]:
+        """What concerns every job."""
+        return (self.guarded, self.levels, self.default_ms, self.merits.tops)
+
+
 class Roster:
     """All waiting jobs that are not held."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy, needs: Needs) -> None:
-        self._queues = snapshot.queues
-        self._classes = snapshot.classes
-        self._guarded = [pool for _, pool in sorted(snapshot.pools.items()) if not pool.is_open]
-        self._levels = snapshot.levels if policy.has_levels else None
-        self._by_service = policy.preempt.by_service
-        self._merits = Merits(snapshot.queues, snapshot.classes, policy.order)
-        self._default_ms = _shortest_default(snapshot, policy)
-        self._expects = policy.backfill_expected
+        self._policy = policy
+        self._rules = _Rules.of(snapshot, policy)
         self._needs = needs
         self._shapes: dict[ShapeKey, Shape] = {}
         self._kins: dict[KinKey, Kin] = {}
@@ -184,6 +208,33 @@ class Roster:
         self._line: list[Entry] = []
         self._fresh: list[Entry] = []
         self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
+
+    def follow(self, snapshot: Snapshot) -> list[Job]:
+        """Go by the rules of this snapshot. The jobs that wait otherwise, and must be added again.
+
+        Where what all jobs are measured by changed, these are all jobs.
+        """
+        old, self._rules = self._rules, _Rules.of(snapshot, self._policy)
+        new = self._rules
+        if old.for_all != new.for_all:
+            return [entry.job for entry in self.entries.values()]
+        queues = {
+            path
+            for path in old.queues.keys() | new.queues.keys()
+            if _priority(old.queues.get(path)) != _priority(new.queues.get(path))
+        }
+        classes = {
+            name
+            for name in old.classes.keys() | new.classes.keys()
+            if old.classes.get(name) != new.classes.get(name)
+        }
+        specs = ((entry.job, entry.job.spec) for entry in self.entries.values())
+        return [job for job, spec in specs if spec.queue in queues or spec.job_class in classes]
+
+    def follow_shares(self, shares: Shares) -> None:
+        """Users have other branches in the tree of shares."""
+        for lane in self.lanes.values():
+            lane.leaf = shares.leaf(lane.queue, lane.user)
 
     def add(self, job: Job, shares: Shares) -> None:
         """A job waits for its turn."""
@@ -198,20 +249,20 @@ class Roster:
     def entry(self, job: Job, lane: Lane) -> Entry:
         """A job with what its turn hangs on."""
         spec = job.spec
-        job_class = self._classes.get(spec.job_class)
+        job_class = self._rules.classes.get(spec.job_class)
         shape = self._shape(spec, job_class or _UNKNOWN)
         entry = Entry(job, shape, job_class or _UNKNOWN, lane)
         if job_class is None:
             entry.problem = NoSuchClass(job_class=spec.job_class)
-        if spec.queue not in self._queues:
+        if spec.queue not in self._rules.queues:
             entry.problem = NoSuchQueue(queue=spec.queue)
         entry.is_watched = entry.is_gated or entry.problem is not None
         if spec.time_limit is None:
             entry.limit_ms = self._least_ms(job)
-        if self._levels is not None:
-            entry.level = self._levels.level(spec, job.ran)
-            entry.may_preempt |= self._by_service
-        entry.merit = self._merits.of(job, shape.amount.gpu_milli, entry.level)
+        if self._rules.levels is not None:
+            entry.level = self._rules.levels.level(spec, job.ran)
+            entry.may_preempt |= self._policy.preempt.by_service
+        entry.merit = self._rules.merits.of(job, shape.amount.gpu_milli, entry.level)
         entry.points = sum(entry.merit)
         entry.rank = (-entry.points, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
@@ -251,7 +302,7 @@ class Roster:
 
     def _shape(self, spec: JobSpec, job_class: JobClass) -> Shape:
         spot = Spot.ONLY if job_class.spot_only else spec.spot
-        barred = self._barred(spec) if self._guarded else ()
+        barred = self._barred(spec) if self._rules.guarded else ()
         key = (spec.groups, spec.pools, spec.clusters, spot, barred, spec.reservation)
         shape = self._shapes.get(key)
         if shape is None:
@@ -264,15 +315,15 @@ class Roster:
         """The pools that do not let this job in."""
         return tuple(
             pool.name
-            for pool in self._guarded
+            for pool in self._rules.guarded
             if not pool.lets_in(spec.user, spec.queue, spec.job_class)
         )
 
     def _least_ms(self, job: Job) -> int:
         """The least time that a job without a limit may be taken to run, whichever pool it gets."""
-        if job.expected is None or not self._expects:
-            return self._default_ms
-        return min(self._default_ms, job.expected)
+        if job.expected is None or not self._policy.backfill_expected:
+            return self._rules.default_ms
+        return min(self._rules.default_ms, job.expected)
 
     def _kin(self, key: KinKey) -> Kin:
         kin = self._kins.get(key)
@@ -282,6 +333,10 @@ class Roster:
                 self._kins.clear()
             kin = self._kins[key] = Kin()
         return kin
+
+
+def _priority(queue: Queue | None) -> int | None:
+    return None if queue is None else queue.priority
 
 
 def is_sociable(spec: JobSpec) -> bool:

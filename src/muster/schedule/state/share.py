@@ -118,6 +118,15 @@ class Shares:
             self._queues[path] = branch
             self._below[branch] = []
 
+    def with_queues(self, queues: Mapping[QueuePath, Queue]) -> "Shares":
+        """The same users with the same jobs and holdings, below other queues."""
+        other = Shares(queues, self._policy)
+        for (queue, user), leaf in self._users.items():
+            branch = other.leaf(queue, user)
+            branch.jobs = leaf.jobs
+            other.hold(branch, leaf.held_milli)
+        return other
+
     def leaf(self, queue: QueuePath, user: UserName) -> Branch:
         """The branch of one user in one queue. New branches count from the next `recount` on."""
         known = self._users.get((queue, user))
