@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from muster.controller.messages import JobView
 from muster.model.job import WAITING, Job
-from muster.model.reason import WaitReason
+from muster.model.plan import Wait
 from muster.model.value import JobId
 
 T = TypeVar("T")
@@ -24,28 +24,29 @@ MOST_FORMS = 8
 class LineCache(Generic[T]):
     """Lines of waiting jobs in one form: text, or a document that is already encoded.
 
-    A line is valid while the job, the reason why it waits, and `also` stay the same. Values are
+    A line is valid while the job, its wait, and `also` stay the same. Values are
     frozen, so that the same job object has the same line.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[JobId, tuple[Job, WaitReason | None, object, T]] = {}
+        self._kept: dict[JobId, tuple[Job, Wait | None, object, T]] = {}
         self._most = FEWEST_KEPT
 
     def get(self, view: JobView, also: object = None) -> T | None:
         """The line, if it is known and valid. also: what else the line shows."""
-        job, wait = view.job, view.wait
+        job = view.job
         kept = self._kept.get(job.id)
         if kept is None or kept[0] is not job or view.allocation is not None:
             return None
-        is_valid = kept[1] == (None if wait is None else wait.why) and kept[2] == also
-        return kept[3] if is_valid else None
+        # Most often they are the same objects; comparing values takes longer.
+        is_same_wait = kept[1] is view.wait or kept[1] == view.wait
+        return kept[3] if is_same_wait and (kept[2] is also or kept[2] == also) else None
 
     def put(self, view: JobView, line: T, also: object = None) -> T:
         """Keep a line of a job that waits; lines of others change with the clock. The line."""
-        job, wait = view.job, view.wait
+        job = view.job
         if view.allocation is None and job.state in WAITING:
-            self._kept[job.id] = (job, None if wait is None else wait.why, also, line)
+            self._kept[job.id] = (job, view.wait, also, line)
         return line
 
     def forget_ended(self, is_live: Callable[[JobId], bool]) -> None:

@@ -35,6 +35,18 @@ class Planner(InlinePlanner):
         return self.answer
 
 
+class Clock:
+    """Goes on by so much whenever somebody looks at it."""
+
+    def __init__(self, each_look_s: float) -> None:
+        self.now_s = 0.0
+        self._each_look_s = each_look_s
+
+    def __call__(self) -> float:
+        self.now_s += self._each_look_s
+        return self.now_s
+
+
 @pytest.fixture
 def last_plan() -> LastPlan:
     made = LastPlan()
@@ -95,6 +107,20 @@ def test_a_planner_that_ended_leaves_what_was_known(last_plan: LastPlan) -> None
 
     planner.answer = backlog(3)
     assert latest.get(LONG_S) == backlog(3)
+
+
+def test_a_backlog_that_takes_long_is_not_asked_for_after_every_plan(last_plan: LastPlan) -> None:
+    planner, clock = Planner(), Clock(each_look_s=1.0)
+    latest = LatestBacklog(last_plan, planner, clock)
+    latest.get(LONG_S)
+    planner.answer = backlog(2)
+    settle(last_plan)
+
+    assert latest.get(LONG_S) == backlog(1)
+
+    clock.now_s += 60
+    assert latest.get(LONG_S) == backlog(2)
+    assert planner.asked == 2
 
 
 def test_nobody_is_asked_when_nothing_waits() -> None:

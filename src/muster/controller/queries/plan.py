@@ -26,7 +26,9 @@ PLAN_PATIENCE_S = 20.0
 """So long an explanation waits for the first plan that knows its job."""
 
 PROSPECT_PATIENCE_S = 1.0
-"""So long a question about one job waits for the backlog of the last plan."""
+PROSPECT_QUICK_S = 0.05
+"""So long a question about one job waits for the backlog of the last plan. Programs ask about jobs
+again and again: where a whole backlog takes longer than this, that is not done after every plan."""
 
 
 class PlanQueries:
@@ -52,7 +54,7 @@ class PlanQueries:
         """The same of one job; None if it does not wait, or no plan has looked at it yet."""
         if job.state not in WAITING or job.id not in self._controller.last_plan.waits:
             return None
-        return self._backlog.get(PROSPECT_PATIENCE_S).get(job.id)
+        return self._backlog.get(PROSPECT_PATIENCE_S, PROSPECT_QUICK_S).get(job.id)
 
     def own_priority(self, job: Job) -> Priority:
         """What a job itself brings to its priority: all but age, fair share and guarantee."""

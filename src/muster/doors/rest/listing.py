@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -123,35 +123,30 @@ async def _encoded(
 ) -> tuple[Raw, ...]:
     now, cache = asked.door.clock(), asked.door.lines.of(show)
     cache.forget_ended(asked.queries.jobs.is_live)
-    prospect = backlog.get
     made: list[Raw] = []
     for begin in range(0, len(views), AT_ONCE):
         if begin:
             await asyncio.sleep(0)
-        made.extend(
-            [
-                encoded(view, prospect(view.job.id), now, show, cache)
-                for view in views[begin : begin + AT_ONCE]
-            ]
-        )
+        some = views[begin : begin + AT_ONCE]
+        made.extend(encoded(some, now, show, backlog, cache))
     return tuple(made)
 
 
 def encoded(
-    view: JobView, prospect: Prospect | None, now: Instant, show: Show, cache: LineCache[Raw]
-) -> Raw:
-    """The job as `show` has it, in JSON; from the cache, if it is known there."""
-    wait = view.wait
-    if wait is None:
-        prospect = None
-    expected = None if prospect is None else prospect.expected
-    known = cache.get(view, expected)
-    if known is not None:
-        return known
-    text = Raw(encode(show(view, now, prospect)))
-    if wait is not None and wait.why.facts.dated:
-        return text
-    return cache.put(view, text, expected)
+    views: Iterable[JobView], now: Instant, show: Show, backlog: Backlog, cache: LineCache[Raw]
+) -> Iterator[Raw]:
+    """Each job as `show` has it, in JSON; from the cache, if it is known there."""
+    prospect_of, known_line = backlog.get, cache.get
+    for view in views:
+        prospect = prospect_of(view.job.id)
+        expected = None if prospect is None else prospect.expected
+        line = known_line(view, expected)
+        if line is None:
+            wait = view.wait
+            line = Raw(encode(show(view, now, None if wait is None else prospect)))
+            if wait is None or not wait.why.facts.dated:
+                cache.put(view, line, expected)
+        yield line
 
 
 async def _ended(asked: Asked, query: JobQuery, after: str | None) -> JobPage:

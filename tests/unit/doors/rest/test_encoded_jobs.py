@@ -50,7 +50,8 @@ class Jobs:
         self._cache: LineCache[msgspec.Raw] = LineCache()
 
     def of(self, view: JobView, now: Instant, prospect: Prospect = IN_AN_HOUR) -> msgspec.Raw:
-        return encoded(view, prospect, now, job_document, self._cache)
+        backlog = {view.job.id: prospect}
+        return next(encoded([view], now, job_document, backlog, self._cache))
 
 
 def read(text: msgspec.Raw) -> JobDocument:
