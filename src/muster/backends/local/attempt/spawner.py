@@ -95,6 +95,8 @@ class Spawner:
             end.settimeout(0)
         self._listener = _listener()
         self._is_stopped = False
+        # Its user left while attempts ran: with the last of them there is nothing left to do.
+        self._is_left = False
         self._idle_since = time.monotonic()
 
     def run(self) -> None:
@@ -131,7 +133,8 @@ class Spawner:
     def _is_idle(self) -> bool:
         if self._busy or self._cleaners or self._peers:
             self._idle_since = time.monotonic()
-        return time.monotonic() - self._idle_since > _IDLE_S
+            return False
+        return self._is_left or time.monotonic() - self._idle_since > _IDLE_S
 
     def _listen_to(self, number: int) -> None:
         peer = self._peers[number]
@@ -140,8 +143,10 @@ class Spawner:
         except OSError:
             message = b""
         if message.startswith(RUN):
+            self._is_left = False
             self._supervise(message.removeprefix(RUN).decode())
         elif message == REST:
+            self._is_left = True
             self._is_stopped = not self._busy and len(self._peers) == 1
             self._answer(peer, BYE if self._is_stopped else BUSY)
         elif message == STOP:
