@@ -12,7 +12,7 @@ from muster.model.versioned import VersionHistory
 from muster.schedule.explain.shares import JobCounts, shares_of
 from muster.schedule.plan import Planner
 from muster.schedule.policy.merit import aged
-from muster.schedule.state.follow import Memory
+from muster.schedule.state.follow import PlannerState
 from properties.samples import QUEUES
 from properties.strategies import guaranteed_worlds, worlds
 from stories.world import World
@@ -117,11 +117,11 @@ def test_who_comes_to_an_idle_queue_has_the_seat_that_he_would_have(
     assert before.queues()[spec.queue].share == after.queues()[spec.queue].share
 
 
-def remembering(world: World, policy: Policy) -> Memory:
+def remembering(world: World, policy: Policy) -> PlannerState:
     snapshot = world.scene.snapshot()
-    memory = Memory(snapshot, policy)
+    memory = PlannerState(snapshot, policy)
     memory.follow(snapshot)
-    memory.standing()
+    memory.begin_cycle()
     return memory
 
 

@@ -7,12 +7,12 @@ from muster.model.plan import Backlog, Measure, NoEstimate, Plan, Resize
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
-from muster.schedule.policy.backlog import After, Outset, backlog, expected_start
-from muster.schedule.policy.decide import Turn
+from muster.schedule.policy.backlog import After, OpeningPriorities, backlog, expected_start
+from muster.schedule.policy.decide import Decider
 from muster.schedule.policy.measures import measures
 from muster.schedule.policy.order import Order
 from muster.schedule.policy.waits import Waits
-from muster.schedule.state.follow import Memory
+from muster.schedule.state.follow import PlannerState
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Planner:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._memory: Memory | None = None
+        self._kept: PlannerState | None = None
         self._waits = Waits()
         self._after: After | None = None
         self._backlog: Backlog | None = None
@@ -35,26 +35,29 @@ class Planner:
         self._number = 0
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        """Follow the world, take jobs in their turn, tell the others why they wait."""
-        memory = self._following(snapshot)
-        standing = memory.standing()
-        order = Order(memory.books.shares, memory.books.quotas, self._policy.order.fair_share)
-        turn = Turn(memory, standing, self._number)
-        self._after = After(memory, standing, turn, order, Outset(memory))
-        for entry in order.in_turn(memory.roster.lanes.values(), turn):
-            turn.take(entry)
-        waits = self._waits.after(memory, turn)
-        self._measures, self._backlog = measures(memory, standing, turn), None
+        """One cycle: sync with the snapshot, decide about jobs in their order, explain the waits.
+
+        What is decided about one job is `Decider.take`: gate, resume, place, preempt, promise.
+        """
+        kept = self._synced(snapshot)
+        cycle = kept.begin_cycle()
+        order = Order(kept.books.shares, kept.books.quotas, self._policy.order.fair_share)
+        decider = Decider(kept, cycle, self._number)
+        self._after = After(kept, cycle, decider, order, OpeningPriorities(kept))
+        for entry in order.in_turn(kept.roster.lanes.values(), decider):
+            decider.take(entry)
+        waits = self._waits.after(kept, decider)
+        self._measures, self._backlog = measures(kept, cycle, decider), None
         return Plan(
             snapshot_version=snapshot.version,
             policy=self._policy,
-            moves=tuple(turn.decided.values()),
+            moves=tuple(decider.decided.values()),
             waits=waits,
             measures=self._measures,
         )
 
     def backlog(self) -> Backlog:
-        """Where those stand who wait after the last plan; worked out when it is first asked for."""
+        """Where the jobs stand that wait after the last plan; worked out when it is asked for."""
         if self._backlog is None:
             self._backlog = self._before_growth(backlog) or {}
         return self._backlog
@@ -69,18 +72,18 @@ class Planner:
         if self._after is None:
             return None
         grown = [each for each in self._measures if isinstance(each, Resize)]
-        memory = self._after.memory
+        kept = self._after.kept
         for each in grown:
-            memory.shrink(each.job, each.placements)
+            kept.shrink(each.job, each.placements)
         try:
             return ask(self._after)
         finally:
             for each in grown:
-                memory.grow(each.job, each.placements)
+                kept.grow(each.job, each.placements)
 
-    def _following(self, snapshot: Snapshot) -> Memory:
+    def _synced(self, snapshot: Snapshot) -> PlannerState:
         self._number += 1
-        if self._memory is None:
-            self._memory = Memory(snapshot, self._policy)
-        self._memory.follow(snapshot)
-        return self._memory
+        if self._kept is None:
+            self._kept = PlannerState(snapshot, self._policy)
+        self._kept.follow(snapshot)
+        return self._kept

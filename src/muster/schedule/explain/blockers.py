@@ -17,7 +17,7 @@ from muster.schedule.state.books import model_of
 from muster.schedule.state.calendar import time_limit
 
 MOST = 10
-"""More names than this help nobody."""
+"""More names than this do not help."""
 
 
 class Holder(NamedTuple):

@@ -84,7 +84,7 @@ def _service(snapshot: Snapshot, job: Job, plan: Plan) -> str:
 
 
 def _rest(snapshot: Snapshot, job: Job, plan: Plan) -> str:
-    """How long nobody takes the job's room by service, if it has waited."""
+    """How long the job's room is not taken by service, if it has waited."""
     allocation, percent = snapshot.allocations.get(job.id), plan.policy.preempt.waited_percent
     if allocation is None or has_its_due(job, allocation, snapshot.now, percent):
         return ""

@@ -10,7 +10,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, QueuePath, UserName
 from muster.model.versioned import changed_keys
 from muster.schedule.state.books import portions_of, whole
-from muster.schedule.state.follow import Hold, hold_of
+from muster.schedule.state.follow import HeldRoom, hold_of
 from muster.schedule.state.share import Shares, dominant_milli
 
 Leaf = tuple[QueuePath, UserName]
@@ -64,7 +64,7 @@ def shares_of(snapshot: Snapshot, policy: Policy, counts: JobCounts | None = Non
     return shares
 
 
-def _holds(snapshot: Snapshot, policy: Policy, claimants: Set[JobId]) -> Iterator[Hold]:
+def _holds(snapshot: Snapshot, policy: Policy, claimants: Set[JobId]) -> Iterator[HeldRoom]:
     for job in sorted(snapshot.allocations.keys() | claimants):
         hold = hold_of(job, snapshot, policy)
         if hold is not None:

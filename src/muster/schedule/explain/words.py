@@ -54,7 +54,7 @@ def suggestion(change: Change, spec: JobSpec, outlook: str) -> str:
 
 
 def outlook(expected: Instant | NoEstimate, now: Instant) -> str:
-    """`is expected to start in 2h`, or why nobody can say when."""
+    """`is expected to start in 2h`, or why that is unknown."""
     match expected:
         case NoEstimate.HELD:
             return "starts when it is released"

@@ -1,7 +1,7 @@
 """When a blocked job can start at the latest, and room promised to it for then.
 
 Jobs behind it may start early only on what is not promised, or if they will have left in time.
-The foretold time is safe, not sharp: every running job is taken to run to its limit.
+The time is safe, not sharp: every running job is taken to run to its limit.
 """
 
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from muster.model.value import DeviceId, Instant, JobId, PoolName
-from muster.schedule.policy.search import Search, Standing
+from muster.schedule.policy.search import CycleState, Search
 from muster.schedule.policy.walk import Clearance, Walk
 from muster.schedule.room.index import Promise, Room, Tenant
 from muster.schedule.room.needs import Need
 from muster.schedule.state.accounts import WITHOUT_END
 from muster.schedule.state.books import Holding
-from muster.schedule.state.roster import Entry
+from muster.schedule.state.roster import WaitingJob
 
 
 class Outset(NamedTuple):
@@ -25,30 +25,30 @@ class Outset(NamedTuple):
     clearance: Clearance
 
 
-def earliest(entry: Entry, standing: Standing, *, horizon: int | None) -> Instant | None:
-    """When the job can start at the latest; None if nobody can say. Promises it room for then.
+def earliest(entry: WaitingJob, cycle: CycleState, *, horizon: int | None) -> Instant | None:
+    """When the job can start at the latest; None if that is unknown. Promises it room for then.
 
     At most `horizon` jobs are thought away to find out, all of them if None.
     """
     outsets: list[tuple[Search, Outset]] = []
-    if not all(_somebody_ends(need, standing) for _, need in entry.shape.groups):
+    if not all(_somebody_ends(need, cycle) for _, need in entry.shape.groups):
         return None
     for group_need in entry.shape.groups:
-        search = Search(entry, group_need, standing)
+        search = Search(entry, group_need, cycle)
         outset = _outset(search, horizon)
         if outset is None:
             return None
         outsets.append((search, outset))
-    at = Instant(max(standing.now + 1, *(outset.at for _, outset in outsets)))
+    at = Instant(max(cycle.now + 1, *(outset.at for _, outset in outsets)))
     for search, outset in outsets:
         _promise(search, outset.clearance, at, entry.id)
     return at
 
 
-def _somebody_ends(need: Need, standing: Standing) -> bool:
+def _somebody_ends(need: Need, cycle: CycleState) -> bool:
     """Will anybody ever leave a pool that the need may go to?"""
-    ends_by_pool = standing.books.ends_by_pool
-    options = standing.ledger.catalogue.options(need).values()
+    ends_by_pool = cycle.books.ends_by_pool
+    options = cycle.ledger.catalogue.options(need).values()
     ends = (ends_by_pool.get(option.pool) for each in options for option in each)
     return any(each and each[0][0] < WITHOUT_END for each in ends)
 
@@ -56,11 +56,11 @@ def _somebody_ends(need: Need, standing: Standing) -> bool:
 def _outset(search: Search, horizon: int | None) -> Outset | None:
     """The option on which the group could start first."""
     best: Outset | None = None
-    for tier in search.standing.ledger.catalogue.tiers(search.need):
-        for option in search.standing.ledger.catalogue.options(search.need)[tier]:
+    for tier in search.cycle.ledger.catalogue.tiers(search.need):
+        for option in search.cycle.ledger.catalogue.options(search.need)[tier]:
             if search.refusal([search.portion(option.pool, option.gpus, search.group.fewest)]):
                 continue
-            leaving = _in_order_of_end(search.standing, option.pool, horizon)
+            leaving = _in_order_of_end(search.cycle, option.pool, horizon)
             clearance = Walk(search, tier, option).until_it_fits(leaving)
             if clearance is None or not _stays_open(clearance, search):
                 continue
@@ -69,10 +69,10 @@ def _outset(search: Search, horizon: int | None) -> Outset | None:
     return best
 
 
-def _in_order_of_end(standing: Standing, pool: PoolName, horizon: int | None) -> Iterator[Holding]:
+def _in_order_of_end(cycle: CycleState, pool: PoolName, horizon: int | None) -> Iterator[Holding]:
     """Who must have left the pool when; those without end never do."""
-    holdings = standing.books.holdings
-    for ends_at, job, _ in islice(standing.books.ends_by_pool.get(pool, ()), horizon):
+    holdings = cycle.books.holdings
+    for ends_at, job, _ in islice(cycle.books.ends_by_pool.get(pool, ()), horizon):
         if ends_at >= WITHOUT_END:
             return
         yield holdings[job]
@@ -80,12 +80,12 @@ def _in_order_of_end(standing: Standing, pool: PoolName, horizon: int | None) ->
 
 def _stays_open(clearance: Clearance, search: Search) -> bool:
     """Nodes that are reserved for a time are not promised: who knows what else is planned there."""
-    rooms = search.standing.ledger.rooms
+    rooms = search.cycle.ledger.rooms
     return not any(rooms[node].kind.reserved for node in clearance.tasks)
 
 
 def _promise(search: Search, clearance: Clearance, at: Instant, job: JobId) -> None:
-    ledger = search.standing.ledger
+    ledger = search.cycle.ledger
     for node_id, count in clearance.tasks.items():
         room = ledger.rooms[node_id]
         if room.promise is None:

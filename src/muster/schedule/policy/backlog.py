@@ -11,36 +11,36 @@ from muster.model.facts import Mover
 from muster.model.plan import Backlog, NoEstimate, Priority, Prospect
 from muster.model.reason import NoRoom, WaitReason
 from muster.model.value import JobId
-from muster.schedule.policy.decide import Turn
+from muster.schedule.policy.decide import Decider
 from muster.schedule.policy.estimate import Estimates, Expected, Outlook, Outlooks
 from muster.schedule.policy.merit import aged
 from muster.schedule.policy.order import Order
-from muster.schedule.policy.search import Standing
-from muster.schedule.state.accounts import Line as QuotaLine
-from muster.schedule.state.follow import Memory
-from muster.schedule.state.roster import Entry, Lane, Shape
+from muster.schedule.policy.search import CycleState
+from muster.schedule.state.accounts import QuotaLine
+from muster.schedule.state.follow import PlannerState
+from muster.schedule.state.roster import Lane, Shape, WaitingJob
 from muster.schedule.state.share import dominant_milli
 
 HELD = Prospect(expected=NoEstimate.HELD)
 
 
-class Outset:
+class OpeningPriorities:
     """What priorities depend on, as it is before the first decision of a plan."""
 
-    def __init__(self, memory: Memory) -> None:
-        shares, accounts = memory.books.shares, memory.books.quotas.accounts
-        self._weights = memory.policy.order
-        self._now = aged(memory.snapshot.now, self._weights)
+    def __init__(self, kept: PlannerState) -> None:
+        shares, accounts = kept.books.shares, kept.books.quotas.accounts
+        self._weights = kept.policy.order
+        self._now = aged(kept.snapshot.now, self._weights)
         self._shares: dict[Lane, int] = {
             lane: self._weights.fair_share * shares.factor(lane.leaf)
-            for lane in memory.roster.lanes.values()
+            for lane in kept.roster.lanes.values()
         }
         self._accounts = accounts
         self._used: dict[QuotaLine, int] = {
             line: line.used for account in accounts.values() for line in account.own_lines
         }
 
-    def priority(self, entry: Entry) -> Priority:
+    def priority(self, entry: WaitingJob) -> Priority:
         """The job's points; age counts from when it could first have begun."""
         merit = entry.merit
         return Priority(
@@ -55,7 +55,7 @@ class Outset:
             is_own=self._is_own(entry),
         )
 
-    def _is_own(self, entry: Entry) -> bool:
+    def _is_own(self, entry: WaitingJob) -> bool:
         account, gpu_milli = self._accounts.get(entry.lane.queue), entry.shape.least_gpu_milli
         if account is None or not gpu_milli:
             return False
@@ -65,17 +65,17 @@ class Outset:
 class After(NamedTuple):
     """How things stand right after a plan."""
 
-    memory: Memory
-    standing: Standing
-    turn: Turn
+    kept: PlannerState
+    cycle: CycleState
+    decider: Decider
     order: Order
-    outset: Outset
+    opening: OpeningPriorities
 
 
 def backlog(after: After) -> Backlog:
     """Everybody who still waits: first those that are held, then the others in their order."""
-    found: dict[JobId, Prospect] = dict.fromkeys(sorted(after.memory.held), HELD)
-    priority = after.outset.priority
+    found: dict[JobId, Prospect] = dict.fromkeys(sorted(after.kept.held), HELD)
+    priority = after.opening.priority
     for position, (entry, expected) in enumerate(_line(after), start=1):
         found[entry.id] = Prospect(expected=expected, position=position, priority=priority(entry))
     return found
@@ -83,31 +83,31 @@ def backlog(after: After) -> Backlog:
 
 def expected_start(after: After, job: JobId) -> Expected:
     """When this one job may start that still waits."""
-    if job in after.memory.held:
+    if job in after.kept.held:
         return NoEstimate.HELD
     return next(expected for entry, expected in _line(after) if entry.id == job)
 
 
-def _line(after: After) -> Iterator[tuple[Entry, Expected]]:
+def _line(after: After) -> Iterator[tuple[WaitingJob, Expected]]:
     """Those who still wait in their order, each with when it may start."""
-    waiting = after.order.settled(after.memory.roster)
-    return _Line(after.standing, after.turn).expected(waiting)
+    waiting = after.order.settled(after.kept.roster)
+    return _Line(after.cycle, after.decider).expected(waiting)
 
 
 class _Line:
     """The jobs that wait, one behind the other, each in the pool that it would try first."""
 
-    def __init__(self, standing: Standing, turn: Turn) -> None:
-        self._standing = standing
-        self._turn = turn
-        self._outlooks = Outlooks(standing)
+    def __init__(self, cycle: CycleState, decider: Decider) -> None:
+        self._cycle = cycle
+        self._decider = decider
+        self._outlooks = Outlooks(cycle)
         self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
-        self._estimates = Estimates(standing)
+        self._estimates = Estimates(cycle)
 
-    def expected(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Expected]]:
+    def expected(self, entries: Iterable[WaitingJob]) -> Iterator[tuple[WaitingJob, Expected]]:
         """When each may start; each adds to what is ahead of the rest."""
-        turn, homes = self._turn, self._homes
-        decided, dates = turn.decided, turn.dates
+        decider, homes = self._decider, self._homes
+        decided, dates = decider.decided, decider.dates
         for entry in entries:
             job_id, shape = entry.id, entry.shape
             if job_id in decided:
@@ -116,7 +116,7 @@ class _Line:
             if home is None:
                 home = homes[shape] = self._home(shape)
             outlook, milli = home
-            why = turn.why(entry)
+            why = decider.why(entry)
             if type(why) is not NoRoom or job_id in dates:
                 when = dates.get(job_id) or self._estimate(entry, why, outlook, milli)
             elif outlook is None or outlook.is_blank:
@@ -128,7 +128,7 @@ class _Line:
             yield entry, when
 
     def _estimate(
-        self, entry: Entry, why: WaitReason, outlook: Outlook | None, milli: int
+        self, entry: WaitingJob, why: WaitReason, outlook: Outlook | None, milli: int
     ) -> Expected:
         if why.facts.mover is Mover.LINE:
             return NoEstimate.UNBOUNDED if outlook is None else outlook.expected(milli)
@@ -137,8 +137,8 @@ class _Line:
     def _home(self, shape: Shape) -> tuple[Outlook | None, int]:
         """The pool where the first group would be tried first, and the size of the whole job."""
         need = shape.groups[0].need
-        milli = max(1, dominant_milli(shape.amount, self._standing.books.whole))
-        for tier in self._standing.ledger.catalogue.tiers(need):
-            for option in self._standing.ledger.catalogue.options(need)[tier]:
+        milli = max(1, dominant_milli(shape.amount, self._cycle.books.whole))
+        for tier in self._cycle.ledger.catalogue.tiers(need):
+            for option in self._cycle.ledger.catalogue.options(need)[tier]:
                 return self._outlooks.of(option.pool), milli
         return None, milli

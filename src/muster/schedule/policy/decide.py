@@ -1,4 +1,4 @@
-"""One job's turn: it starts, resumes, has room cleared for it, or waits for a reason."""
+"""What becomes of one job: gate, resume, place, preempt, promise, or a reason why it waits."""
 
 from muster.model.job import JobState
 from muster.model.plan import Clear, Move, Preempt, Resume, Start
@@ -10,11 +10,11 @@ from muster.schedule.policy.place import Placed, never_fits, place
 from muster.schedule.policy.preempt import Clearing, clearing, preemption
 from muster.schedule.policy.resume import claim_is_sound, resumed, started_on_claim
 from muster.schedule.policy.rights import Rights
-from muster.schedule.policy.search import Standing
+from muster.schedule.policy.search import CycleState
 from muster.schedule.room.index import Room
 from muster.schedule.room.needs import Need
-from muster.schedule.state.follow import Hold, Memory
-from muster.schedule.state.roster import Entry, Lane, Shape
+from muster.schedule.state.follow import HeldRoom, PlannerState
+from muster.schedule.state.roster import Lane, Shape, WaitingJob
 
 Outcome = Move | WaitReason
 
@@ -22,64 +22,62 @@ Claimants = tuple[Shape, ClassName, QueuePath, int]
 """Jobs that may take the same from the same: by shape, class, queue and level."""
 
 
-class Turn:
-    """Takes jobs in their turn and keeps what was decided about each."""
+class Decider:
+    """Takes jobs in their order and keeps what was decided about each."""
 
-    def __init__(self, memory: Memory, standing: Standing, number: int) -> None:
-        self._memory = memory
-        self._standing = standing
+    def __init__(self, kept: PlannerState, cycle: CycleState, number: int) -> None:
+        self._kept = kept
+        self._cycle = cycle
         self.number = number
         # Numbers the states of things: it rises whenever room or quota is given out.
         self.state = number << 32
-        self._promises_left = standing.policy.backfill_depth
-        self._clearings_left = standing.policy.preempt.tries
+        self._promises_left = cycle.policy.backfill_depth
+        self._clearings_left = cycle.policy.preempt.tries
         self._hopeless: set[Claimants] = set()
-        self._singletons = Singletons(standing.snapshot.jobs)
+        self._singletons = Singletons(cycle.snapshot.jobs)
         self.decided: dict[JobId, Move] = {}
         self.reasons: dict[JobId, WaitReason] = {}
         self.dates: dict[JobId, Instant] = {}
         self.preempted: list[Preempt] = []
 
-    def passes_over(self, entry: Entry) -> bool:
+    def passes_over(self, entry: WaitingJob) -> bool:
         """Is it plain without a closer look that the job cannot start? Then its reason is noted."""
         if entry.is_watched:
             return False
         shape = entry.shape
         if shape.blocked_in == self.number and entry.limit_ms >= shape.blocked_ms:
             return not self._promises_left and not self._may_clear(entry)
-        quotas, queue = self._standing.books.quotas, entry.lane.queue
+        quotas, queue = self._cycle.books.quotas, entry.lane.queue
         why = (
             quotas.too_many_jobs(queue)
             or self._array_full(entry)
             or quotas.too_much(queue, shape.least_gpu_milli)
         )
         if why is None and entry.is_capped:
-            why = self._standing.books.over_class_limit(
-                entry.job.spec, entry.job_class, shape.least
-            )
+            why = self._cycle.books.over_class_limit(entry.job.spec, entry.job_class, shape.least)
         if why is not None:
             self.reasons[entry.id] = why
         return why is not None
 
-    def why(self, entry: Entry) -> WaitReason:
+    def why(self, entry: WaitingJob) -> WaitReason:
         """Why a job waits about which nothing else was decided."""
         # Without a reason of its own it was passed over: its shape had found no room.
         return self.reasons.get(entry.id) or entry.shape.why
 
-    def _array_full(self, entry: Entry) -> ArrayFull | None:
+    def _array_full(self, entry: WaitingJob) -> ArrayFull | None:
         part = entry.job.spec.array
         if part is None or part.at_once is None:
             return None
-        is_full = self._standing.books.in_array[part.array] >= part.at_once
+        is_full = self._cycle.books.in_array[part.array] >= part.at_once
         return ArrayFull(array=part.array, at_once=part.at_once) if is_full else None
 
     def only_room_counts(self, lane: Lane) -> bool:
-        """In this lane nobody gets a promise any more, nor victims unless his class takes them."""
+        """In this lane no job gets a promise any more, nor victims unless its class takes them."""
         if self._promises_left:
             return False
-        return not self._clearings_left or not self._standing.books.quotas.may_own(lane.queue)
+        return not self._clearings_left or not self._cycle.books.quotas.may_own(lane.queue)
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: WaitingJob) -> None:
         """Decide about one job."""
         why = self._known(entry)
         if why is not None:
@@ -96,59 +94,59 @@ class Turn:
         else:
             self.reasons[entry.id] = outcome
 
-    def keeps(self, entry: Entry) -> WaitReason | None:
-        """Why the job and its kin wait, if that is plain and labels make no difference."""
-        if self._standing.neighbours.is_choosy or not entry.shape.is_single:
+    def keeps(self, entry: WaitingJob) -> WaitReason | None:
+        """Why the job and its equivalents wait, if that is plain and labels make no difference."""
+        if self._cycle.neighbours.is_choosy or not entry.shape.is_single:
             return None
         why = self._known(entry)
         return why if isinstance(why, (NoRoom, NeverFits)) else None
 
-    def block(self, entry: Entry) -> None:
+    def block(self, entry: WaitingJob) -> None:
         """The turn of a job that `keeps` knew about has come."""
         self._block(entry, self.reasons[entry.id])
 
-    def _known(self, entry: Entry) -> WaitReason | None:
-        kin = entry.kin
-        if kin is None or kin.known_in != self.state:
+    def _known(self, entry: WaitingJob) -> WaitReason | None:
+        equivalents = entry.equivalents
+        if equivalents is None or equivalents.known_in != self.state:
             return None
-        return None if self._standing.neighbours.matters_to(entry.job.spec) else kin.why
+        return None if self._cycle.neighbours.matters_to(entry.job.spec) else equivalents.why
 
-    def _outcome(self, entry: Entry) -> Outcome:
+    def _outcome(self, entry: WaitingJob) -> Outcome:
         if entry.problem is not None:
             return entry.problem
         if entry.job.state is JobState.SUSPENDED:
-            return resumed(entry, self._memory, self._standing)
-        if entry.job.claim is not None and not claim_is_sound(entry, self._standing):
-            self._memory.change(entry.id, None)
-        hold = self._memory.hold(entry.id)
+            return resumed(entry, self._kept, self._cycle)
+        if entry.job.claim is not None and not claim_is_sound(entry, self._cycle):
+            self._kept.change(entry.id, None)
+        hold = self._kept.hold(entry.id)
         gated = self._gate(entry)
         if gated is not None:
             return gated
         if hold is not None:
-            return started_on_claim(entry, hold, self._memory, self._standing)
+            return started_on_claim(entry, hold, self._kept, self._cycle)
         return self._start(entry)
 
-    def _gate(self, entry: Entry) -> WaitReason | None:
+    def _gate(self, entry: WaitingJob) -> WaitReason | None:
         """What keeps the job beside room. A job with a claim is counted already."""
-        books, job = self._standing.books, entry.job
-        has_claim = self._memory.hold(job.id) is not None
+        books, job = self._cycle.books, entry.job
+        has_claim = self._kept.hold(job.id) is not None
         why = None if has_claim else books.quotas.too_many_jobs(job.spec.queue)
         if why is None and entry.is_gated:
-            return gate(job, self._standing.snapshot, books.array_without(job), self._singletons)
+            return gate(job, self._cycle.snapshot, books.array_without(job), self._singletons)
         return why
 
-    def _start(self, entry: Entry) -> Outcome:
-        placed = place(entry, self._standing)
+    def _start(self, entry: WaitingJob) -> Outcome:
+        placed = place(entry, self._cycle)
         if isinstance(placed, Placed):
             return self._started(entry, placed)
         if not isinstance(placed, NoRoom):
             return placed
         return self._without_room(entry, placed)
 
-    def _started(self, entry: Entry, placed: Placed) -> Start:
+    def _started(self, entry: WaitingJob, placed: Placed) -> Start:
         job = entry.job
-        self._memory.start(Hold(job, placed.placements, placed.ends_at), placed.portions)
-        self._standing.calendar.note(job.spec, placed.portions, placed.ends_at)
+        self._kept.start(HeldRoom(job, placed.placements, placed.ends_at), placed.portions)
+        self._cycle.calendar.note(job.spec, placed.portions, placed.ends_at)
         return Start(
             job=job.id,
             attempt=job.attempt + 1,
@@ -156,41 +154,41 @@ class Turn:
             placements=placed.placements,
         )
 
-    def _without_room(self, entry: Entry, no_room: NoRoom) -> Outcome:
+    def _without_room(self, entry: WaitingJob, no_room: NoRoom) -> Outcome:
         cleared = self._clear(entry)
         if cleared is not None:
             return cleared
-        never = never_fits(entry, self._standing)
+        never = never_fits(entry, self._cycle)
         why = never or self._behind(entry) or no_room
         if never is not None or not self._promise(entry):
-            self._note_kin(entry, why)
+            self._note_equivalents(entry, why)
         self._block(entry, why)
         return why
 
-    def _note_kin(self, entry: Entry, why: WaitReason) -> None:
+    def _note_equivalents(self, entry: WaitingJob, why: WaitReason) -> None:
         """As long as nothing more is given out, the same keeps all others like it."""
-        if entry.kin is not None and not self._standing.neighbours.matters_to(entry.job.spec):
-            entry.kin.known_in, entry.kin.why = self.state, why
+        if entry.equivalents is not None and not self._cycle.neighbours.matters_to(entry.job.spec):
+            entry.equivalents.known_in, entry.equivalents.why = self.state, why
 
-    def _block(self, entry: Entry, why: WaitReason) -> None:
+    def _block(self, entry: WaitingJob, why: WaitReason) -> None:
         """The ledger only gets fuller, so what found no room now need not be tried again.
 
         Except for a job so short that it would leave in time what is promised to another.
         """
-        if self._standing.neighbours.matters_to(entry.job.spec):
+        if self._cycle.neighbours.matters_to(entry.job.spec):
             return
         shape = entry.shape
         shape.blocked_in, shape.why = self.number, why
         shape.blocked_ms = 0
         if isinstance(why, Behind):
-            shape.blocked_ms = min(entry.limit_ms, why.starts_at - self._standing.now + 1)
+            shape.blocked_ms = min(entry.limit_ms, why.starts_at - self._cycle.now + 1)
 
-    def _promise(self, entry: Entry) -> bool:
+    def _promise(self, entry: WaitingJob) -> bool:
         if not self._promises_left:
             return False
-        # The first in line gets a date however far off it is: so nobody waits for ever.
-        horizon = self._standing.policy.backfill_horizon if self.dates else None
-        at = earliest(entry, self._standing, horizon=horizon)
+        # The first in line gets a date however far off it is: so no job waits for ever.
+        horizon = self._cycle.policy.backfill_horizon if self.dates else None
+        at = earliest(entry, self._cycle, horizon=horizon)
         if at is None:
             return False
         self._promises_left -= 1
@@ -198,9 +196,9 @@ class Turn:
         self.state += 1
         return True
 
-    def _behind(self, entry: Entry) -> Behind | None:
+    def _behind(self, entry: WaitingJob) -> Behind | None:
         """Of what is promised to others, the last to fall due on which the job would fit."""
-        ledger, (group, need) = self._standing.ledger, entry.shape.groups[0]
+        ledger, (group, need) = self._cycle.ledger, entry.shape.groups[0]
         if len(entry.shape.groups) > 1 or group.count > 1 or need.is_picky:
             return None
         promises = [
@@ -214,7 +212,7 @@ class Turn:
         return Behind(job=last.job, starts_at=last.at)
 
     def _fits_on(self, room: Room, need: Need) -> bool:
-        ledger = self._standing.ledger
+        ledger = self._cycle.ledger
         if not room.is_listed or room.cpu_milli < need.cpu_milli:
             return False
         offer = ledger.catalogue.offer(room.kind, need)
@@ -222,36 +220,36 @@ class Turn:
             ledger.remains.fit_now(room, need, gpus) for gpus in offer.gpus
         )
 
-    def _may_clear(self, entry: Entry) -> bool:
+    def _may_clear(self, entry: WaitingJob) -> bool:
         if not self._clearings_left:
             return False
-        if not entry.may_preempt and not self._standing.is_own(entry):
+        if not entry.may_preempt and not self._cycle.is_own(entry):
             return False
         return _claimants(entry) not in self._hopeless
 
-    def _clear(self, entry: Entry) -> Clear | None:
+    def _clear(self, entry: WaitingJob) -> Clear | None:
         if not self._may_clear(entry):
             return None
         self._hopeless.add(_claimants(entry))
-        rights = Rights(entry, self._standing)
+        rights = Rights(entry, self._cycle)
         if not rights.any:
             return None
         self._clearings_left -= 1
         spared = {measure.job for measure in self.preempted}
-        found = clearing(entry, self._standing, rights, spared)
+        found = clearing(entry, self._cycle, rights, spared)
         if found is None:
             return None
         self._hopeless.remove(_claimants(entry))
         return self._cleared(entry, found)
 
-    def _cleared(self, entry: Entry, found: Clearing) -> Clear:
+    def _cleared(self, entry: WaitingJob, found: Clearing) -> Clear:
         job, placed = entry.job, found.placed
-        measures = [preemption(each, job.id, self._standing) for each in found.victims]
+        measures = [preemption(each, job.id, self._cycle) for each in found.victims]
         self.preempted += measures
-        until = Instant(self._standing.now + max(measure.grace for measure in measures))
+        until = Instant(self._cycle.now + max(measure.grace for measure in measures))
         victims = tuple(victim.job.id for victim in found.victims)
-        hold = Hold(job, placed.placements, until, victims=victims, is_claim=True)
-        self._memory.change(job.id, hold)
+        hold = HeldRoom(job, placed.placements, until, victims=victims, is_claim=True)
+        self._kept.change(job.id, hold)
         return Clear(
             job=job.id,
             cluster=placed.cluster,
@@ -261,6 +259,6 @@ class Turn:
         )
 
 
-def _claimants(entry: Entry) -> Claimants:
+def _claimants(entry: WaitingJob) -> Claimants:
     spec = entry.job.spec
     return (entry.shape, spec.job_class, spec.queue, entry.level)

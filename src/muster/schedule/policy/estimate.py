@@ -23,10 +23,10 @@ from muster.model.reason import (
     WaitReason,
 )
 from muster.model.value import Instant, JobId, PoolName
-from muster.schedule.policy.search import Standing
+from muster.schedule.policy.search import CycleState
 from muster.schedule.state.accounts import WITHOUT_END
 from muster.schedule.state.books import Holding
-from muster.schedule.state.roster import Entry
+from muster.schedule.state.roster import WaitingJob
 
 Expected = Instant | NoEstimate
 
@@ -35,7 +35,7 @@ class Outlook:
     """One pool: who leaves when, and how much is waiting ahead of the job that is looked at.
 
     Whoever goes down the line adds each job's size and work to what is ahead of the rest.
-    is_blank: nobody leaves and nobody is ahead, so that nothing can be said to anybody.
+    is_blank: no job leaves and none is ahead, so that nothing can be said about any.
     """
 
     __slots__ = (
@@ -93,17 +93,17 @@ class Outlook:
 class Outlooks:
     """The outlook of each pool as things stand, worked out when it is first asked for."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, cycle: CycleState) -> None:
+        self._cycle = cycle
         self._known: dict[PoolName, Outlook] = {}
 
     def of(self, pool: PoolName) -> Outlook | None:
         """The outlook of this pool, if it has nodes."""
-        books = self._standing.books
+        books = self._cycle.books
         known = self._known.get(pool)
         if known is None and pool in books.milli_by_pool:
             ends, milli = books.ends_by_pool.get(pool, []), books.milli_by_pool[pool]
-            held_milli, now = books.held_by_pool[pool], self._standing.now
+            held_milli, now = books.held_by_pool[pool], self._cycle.now
             known = self._known[pool] = Outlook(ends, milli, held_milli, now)
         return known
 
@@ -111,16 +111,16 @@ class Outlooks:
 class Estimates:
     """When jobs that do not just stand in line may start; what was found out is kept for a plan."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, cycle: CycleState) -> None:
+        self._cycle = cycle
         self._known: dict[WaitReason, Expected] = {}
         self._leaving: dict[object, list[Holding]] = {}
 
-    def expected(self, entry: Entry, why: WaitReason) -> Expected:
-        """When a job that waits for this reason may start, or why nobody can say."""
+    def expected(self, entry: WaitingJob, why: WaitReason) -> Expected:
+        """When a job that waits for this reason may start, or why that is unknown."""
         if isinstance(why, MakingRoom):
             claim = entry.job.claim
-            return self._standing.now if claim is None else claim.until
+            return self._cycle.now if claim is None else claim.until
         known = self._known.get(why)
         if known is None:
             known = self._known[why] = self._expected(why)
@@ -131,7 +131,7 @@ class Estimates:
             return self._when_others_end(why)
         if isinstance(why, Reserved):
             return self._end_of_reservation(why.reservation)
-        if isinstance(why, Scheduled) and why.due > self._standing.now:
+        if isinstance(why, Scheduled) and why.due > self._cycle.now:
             return why.due
         match why.facts.mover:
             case Mover.OTHER_JOB:
@@ -145,7 +145,7 @@ class Estimates:
                 return NoEstimate.UNBOUNDED
 
     def _end_of_reservation(self, name: str) -> Expected:
-        for each in self._standing.snapshot.reservations:
+        for each in self._cycle.snapshot.reservations:
             if each.name == name:
                 return each.ends_at
         return NoEstimate.UNBOUNDED
@@ -158,7 +158,7 @@ class Estimates:
         for holding in self._rivals(why):
             missing -= _counted(holding, why)
             if missing <= 0 and holding.ends_at < WITHOUT_END:
-                return Instant(max(self._standing.now + 1, holding.ends_at))
+                return Instant(max(self._cycle.now + 1, holding.ends_at))
         return NoEstimate.UNBOUNDED
 
     def _rivals(self, why: Limit) -> list[Holding]:
@@ -172,7 +172,7 @@ class Estimates:
         return known
 
     def _find_rivals(self, why: Limit) -> list[Holding]:
-        books = self._standing.books
+        books = self._cycle.books
         match why:
             case OverLimit(queue=path) | BorrowedOut(queue=path) | TooManyJobs(queue=path):
                 queues = (books.by_queue.get(each, {}) for each in books.quotas.subtree(path))

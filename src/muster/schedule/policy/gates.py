@@ -118,7 +118,7 @@ def _began_at(job: Job, allocation: Allocation | None) -> Instant | None:
     """When the job first began, as far as anybody knows."""
     if allocation is not None and allocation.started_at is not None:
         return allocation.started_at
-    # One that waits for another attempt has begun before; nobody remembers when.
+    # One that waits for another attempt has begun before; when is not remembered.
     has_begun = job.attempt > (0 if allocation is None else 1)
     return job.submitted_at if has_begun else None
 

@@ -1,20 +1,20 @@
-"""What is done beside the decisions: jobs preempted, devices cut anew, elastic jobs grown."""
+"""What is done beside the decisions: jobs preempted, devices cut again, elastic jobs grown."""
 
 from muster.model.gpu import Device
 from muster.model.plan import Measure, Repartition, Start
-from muster.schedule.policy.decide import Turn
+from muster.schedule.policy.decide import Decider
 from muster.schedule.policy.grow import grown
-from muster.schedule.policy.search import Standing
+from muster.schedule.policy.search import CycleState
 from muster.schedule.room.ledger import Ledger
 from muster.schedule.room.slices import in_order
-from muster.schedule.state.follow import Memory
+from muster.schedule.state.follow import PlannerState
 
 
-def measures(memory: Memory, standing: Standing, turn: Turn) -> tuple[Measure, ...]:
+def measures(kept: PlannerState, cycle: CycleState, decider: Decider) -> tuple[Measure, ...]:
     """In the order in which a controller should take them."""
-    resizes = grown(memory, standing)
-    starts = [each for each in turn.decided.values() if isinstance(each, Start)]
-    return (*turn.preempted, *_repartitions(starts, standing.ledger), *resizes)
+    resizes = grown(kept, cycle)
+    starts = [each for each in decider.decided.values() if isinstance(each, Start)]
+    return (*decider.preempted, *_repartitions(starts, cycle.ledger), *resizes)
 
 
 def _repartitions(starts: list[Start], ledger: Ledger) -> list[Repartition]:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from muster.model.reason import WaitReason
 from muster.model.value import Instant, JobId
 from muster.schedule.state.quota import Quotas
-from muster.schedule.state.roster import Entry, Lane, Roster
+from muster.schedule.state.roster import Lane, Roster, WaitingJob
 from muster.schedule.state.share import Shares
 
 OWN_FIRST = 1 << 50
@@ -29,7 +29,7 @@ class _Turn(NamedTuple):
     submitted_at: Instant
     job: JobId
     place: int
-    entry: Entry
+    entry: WaitingJob
 
 
 class Gate(Protocol):
@@ -45,16 +45,16 @@ class Gate(Protocol):
         """In this lane, may jobs whose shape has no room be passed over unseen?"""
         ...
 
-    def passes_over(self, entry: Entry) -> bool:
+    def passes_over(self, entry: WaitingJob) -> bool:
         """Is it plain that the job cannot start?"""
         ...
 
-    def keeps(self, entry: Entry) -> WaitReason | None:
-        """Why the job and its kin wait, if in this state of things that is plain."""
+    def keeps(self, entry: WaitingJob) -> WaitReason | None:
+        """Why the job and its equivalents wait, if in this state of things that is plain."""
         ...
 
-    def block(self, entry: Entry) -> None:
-        """The turn of a job came that was told so."""
+    def block(self, entry: WaitingJob) -> None:
+        """The turn of a job came of which that was known."""
         ...
 
     @property
@@ -83,7 +83,7 @@ class Order:
         self._quotas = quotas
         self._weight = fair_share_weight
 
-    def in_turn(self, lanes: Iterable[Lane], gate: Gate) -> Iterator[Entry]:
+    def in_turn(self, lanes: Iterable[Lane], gate: Gate) -> Iterator[WaitingJob]:
         """Jobs as their turn comes, without those that need not be looked at any more."""
         heap = [turn for lane in lanes if (turn := self._next(lane, 0, gate)) is not None]
         heapify(heap)
@@ -128,7 +128,7 @@ class Order:
         for lane, begin, end, share in ahead:
             bound = (now.late + share, now.submitted_at, now.job)
             place = bisect_left(lane.entries, bound, begin, end, key=_rank)
-            for entry in {each.kin: each for each in lane.entries[begin:place]}.values():
+            for entry in {each.equivalents: each for each in lane.entries[begin:place]}.values():
                 gate.block(entry)
             if place < end:
                 again.setdefault(lane, place)
@@ -140,7 +140,7 @@ class Order:
         heapify(heap)
         return heap
 
-    def settled(self, roster: Roster) -> list[Entry]:
+    def settled(self, roster: Roster) -> list[WaitingJob]:
         """All jobs in the order that holds at the end of the plan."""
         for lane in roster.lanes.values():
             share = self._weight * self._shares.factor(lane.leaf)
@@ -183,14 +183,14 @@ def _first_open(lane: Lane, place: int, gate: Gate) -> int:
     return place
 
 
-def _kept_until(entries: list[Entry], place: int, gate: Gate) -> int:
+def _kept_until(entries: list[WaitingJob], place: int, gate: Gate) -> int:
     """The place of the next job of which it is not known why it waits."""
-    kin, why, reasons = None, None, gate.reasons
+    equivalents, why, reasons = None, None, gate.reasons
     for entry in entries[place:]:
-        if entry.kin is None:
+        if entry.equivalents is None:
             break
-        if entry.kin is not kin:
-            kin, why = entry.kin, gate.keeps(entry)
+        if entry.equivalents is not equivalents:
+            equivalents, why = entry.equivalents, gate.keeps(entry)
         if why is None:
             break
         reasons[entry.id] = why
@@ -198,5 +198,5 @@ def _kept_until(entries: list[Entry], place: int, gate: Gate) -> int:
     return place
 
 
-def _rank(entry: Entry) -> tuple[int, Instant, JobId]:
+def _rank(entry: WaitingJob) -> tuple[int, Instant, JobId]:
     return entry.rank

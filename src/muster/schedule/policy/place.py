@@ -9,8 +9,8 @@ from muster.model.resources import NOTHING, Resources
 from muster.model.value import ClusterName, Instant
 from muster.schedule.policy.search import (
     ALL_OPEN,
+    CycleState,
     Search,
-    Standing,
     is_bounded,
     no_room,
 )
@@ -21,7 +21,7 @@ from muster.schedule.room.needs import PoolOption, Tier
 from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import Portion
 from muster.schedule.state.quota import is_everywhere
-from muster.schedule.state.roster import Entry
+from muster.schedule.state.roster import WaitingJob
 
 
 class Placed(NamedTuple):
@@ -43,36 +43,36 @@ class _Task(NamedTuple):
     devices: tuple[DeviceShare, ...]
 
 
-def place(entry: Entry, standing: Standing) -> Placed | WaitReason:
+def place(entry: WaitingJob, cycle: CycleState) -> Placed | WaitReason:
     """Take room for the whole job, or say what is missing."""
-    why: WaitReason | None = _crowded_out(entry, standing)
+    why: WaitReason | None = _crowded_out(entry, cycle)
     if why is not None:
         return why
-    for cluster in standing.ledger.catalogue.clusters(entry.shape.groups[0].need):
-        with standing.ledger.trial() as trial:
-            placed = _place_in(cluster, entry, standing)
+    for cluster in cycle.ledger.catalogue.clusters(entry.shape.groups[0].need):
+        with cycle.ledger.trial() as trial:
+            placed = _place_in(cluster, entry, cycle)
             if isinstance(placed, Placed):
                 trial.keep()
                 return placed
         why = why or placed
-    return why or _nowhere(entry, standing)
+    return why or _nowhere(entry, cycle)
 
 
-def _crowded_out(entry: Entry, standing: Standing) -> NoRoom | None:
+def _crowded_out(entry: WaitingJob, cycle: CycleState) -> NoRoom | None:
     """The usual answer, found quickly: nowhere a seat for its one task, and nothing else to ask."""
-    shape, ledger = entry.shape, standing.ledger
+    shape, ledger = entry.shape, cycle.ledger
     group, need = shape.groups[0]
     is_usual = shape.is_single and len(shape.groups) == 1 and not shape.is_picky
     if not is_usual or ledger.promised or not _is_timeless(entry, ledger):
         return None
-    if ledger.private_labels or standing.neighbours.matters_to(entry.job.spec):
+    if ledger.private_labels or cycle.neighbours.matters_to(entry.job.spec):
         return None
     order = ledger.catalogue.tiers(need)
     has_seat = any(ledger.finder(need, tier, ALL_OPEN).has_seat() for tier in order)
     return no_room(group, need, ledger) if order and not has_seat else None
 
 
-def _is_timeless(entry: Entry, ledger: Ledger) -> bool:
+def _is_timeless(entry: WaitingJob, ledger: Ledger) -> bool:
     """Is no kind of node closed to the job for the time that it takes?"""
     return not is_bounded(entry) and not ledger.catalogue.timed_kinds
 
@@ -86,7 +86,7 @@ def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement,
     while already + len(added) < group.count and most_here is None:
         found = _first_seat(search, bounds)
         if found is None or (found[0].taking is not None and found[0].taking.cuts):
-            # A device is cut anew for a job that starts, not for one more task.
+            # A device is cut again for a job that starts, not for one more task.
             break
         seat, gpus = found
         portion = search.portion(seat.room.kind.pool.name, gpus, 1)
@@ -101,22 +101,22 @@ def place_more(search: Search, bounds: Bounds, already: int) -> tuple[Placement,
 def _over_class(search: Search, portions: list[Portion]) -> WaitReason | None:
     """Would a job that runs already, with this much more, be over what its class allows?"""
     total = sum((portion.amount for portion in portions), NOTHING)
-    entry, books = search.entry, search.standing.books
+    entry, books = search.entry, search.cycle.books
     return books.over_class_limit(entry.job.spec, entry.job_class, total, jobs=0)
 
 
-def never_fits(entry: Entry, standing: Standing) -> NeverFits | None:
+def never_fits(entry: WaitingJob, cycle: CycleState) -> NeverFits | None:
     """The group of which not even the empty clusters could hold enough tasks."""
     for group, need in entry.shape.groups:
-        most = standing.ledger.catalogue.at_most(need)
+        most = cycle.ledger.catalogue.at_most(need)
         if most < group.fewest:
             return NeverFits(group=group.name, wanted=group.fewest, at_most=most)
     return None
 
 
-def _nowhere(entry: Entry, standing: Standing) -> WaitReason:
+def _nowhere(entry: WaitingJob, cycle: CycleState) -> WaitReason:
     """Not a single node is of a kind that the job accepts."""
-    spec, snapshot, group = entry.job.spec, standing.snapshot, entry.shape.groups[0].group
+    spec, snapshot, group = entry.job.spec, cycle.snapshot, entry.shape.groups[0].group
     reachable = {name for name, cluster in snapshot.clusters.items() if cluster.reachable}
     pools = {
         name for name, pool in snapshot.pools.items() if pool.starts and pool.cluster in reachable
@@ -126,25 +126,23 @@ def _nowhere(entry: Entry, standing: Standing) -> WaitReason:
     for named, known in ((spec.pools, pools), (spec.clusters, reachable)):
         if named and not known.intersection(named):
             return NoSuchPool(name=named[0])
-    return never_fits(entry, standing) or NeverFits(
-        group=group.name, wanted=group.fewest, at_most=0
-    )
+    return never_fits(entry, cycle) or NeverFits(group=group.name, wanted=group.fewest, at_most=0)
 
 
-def _place_in(cluster: ClusterName, entry: Entry, standing: Standing) -> Placed | WaitReason:
+def _place_in(cluster: ClusterName, entry: WaitingJob, cycle: CycleState) -> Placed | WaitReason:
     placements: tuple[Placement, ...] = ()
     portions: list[Portion] = []
     for group_need in entry.shape.groups:
-        found = _place_group(Search(entry, group_need, standing), cluster, portions)
+        found = _place_group(Search(entry, group_need, cycle), cluster, portions)
         if not isinstance(found, _GroupPlaced):
             return found
         placements += found.placements
         portions.append(found.portion)
     total = sum((portion.amount for portion in portions), NOTHING)
-    over = standing.books.over_class_limit(entry.job.spec, entry.job_class, total)
+    over = cycle.books.over_class_limit(entry.job.spec, entry.job_class, total)
     if over is not None:
         return over
-    until = max(standing.ends_at(entry, portion.pool) for portion in portions)
+    until = max(cycle.ends_at(entry, portion.pool) for portion in portions)
     return Placed(cluster, placements, tuple(portions), until)
 
 
@@ -152,7 +150,7 @@ def _place_group(
     search: Search, cluster: ClusterName, before: list[Portion]
 ) -> _GroupPlaced | WaitReason:
     why: WaitReason | None = None
-    for tier in search.standing.ledger.catalogue.tiers(search.need):
+    for tier in search.cycle.ledger.catalogue.tiers(search.need):
         if tier[-1] == cluster:
             place_tasks = _place_one if search.group.count == 1 else _place_many
             found = place_tasks(search, tier, before)
@@ -187,7 +185,7 @@ def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlace
 
 def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
     group, why = search.group, search.why_shut
-    for option in search.standing.ledger.catalogue.options(search.need)[tier]:
+    for option in search.cycle.ledger.catalogue.options(search.need)[tier]:
         most = _most_allowed(search, option, before)
         if not isinstance(most, int):
             why = why or most
@@ -212,7 +210,7 @@ def _most_allowed(search: Search, option: PoolOption, before: list[Portion]) -> 
 
 def _take_many(search: Search, option: PoolOption, shares: list[tuple[Room, int]]) -> _GroupPlaced:
     tasks: list[_Task] = []
-    profiles = search.standing.ledger.profiles
+    profiles = search.cycle.ledger.profiles
     for room, count in shares:
         for _ in range(count):
             gpus = option.gpus
@@ -225,18 +223,18 @@ def _take_many(search: Search, option: PoolOption, shares: list[tuple[Room, int]
 
 
 def _take(search: Search, seat: Seat) -> _Task:
-    until = search.standing.ends_at(search.entry, seat.room.kind.pool.name)
-    return _Task(seat.room, search.standing.ledger.take(seat, search.need, until))
+    until = search.cycle.ends_at(search.entry, seat.room.kind.pool.name)
+    return _Task(seat.room, search.cycle.ledger.take(seat, search.need, until))
 
 
 def _seal(search: Search, room: Room) -> None:
     if search.need.where.exclusive:
-        search.standing.ledger.seal(room)
+        search.cycle.ledger.seal(room)
 
 
 def _on_promised(search: Search, tier: Tier, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
     """A seat that is promised to a job for later, if this job will have left by then."""
-    ledger = search.standing.ledger
+    ledger = search.cycle.ledger
     for _, room in sorted(ledger.promised.items()):
         offer = ledger.catalogue.offer(room.kind, search.need)
         if offer is None or offer.tier != tier or not _has_left_by(search, room, bounds):
@@ -251,7 +249,7 @@ def _on_promised(search: Search, tier: Tier, bounds: Bounds) -> tuple[Seat, GpuN
 def _has_left_by(search: Search, room: Room, bounds: Bounds) -> bool:
     if room.promise is None or not room.is_listed or room.kind in search.shut:
         return False
-    until = search.standing.ends_at(search.entry, room.kind.pool.name)
+    until = search.cycle.ends_at(search.entry, room.kind.pool.name)
     return until <= room.promise.at and (bounds.allows is None or bounds.allows(room))
 
 
@@ -261,13 +259,13 @@ def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
         return None
     if gpus is None:
         return Seat(room, None)
-    ledger = search.standing.ledger
+    ledger = search.cycle.ledger
     taking = ledger.profiles.taking(ledger.remains.views_of(room.devices)[gpus.family], gpus)
     return None if taking is None else Seat(room, taking)
 
 
 def _first_seat(search: Search, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
-    for tier in search.standing.ledger.catalogue.tiers(search.need):
+    for tier in search.cycle.ledger.catalogue.tiers(search.need):
         found = search.finder(tier).best(bounds)
         if found is not None:
             return found

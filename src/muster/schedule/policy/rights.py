@@ -2,7 +2,7 @@
 
 A chain of preemptions cannot come back to where it began. By class, priority strictly rises.
 By service, the class stays and the level strictly falls; who has waited long has a while to itself.
-Reclaiming, a queue within its guarantee takes from one beyond it, and whoever starts within his
+Reclaiming, a queue within its guarantee takes from one beyond it, and a job that starts within its
 guarantee is protected from other queues; the one who lost the room cannot take it back in that way,
 because with him his queue was beyond its guarantee.
 """
@@ -14,10 +14,10 @@ from muster.model.levels import HIGHEST_LEVEL
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
-from muster.schedule.policy.search import Search, Standing
+from muster.schedule.policy.search import CycleState, Search
 from muster.schedule.state.accounts import Account, Portion
 from muster.schedule.state.books import Holding
-from muster.schedule.state.roster import Entry
+from muster.schedule.state.roster import WaitingJob
 
 TAKEABLE = frozenset({JobState.STARTING, JobState.RUNNING})
 
@@ -25,23 +25,23 @@ TAKEABLE = frozenset({JobState.STARTING, JobState.RUNNING})
 class Rights:
     """What one waiting job may take from those who run."""
 
-    def __init__(self, entry: Entry, standing: Standing) -> None:
-        self._standing = standing
-        self._quotas = standing.books.quotas
+    def __init__(self, entry: WaitingJob, cycle: CycleState) -> None:
+        self._cycle = cycle
+        self._quotas = cycle.books.quotas
         self._queue = entry.job.spec.queue
         self._needed = _needed(entry)
         self._sides_of: dict[QueuePath, tuple[QueuePath | None, QueuePath | None]] = {}
         self._open: dict[tuple[object, ...], bool] = {}
-        self._portions = _likely_portions(entry, standing)
-        self.lower = _lower_classes(entry, standing.snapshot) if _by_class(standing) else ()
-        self.reclaims = standing.policy.preempt.reclaim and self._has_guarantee()
-        self.peers = entry.job.spec.job_class if standing.policy.preempt.by_service else None
+        self._portions = _likely_portions(entry, cycle)
+        self.lower = _lower_classes(entry, cycle.snapshot) if _by_class(cycle) else ()
+        self.reclaims = cycle.policy.preempt.reclaim and self._has_guarantee()
+        self.peers = entry.job.spec.job_class if cycle.policy.preempt.by_service else None
         self._level = entry.level
 
     @property
     def any(self) -> bool:
         """Is there anything at all that the job might take?"""
-        held = self._standing.books.by_class
+        held = self._cycle.books.by_class
         if self.reclaims or any(held.get(ClassName(name)) for name in self.lower):
             return True
         return self.peers is not None and any(map(self.outranks, held.get(self.peers, {}).values()))
@@ -55,17 +55,17 @@ class Rights:
 
     def is_below(self, peer: Holding) -> bool:
         """Of the same class: does the job stand on a lower level than this one?"""
-        return self._standing.service.level(peer) > self._level
+        return self._cycle.service.level(peer) > self._level
 
     def closeness(self, victim: Holding) -> int:
         """Others go before peers, and of these go first who had the most service."""
         if victim.spec.job_class != self.peers:
             return 0
-        return 1 + HIGHEST_LEVEL - self._standing.service.level(victim)
+        return 1 + HIGHEST_LEVEL - self._cycle.service.level(victim)
 
     def may_take(self, victim: Holding) -> bool:
         """May this job stop that one, as things stand?"""
-        return is_takeable(victim, self._standing) and self._is_open(victim)
+        return is_takeable(victim, self._cycle) and self._is_open(victim)
 
     def likes(self, victim: Holding) -> bool:
         """The same, as things stood when this was first asked about a queue: quick, and a hint."""
@@ -74,10 +74,10 @@ class Rights:
         known = self._open.get(key)
         if known is None:
             known = self._open[key] = self._is_open(victim)
-        return known and is_takeable(victim, self._standing) and not self._needs(victim)
+        return known and is_takeable(victim, self._cycle) and not self._needs(victim)
 
     def _rests(self, victim: Holding) -> bool:
-        return self._standing.service.rests(victim)
+        return self._cycle.service.rests(victim)
 
     def _needs(self, victim: Holding) -> bool:
         """A job does not stop the one it waits for, or whose company it wants."""
@@ -127,45 +127,45 @@ def sides(mine: QueuePath, his: QueuePath) -> tuple[QueuePath | None, QueuePath 
     )
 
 
-def is_takeable(victim: Holding, standing: Standing) -> bool:
+def is_takeable(victim: Holding, cycle: CycleState) -> bool:
     """Is the job of a kind that can be stopped, and has it had its minimum run time?"""
-    job, job_class = victim.job, standing.snapshot.classes.get(victim.spec.job_class)
+    job, job_class = victim.job, cycle.snapshot.classes.get(victim.spec.job_class)
     if job.state not in TAKEABLE or job_class is None:
         return False
     if not (job.spec.preemptible and job_class.preemptible):
         return False
-    allocation = standing.snapshot.allocations.get(job.id)
+    allocation = cycle.snapshot.allocations.get(job.id)
     if allocation is None:
         return False
     started_at = allocation.started_at
-    ran = 0 if started_at is None else standing.now - started_at
-    return ran >= max(job_class.min_run, standing.policy.preempt.min_run)
+    ran = 0 if started_at is None else cycle.now - started_at
+    return ran >= max(job_class.min_run, cycle.policy.preempt.min_run)
 
 
-def _needed(entry: Entry) -> tuple[set[JobId | None], set[tuple[str, str]]]:
+def _needed(entry: WaitingJob) -> tuple[set[JobId | None], set[tuple[str, str]]]:
     spec = entry.job.spec
     rules = (rule for group in spec.groups for rule in group.where.near)
     return {each.job for each in spec.after}, {(rule.key, rule.value) for rule in rules}
 
 
-def _by_class(standing: Standing) -> bool:
-    return standing.policy.preempt.by_class
+def _by_class(cycle: CycleState) -> bool:
+    return cycle.policy.preempt.by_class
 
 
-def _lower_classes(entry: Entry, snapshot: Snapshot) -> tuple[str, ...]:
+def _lower_classes(entry: WaitingJob, snapshot: Snapshot) -> tuple[str, ...]:
     """Classes that this one names, and only while its own priority is the higher one."""
     own = entry.job_class
     named = (snapshot.classes.get(name) for name in own.preempts)
     return tuple(each.name for each in named if each is not None and each.priority < own.priority)
 
 
-def _likely_portions(entry: Entry, standing: Standing) -> tuple[Portion, ...]:
+def _likely_portions(entry: WaitingJob, cycle: CycleState) -> tuple[Portion, ...]:
     """What the job would hold where it is tried first."""
     found: list[Portion] = []
     for group_need in entry.shape.groups:
-        search = Search(entry, group_need, standing)
-        order = standing.ledger.catalogue.tiers(search.need)
+        search = Search(entry, group_need, cycle)
+        order = cycle.ledger.catalogue.tiers(search.need)
         if order:
-            option = search.standing.ledger.catalogue.options(search.need)[order[0]][0]
+            option = search.cycle.ledger.catalogue.options(search.need)[order[0]][0]
             found.append(search.portion(option.pool, option.gpus, search.group.fewest))
     return tuple(found)

@@ -20,12 +20,12 @@ from muster.schedule.state.accounts import WITHOUT_END, Portion, portion_of
 from muster.schedule.state.books import Books
 from muster.schedule.state.calendar import Calendar, likely_time
 from muster.schedule.state.neighbours import Neighbours
-from muster.schedule.state.roster import Entry, GroupNeed
+from muster.schedule.state.roster import GroupNeed, WaitingJob
 
 Closed = frozenset[tuple[NodeKind, GpuNeed | None]]
 
 
-class Standing(NamedTuple):
+class CycleState(NamedTuple):
     """How things stand while one plan is made."""
 
     snapshot: Snapshot
@@ -42,11 +42,11 @@ class Standing(NamedTuple):
         """The instant of the snapshot."""
         return self.snapshot.now
 
-    def is_own(self, entry: Entry) -> bool:
+    def is_own(self, entry: WaitingJob) -> bool:
         """Is the job within what is guaranteed to its queue?"""
         return self.books.quotas.is_own(entry.lane.queue, entry.shape.least_gpu_milli)
 
-    def ends_at(self, entry: Entry, pool: PoolName) -> Instant:
+    def ends_at(self, entry: WaitingJob, pool: PoolName) -> Instant:
         """When the job must have ended if it begins now in this pool."""
         is_bound = bool(self.snapshot.reservations)
         limit = likely_time(entry.job, self.snapshot.pools[pool], self.policy, is_bound=is_bound)
@@ -56,12 +56,12 @@ class Standing(NamedTuple):
 class Search:
     """The search for one group of one job."""
 
-    def __init__(self, entry: Entry, group_need: GroupNeed, standing: Standing) -> None:
+    def __init__(self, entry: WaitingJob, group_need: GroupNeed, cycle: CycleState) -> None:
         self.entry = entry
         self.group, self.need = group_need
-        self.standing = standing
-        self.shut = _shut_kinds(entry, self.need, standing)
-        self.allows = _room_filter(entry, self.need, standing)
+        self.cycle = cycle
+        self.shut = _shut_kinds(entry, self.need, cycle)
+        self.allows = _room_filter(entry, self.need, cycle)
 
     @property
     def why_shut(self) -> WaitReason | None:
@@ -74,11 +74,11 @@ class Search:
 
     def finder(self, tier: Tier) -> Finder:
         """Finds single seats in one tier."""
-        return self.standing.ledger.finder(self.need, tier, frozenset(self.shut))
+        return self.cycle.ledger.finder(self.need, tier, frozenset(self.shut))
 
     def table(self, tier: Tier, option: PoolOption) -> GangTable:
         """Tells how many tasks fit where; kept from search to search."""
-        table = self.standing.ledger.table(self.need, tier, option, frozenset(self.shut))
+        table = self.cycle.ledger.table(self.need, tier, option, frozenset(self.shut))
         return table if self.allows is None else table.among(self.allows)
 
     def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
@@ -88,24 +88,24 @@ class Search:
 
     def amount(self, gpus: GpuNeed | None) -> Resources:
         """What one task comes to on the model that was settled."""
-        return self.standing.ledger.catalogue.amount(self.need, gpus)
+        return self.cycle.ledger.catalogue.amount(self.need, gpus)
 
     def refusal(self, portions: list[Portion]) -> WaitReason | None:
         """Why quota or a promise forbids this much, or None."""
-        spec, calendar = self.entry.job.spec, self.standing.calendar
-        refusal = self.standing.books.quotas.refusal(spec.queue, portions)
+        spec, calendar = self.entry.job.spec, self.cycle.calendar
+        refusal = self.cycle.books.quotas.refusal(spec.queue, portions)
         if refusal is None and calendar.has_amounts:
-            limit = self.standing.ends_at(self.entry, portions[-1].pool) - self.standing.now
+            limit = self.cycle.ends_at(self.entry, portions[-1].pool) - self.cycle.now
             refusal = calendar.refusal(spec, portions, limit)
         return refusal
 
     def no_room(self, placed: int) -> NoRoom:
         """The reason when nothing but room is missing."""
-        return no_room(self.group, self.need, self.standing.ledger, placed)
+        return no_room(self.group, self.need, self.cycle.ledger, placed)
 
     def alike(self, pool: PoolName, gpus: GpuNeed | None) -> Closed:
         """All nodes on which the job would count against the same quota."""
-        kinds = self.standing.ledger.catalogue.kinds.values()
+        kinds = self.cycle.ledger.catalogue.kinds.values()
         return frozenset((kind, gpus) for kind in kinds if kind.pool.name == pool)
 
 
@@ -120,44 +120,44 @@ def no_room(group: TaskGroup, need: Need, ledger: Ledger, placed: int = 0) -> No
     return NoRoom(group=group.name, placed=placed, wanted=group.fewest, nodes=nodes)
 
 
-def is_bounded(entry: Entry) -> bool:
+def is_bounded(entry: WaitingJob) -> bool:
     """Does it hang on the time where the job may go, even among nodes that are always open?"""
     spec = entry.job.spec
     by_time = spec.deadline is not None or entry.job_class.max_time is not None
     return by_time or spec.reservation is not None
 
 
-def _shut_kinds(entry: Entry, need: Need, standing: Standing) -> dict[NodeKind, WaitReason]:
+def _shut_kinds(entry: WaitingJob, need: Need, cycle: CycleState) -> dict[NodeKind, WaitReason]:
     """Kinds that would do but for the time the job takes, and why; usually none."""
-    spec, ledger, calendar = entry.job.spec, standing.ledger, standing.calendar
+    spec, ledger, calendar = entry.job.spec, cycle.ledger, cycle.calendar
     kinds = ledger.catalogue.kinds if is_bounded(entry) else ledger.catalogue.timed_kinds
     if not kinds:
         return NOTHING_SHUT
     if spec.deadline is not None:
-        return _find_shut(kinds, entry, need, standing)
+        return _find_shut(kinds, entry, need, cycle)
     key = (need, calendar.bucket(spec), spec.job_class, calendar.guest_of(spec))
-    known = standing.shut.get(key)
+    known = cycle.shut.get(key)
     if known is None:
-        known = standing.shut[key] = _find_shut(kinds, entry, need, standing)
+        known = cycle.shut[key] = _find_shut(kinds, entry, need, cycle)
     return known
 
 
 def _find_shut(
-    kinds: Mapping[str, NodeKind], entry: Entry, need: Need, standing: Standing
+    kinds: Mapping[str, NodeKind], entry: WaitingJob, need: Need, cycle: CycleState
 ) -> dict[NodeKind, WaitReason]:
     shut: dict[NodeKind, WaitReason] = {}
     for _, kind in sorted(kinds.items()):
-        if standing.ledger.catalogue.offer(kind, need) is not None:
-            why = standing.calendar.closed(kind, entry.job.spec, entry.job_class)
+        if cycle.ledger.catalogue.offer(kind, need) is not None:
+            why = cycle.calendar.closed(kind, entry.job.spec, entry.job_class)
             if why is not None:
                 shut[kind] = why
     return shut
 
 
-def _room_filter(entry: Entry, need: Need, standing: Standing) -> Callable[[Room], bool] | None:
+def _room_filter(entry: WaitingJob, need: Need, cycle: CycleState) -> Callable[[Room], bool] | None:
     where = need.where
-    beside = standing.neighbours.filter(entry.job.spec, where)
-    private = standing.ledger.private_labels
+    beside = cycle.neighbours.filter(entry.job.spec, where)
+    private = cycle.ledger.private_labels
     rules = [rule for rule in where.require if rule.key in private] if private else []
     if not need.is_picky and not rules and beside is None:
         return None

@@ -28,7 +28,7 @@ class Service:
         return known
 
     def rests(self, holding: Holding) -> bool:
-        """Has the job waited so long that nobody may take its room by service yet?"""
+        """Has the job waited so long that its room may not be taken by service yet?"""
         job, snapshot = holding.job, self._snapshot
         allocation = snapshot.allocations.get(job.id)
         return not has_its_due(job, allocation, snapshot.now, self._waited_percent)

@@ -12,8 +12,8 @@ from muster.model.plan import Wait
 from muster.model.reason import WaitReason
 from muster.model.value import JobId
 from muster.model.versioned import VersionedMapping, VersionHistory
-from muster.schedule.policy.decide import Turn
-from muster.schedule.state.follow import Memory
+from muster.schedule.policy.decide import Decider
+from muster.schedule.state.follow import PlannerState
 from muster.schedule.state.roster import Shape
 
 
@@ -27,28 +27,28 @@ class Waits:
         self._single: set[JobId] = set()
         self._by_shape: dict[Shape, WaitReason] = {}
 
-    def after(self, memory: Memory, turn: Turn) -> VersionedMapping[JobId, Wait]:
+    def after(self, kept: PlannerState, decider: Decider) -> VersionedMapping[JobId, Wait]:
         """One wait for each job that waits and about which nothing else was decided."""
-        single = {*turn.reasons, *turn.decided}
-        self._look_at(self._single | single | memory.take_touched(), memory, turn)
-        self._look_at_shapes(memory, turn)
+        single = {*decider.reasons, *decider.decided}
+        self._look_at(self._single | single | kept.take_touched(), kept, decider)
+        self._look_at_shapes(kept, decider)
         self._single = single
         return self._history.version()
 
-    def _look_at_shapes(self, memory: Memory, turn: Turn) -> None:
+    def _look_at_shapes(self, kept: PlannerState, decider: Decider) -> None:
         said: dict[Shape, WaitReason] = {}
-        for shape in memory.roster.shapes():
+        for shape in kept.roster.shapes():
             said[shape] = shape.why
             if self._by_shape.get(shape) != shape.why:
-                self._look_at(shape.entries, memory, turn)
+                self._look_at(shape.entries, kept, decider)
         self._by_shape = said
 
-    def _look_at(self, jobs: Iterable[JobId], memory: Memory, turn: Turn) -> None:
-        entries, held, decided = memory.roster.entries, memory.held, turn.decided
+    def _look_at(self, jobs: Iterable[JobId], kept: PlannerState, decider: Decider) -> None:
+        entries, held, decided = kept.roster.entries, kept.held, decider.decided
         for job in jobs:
             entry = entries.get(job)
             if entry is not None and job not in decided:
-                self._set(job, turn.why(entry))
+                self._set(job, decider.why(entry))
             elif job in held:
                 self._set(job, _held(held[job]))
             elif self._waits.pop(job, None) is not None:

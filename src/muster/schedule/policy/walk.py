@@ -53,7 +53,7 @@ class Walk:
     def __init__(self, search: Search, tier: Tier, option: PoolOption) -> None:
         self._search = search
         self._option = option
-        self._ledger = search.standing.ledger
+        self._ledger = search.cycle.ledger
         self._spots: dict[NodeId, _Spot | None] = {}
         self._fits: dict[NodeId, int] = {}
         self._by_domain: dict[Domain, int] = {}

@@ -34,7 +34,7 @@ class Portion(NamedTuple):
                 return self.instances if scope.profile == self.profile else 0
 
 
-class Line:
+class QuotaLine:
     """One line of a queue's quota in plain numbers, and what its subtree uses of it."""
 
     __slots__ = (
@@ -91,20 +91,20 @@ class Account:
         "queue",
     )
 
-    def __init__(self, queue: Queue, lines: list[Line]) -> None:
+    def __init__(self, queue: Queue, lines: list[QuotaLine]) -> None:
         self.queue = queue
         self.path = queue.path
         self.lines = lines
         self.above: tuple[Account, ...] = ()
         # What bounds the whole queue whatever its jobs ask for, here and above.
-        self.gpu_lines: tuple[Line, ...] = ()
+        self.gpu_lines: tuple[QuotaLine, ...] = ()
         self.counted: tuple[Account, ...] = ()
         self.jobs = 0
         self.keeps = False
-        self.own_lines: tuple[Line, ...] = ()
-        self.lines_by_place: dict[tuple[PoolName, GpuModel | None], list[Line]] = {}
+        self.own_lines: tuple[QuotaLine, ...] = ()
+        self.lines_by_place: dict[tuple[PoolName, GpuModel | None], list[QuotaLine]] = {}
 
-    def lines_at(self, pool: PoolName, model: GpuModel | None) -> list[Line]:
+    def lines_at(self, pool: PoolName, model: GpuModel | None) -> list[QuotaLine]:
         """The lines, here and above, that count what lies in this pool on this model."""
         known = self.lines_by_place.get((pool, model))
         if known is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
-    """How long the job may run there, in milliseconds; `WITHOUT_END` if nobody says."""
+    """How long the job may run there, in milliseconds; `WITHOUT_END` if nothing says."""
     for limit in (spec.time_limit, pool.default_time, policy.default_time):
         if limit is not None:
             return limit
@@ -27,7 +27,7 @@ def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
 
 
 def likely_time(job: Job, pool: Pool, policy: Policy, *, is_bound: bool) -> int:
-    """How long the job may run there, or, where nobody says, will by all experience.
+    """How long the job may run there, or, where nothing says so, how long such jobs do run.
 
     is_bound: somebody has a promise that experience is not good enough for.
     """
@@ -57,7 +57,7 @@ class Calendar:
         self._outside = {each.name: 0 for each in self._amounts}
 
     def bucket(self, spec: JobSpec) -> int | None:
-        """Jobs with limits in one bucket are in nobody's way who the others are not."""
+        """Jobs with limits in one bucket collide with the same reservations."""
         if spec.time_limit is None:
             return None
         return bisect_left(self._thresholds, spec.time_limit)

@@ -14,7 +14,7 @@ from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName, replace
 from muster.model.versioned import changed_keys
-from muster.schedule.policy.search import Standing
+from muster.schedule.policy.search import CycleState
 from muster.schedule.policy.service import Service
 from muster.schedule.room.index import Room, Tenant
 from muster.schedule.room.ledger import Ledger
@@ -23,13 +23,13 @@ from muster.schedule.state.books import Books, Holding, portions_of
 from muster.schedule.state.calendar import Calendar, likely_time
 from muster.schedule.state.neighbours import Neighbours
 from muster.schedule.state.quota import Quotas
-from muster.schedule.state.roster import Entry, Lane, Roster, is_elastic, is_sociable
+from muster.schedule.state.roster import Lane, Roster, WaitingJob, is_elastic, is_sociable
 from muster.schedule.state.share import Branch, Shares, dominant_milli
 
 Key = TypeVar("Key", JobId, NodeId)
 
 
-class Hold(NamedTuple):
+class HeldRoom(NamedTuple):
     """What the snapshot says one job holds; for a claim, also who has still to leave."""
 
     job: Job
@@ -41,7 +41,7 @@ class Hold(NamedTuple):
     is_claim: bool = False
 
 
-class Memory:
+class PlannerState:
     """The ledger, the books and the roster, made to agree with one snapshot after the other."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
@@ -54,7 +54,7 @@ class Memory:
         self.held: dict[JobId, Job] = {}
         self.neighbours = Neighbours(snapshot.nodes, snapshot.pools)
         self.elastic: set[JobId] = set()
-        self._holds: dict[JobId, Hold] = {}
+        self._holds: dict[JobId, HeldRoom] = {}
         self._claimants: dict[JobId, JobId] = {}
         self._unsure: set[JobId] = set()
         self._touched: set[JobId] = set()
@@ -77,7 +77,7 @@ class Memory:
         self._count_again(stale)
         self._unsure = set()
 
-    def start(self, hold: Hold, portions: tuple[Portion, ...]) -> None:
+    def start(self, hold: HeldRoom, portions: tuple[Portion, ...]) -> None:
         """The plan gave a job its room; whether it came to that, the next snapshot will tell."""
         job = hold.job
         self.ledger.occupy(job.id, hold.placements, _tenant(hold))
@@ -85,7 +85,7 @@ class Memory:
         self._note(job.id, hold)
         self._unsure.add(job.id)
 
-    def change(self, job_id: JobId, hold: Hold | None) -> None:
+    def change(self, job_id: JobId, hold: HeldRoom | None) -> None:
         """The plan changes what a job holds: a claim, a victim, a job that resumes."""
         unsettled: dict[NodeId, Room] = {}
         self._follow_hold(job_id, hold, unsettled)
@@ -103,7 +103,7 @@ class Memory:
         hold = self._holds[job_id]
         self.change(job_id, hold._replace(placements=hold.placements[: -len(less)]))
 
-    def standing(self) -> Standing:
+    def begin_cycle(self) -> CycleState:
         """How things stand before the first decision."""
         snapshot, books = self.snapshot, self.books
         self.ledger.forget_promises()
@@ -111,11 +111,11 @@ class Memory:
         calendar = Calendar(snapshot, self.policy, books.quotas.capacity)
         calendar.take_stock(books.ends_by_pool, books.holdings)
         service = Service(snapshot, self.policy.preempt.waited_percent)
-        return Standing(
+        return CycleState(
             snapshot, self.policy, self.ledger, books, calendar, self.neighbours, service, {}
         )
 
-    def entry(self, job: Job) -> Entry:
+    def entry(self, job: Job) -> WaitingJob:
         """A job as it would wait, though it runs."""
         leaf = self._leaf(job)
         return self.roster.entry(job, Lane(job.spec.queue, job.spec.user, leaf))
@@ -125,7 +125,7 @@ class Memory:
         """The newest snapshot."""
         return self._before
 
-    def hold(self, job_id: JobId) -> Hold | None:
+    def hold(self, job_id: JobId) -> HeldRoom | None:
         """What the job holds."""
         return self._holds.get(job_id)
 
@@ -218,7 +218,9 @@ class Memory:
         for _, room in sorted(unsettled.items()):
             self.ledger.settle(room)
 
-    def _follow_hold(self, job_id: JobId, new: Hold | None, unsettled: dict[NodeId, Room]) -> None:
+    def _follow_hold(
+        self, job_id: JobId, new: HeldRoom | None, unsettled: dict[NodeId, Room]
+    ) -> None:
         old = self._holds.get(job_id)
         if old == new:
             return
@@ -238,7 +240,7 @@ class Memory:
             self.books.open(self._holding(new, self._portions(new)))
         self._note(job_id, new)
 
-    def _note(self, job_id: JobId, hold: Hold | None) -> None:
+    def _note(self, job_id: JobId, hold: HeldRoom | None) -> None:
         old = self._holds.pop(job_id, None)
         for victim in () if old is None else old.victims:
             self._claimants.pop(victim, None)
@@ -252,17 +254,17 @@ class Memory:
             if is_elastic(hold.job.spec):
                 self.elastic.add(job_id)
 
-    def _tell_neighbours(self, hold: Hold, sign: int) -> None:
+    def _tell_neighbours(self, hold: HeldRoom, sign: int) -> None:
         spec = hold.job.spec
         is_away = hold.is_claim or hold.is_suspended
         if is_away or spec.labels or is_sociable(spec):
             self.neighbours.count(spec, hold.placements, is_away=is_away, sign=sign)
 
-    def _portions(self, hold: Hold) -> tuple[Portion, ...]:
+    def _portions(self, hold: HeldRoom) -> tuple[Portion, ...]:
         nodes = self.snapshot.nodes
         return portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
 
-    def _holding(self, hold: Hold, portions: tuple[Portion, ...]) -> Holding:
+    def _holding(self, hold: HeldRoom, portions: tuple[Portion, ...]) -> Holding:
         milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
         gpu_milli = sum(each.amount.gpu_milli for each in portions)
         holdings = self.books.holdings
@@ -282,7 +284,7 @@ class Memory:
         )
 
     def _by_pool(
-        self, hold: Hold, portions: tuple[Portion, ...]
+        self, hold: HeldRoom, portions: tuple[Portion, ...]
     ) -> tuple[tuple[PoolName, int], ...]:
         """What its pools get back when the job ends: whole nodes, if it has them to itself."""
         whole = self.books.whole
@@ -302,7 +304,7 @@ class Memory:
         return self.books.shares.leaf(job.spec.queue, job.spec.user)
 
 
-def hold_of(job_id: JobId, snapshot: Snapshot, policy: Policy) -> Hold | None:
+def hold_of(job_id: JobId, snapshot: Snapshot, policy: Policy) -> HeldRoom | None:
     """What the snapshot says that the job holds."""
     job, allocation = snapshot.jobs.get(job_id), snapshot.allocations.get(job_id)
     if job is None:
@@ -310,11 +312,11 @@ def hold_of(job_id: JobId, snapshot: Snapshot, policy: Policy) -> Hold | None:
     claim = _claim_of(job)
     if claim is not None:
         left = tuple(each for each in claim.victims if holds_room(snapshot.jobs.get(each)))
-        return Hold(job, claim.placements, claim.until, victims=left, is_claim=True)
+        return HeldRoom(job, claim.placements, claim.until, victims=left, is_claim=True)
     if allocation is None or job.state not in HOLDING | {JobState.SUSPENDED}:
         return None
     since = allocation.placed_at if allocation.started_at is None else allocation.started_at
-    return Hold(
+    return HeldRoom(
         job,
         allocation.placements,
         _ends_at(job, allocation.placements, since, snapshot, policy),
@@ -385,19 +387,19 @@ def holds_room(job: Job | None) -> bool:
     return job is not None and job.state in HOLDING
 
 
-def _same_room(old: Hold, new: Hold) -> bool:
+def _same_room(old: HeldRoom, new: HeldRoom) -> bool:
     is_same = old.placements is new.placements or old.placements == new.placements
     is_ready = bool(old.victims) == bool(new.victims)
     return is_same and is_ready and old.is_suspended == new.is_suspended
 
 
-def _is_renewed(old: Hold, new: Hold) -> bool:
+def _is_renewed(old: HeldRoom, new: HeldRoom) -> bool:
     """Does the job hold the same as before, though its state or its times are others?"""
     is_alike = (old.is_claim, old.victims) == (new.is_claim, new.victims)
     return is_alike and old.job.spec == new.job.spec and _same_room(old, new)
 
 
-def _tenant(hold: Hold) -> Tenant:
+def _tenant(hold: HeldRoom) -> Tenant:
     exclusive = {group.name for group in hold.job.spec.groups if group.where.exclusive}
     is_exclusive = bool(exclusive) and not hold.is_suspended
     is_unready = bool(hold.victims)

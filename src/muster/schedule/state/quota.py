@@ -8,7 +8,7 @@ from muster.model.cluster import Node
 from muster.model.queue import Meter, Queue, Scope, is_within, lineage
 from muster.model.reason import BorrowedOut, OverLimit, TooManyJobs, WaitReason
 from muster.model.value import QueuePath
-from muster.schedule.state.accounts import Account, Line, Portion
+from muster.schedule.state.accounts import Account, Portion, QuotaLine
 
 
 class Change(NamedTuple):
@@ -29,7 +29,7 @@ class Quotas:
         self._capacity: dict[Scope, int] = {}
         self._subtrees: dict[QueuePath, list[QueuePath]] = {}
         for path in sorted(queues):
-            lines = [Line(path, quota) for quota in queues[path].quotas]
+            lines = [QuotaLine(path, quota) for quota in queues[path].quotas]
             self.accounts[path] = Account(queues[path], lines)
         for path, account in self.accounts.items():
             account.above = tuple(
@@ -58,7 +58,7 @@ class Quotas:
         self._kept_below: dict[tuple[str, Scope], int] = {}
 
     def resolve(self, nodes: Iterable[Node]) -> None:
-        """Capacity came or went: work out anew what percentages come to."""
+        """Capacity came or went: work out again what percentages come to."""
         self._nodes = list(nodes)
         self._capacity.clear()
         for account in self.accounts.values():
@@ -85,7 +85,7 @@ class Quotas:
         leaving = self._leaving(victims, sign) if victims else {}
         for counter, amount in self._measured(change).items():
             rest = max(0, amount - leaving.get(counter, 0)) if leaving else amount
-            if isinstance(counter, Line):
+            if isinstance(counter, QuotaLine):
                 counter.used += sign * rest
                 counter.claimed += sign * rest if change.is_claim else 0
             else:
@@ -95,13 +95,13 @@ class Quotas:
         for each in (change, *victims):
             self._recount_kept(each.path)
 
-    def _leaving(self, victims: Sequence["Change"], sign: int) -> dict["Line | Scope", int]:
+    def _leaving(self, victims: Sequence["Change"], sign: int) -> dict["QuotaLine | Scope", int]:
         """What victims will give back, noted on each line."""
-        leaving: dict[Line | Scope, int] = {}
+        leaving: dict[QuotaLine | Scope, int] = {}
         for victim in victims:
             for counter, amount in self._measured(victim).items():
                 leaving[counter] = leaving.get(counter, 0) + amount
-                if isinstance(counter, Line):
+                if isinstance(counter, QuotaLine):
                     counter.leaving += sign * amount
         return leaving
 
@@ -112,10 +112,10 @@ class Quotas:
             return account
         return next((self.accounts[each] for each in lineage(path) if each in self.accounts), None)
 
-    def _measured(self, change: "Change") -> dict["Line | Scope", int]:
+    def _measured(self, change: "Change") -> dict["QuotaLine | Scope", int]:
         """How much of what each line, and each scope that is watched as a whole, counts."""
         account = self._nearest(change.path)
-        found: dict[Line | Scope, int] = {}
+        found: dict[QuotaLine | Scope, int] = {}
         for portion in change.portions:
             for line in () if account is None else account.lines_at(portion.pool, portion.model):
                 found[line] = found.get(line, 0) + portion.measured(line.scope)
@@ -271,13 +271,13 @@ def is_everywhere(refusal: WaitReason) -> bool:
     return scope.pool is None and scope.model is None
 
 
-def _bounds_all_gpus(line: Line) -> bool:
+def _bounds_all_gpus(line: QuotaLine) -> bool:
     scope = line.scope
     is_overall = scope.meter is Meter.GPU and scope.pool is None and scope.model is None
     return is_overall and line.quota.limit is not None
 
 
-def _guarantees_gpus(line: Line) -> bool:
+def _guarantees_gpus(line: QuotaLine) -> bool:
     return line.scope.meter is Meter.GPU and line.quota.guaranteed != 0
 
 
@@ -285,17 +285,17 @@ def _deepest_first(path: QueuePath) -> tuple[int, QueuePath]:
     return (-path.count("/"), path)
 
 
-def _asked(account: Account, portions: Sequence[Portion]) -> dict[Line, int]:
-    asked: dict[Line, int] = {}
+def _asked(account: Account, portions: Sequence[Portion]) -> dict[QuotaLine, int]:
+    asked: dict[QuotaLine, int] = {}
     for portion in portions:
         for line in account.lines_at(portion.pool, portion.model):
             asked[line] = asked.get(line, 0) + portion.measured(line.scope)
     return asked
 
 
-def _covering(account: Account, portions: Sequence[Portion]) -> list[tuple[Line, int]]:
+def _covering(account: Account, portions: Sequence[Portion]) -> list[tuple[QuotaLine, int]]:
     """The account's own GPU lines with a guarantee that count some of this, and how much of it."""
-    covering: list[tuple[Line, int]] = []
+    covering: list[tuple[QuotaLine, int]] = []
     for line in account.lines:
         if line.scope.meter is not Meter.GPU or not line.guaranteed:
             continue

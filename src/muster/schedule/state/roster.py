@@ -67,13 +67,13 @@ class Shape:
         self.least = _least(groups)
         self.least_gpu_milli = self.least.gpu_milli
         # The jobs of this shape that wait.
-        self.entries: dict[JobId, Entry] = {}
+        self.entries: dict[JobId, WaitingJob] = {}
         self.blocked_in = -1
         self.blocked_ms = 0
         self.why: WaitReason = NoRoom(group=groups[0].group.name, placed=0, wanted=1, nodes=0)
 
 
-class Kin:
+class EquivalenceClass:
     """Jobs of one shape, queue, class, level and time limit: what keeps one keeps them all.
 
     What was found out holds in the state of things numbered `known_in`, and no longer.
@@ -95,22 +95,22 @@ class Lane:
         self.queue = queue
         self.user = user
         self.leaf = leaf
-        self.entries: list[Entry] = []
+        self.entries: list[WaitingJob] = []
         self.share = 0
         self.has_new = True
 
 
-class Entry:
-    """One waiting job, with what its turn hangs on."""
+class WaitingJob:
+    """One waiting job, with what its place in the order depends on."""
 
     __slots__ = (
+        "equivalents",
         "id",
         "is_capped",
         "is_gated",
         "is_watched",
         "job",
         "job_class",
-        "kin",
         "lane",
         "level",
         "limit_ms",
@@ -141,7 +141,7 @@ class Entry:
         self.is_watched = self.is_gated
         self.may_preempt = bool(job_class.preempts)
         self.level = 0
-        self.kin: Kin | None = None
+        self.equivalents: EquivalenceClass | None = None
 
     @property
     def bounded_array(self) -> JobId | None:
@@ -150,10 +150,10 @@ class Entry:
         return None if part is None or part.at_once is None else part.array
 
 
-MOST_KIN = 10_000
-"""So many kinds of kin are remembered at once."""
+MOST_CLASSES = 10_000
+"""So many of them are remembered at once."""
 
-KinKey = tuple[Shape, QueuePath, ClassName, int, tuple[Duration | None, int], JobId | None]
+EquivalenceKey = tuple[Shape, QueuePath, ClassName, int, tuple[Duration | None, int], JobId | None]
 
 Barred = tuple[PoolName, ...]
 
@@ -203,10 +203,10 @@ class Roster:
         self._rules = _Rules.of(snapshot, policy)
         self._needs = needs
         self._shapes: dict[ShapeKey, Shape] = {}
-        self._kins: dict[KinKey, Kin] = {}
-        self.entries: dict[JobId, Entry] = {}
-        self._line: list[Entry] = []
-        self._fresh: list[Entry] = []
+        self._classes_met: dict[EquivalenceKey, EquivalenceClass] = {}
+        self.entries: dict[JobId, WaitingJob] = {}
+        self._line: list[WaitingJob] = []
+        self._fresh: list[WaitingJob] = []
         self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
 
     def follow(self, snapshot: Snapshot) -> list[Job]:
@@ -246,12 +246,12 @@ class Roster:
         self.entries[job.id] = entry
         self._fresh.append(entry)
 
-    def entry(self, job: Job, lane: Lane) -> Entry:
-        """A job with what its turn hangs on."""
+    def entry(self, job: Job, lane: Lane) -> WaitingJob:
+        """A job with what its place in the order depends on."""
         spec = job.spec
         job_class = self._rules.classes.get(spec.job_class)
         shape = self._shape(spec, job_class or _UNKNOWN)
-        entry = Entry(job, shape, job_class or _UNKNOWN, lane)
+        entry = WaitingJob(job, shape, job_class or _UNKNOWN, lane)
         if job_class is None:
             entry.problem = NoSuchClass(job_class=spec.job_class)
         if spec.queue not in self._rules.queues:
@@ -268,7 +268,9 @@ class Roster:
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
             times = (spec.time_limit, entry.limit_ms)
             array = entry.bounded_array
-            entry.kin = self._kin((shape, spec.queue, spec.job_class, entry.level, times, array))
+            entry.equivalents = self._equivalents(
+                (shape, spec.queue, spec.job_class, entry.level, times, array)
+            )
         return entry
 
     def remove(self, job_id: JobId) -> None:
@@ -286,7 +288,7 @@ class Roster:
         """Those of the jobs that wait."""
         return [shape for shape in self._shapes.values() if shape.entries]
 
-    def line(self) -> list[Entry]:
+    def line(self) -> list[WaitingJob]:
         """All jobs, roughly as they stood last time, so that putting them in order is quick."""
         known = self.entries
         self._line = [entry for entry in self._line if known.get(entry.id) is entry]
@@ -325,14 +327,14 @@ class Roster:
             return self._rules.default_ms
         return min(self._rules.default_ms, job.expected)
 
-    def _kin(self, key: KinKey) -> Kin:
-        kin = self._kins.get(key)
-        if kin is None:
-            if len(self._kins) >= MOST_KIN:
+    def _equivalents(self, key: EquivalenceKey) -> EquivalenceClass:
+        equivalents = self._classes_met.get(key)
+        if equivalents is None:
+            if len(self._classes_met) >= MOST_CLASSES:
                 # Those who wait keep theirs; newcomers only do not share it with them.
-                self._kins.clear()
-            kin = self._kins[key] = Kin()
-        return kin
+                self._classes_met.clear()
+            equivalents = self._classes_met[key] = EquivalenceClass()
+        return equivalents
 
 
 def _priority(queue: Queue | None) -> int | None:
@@ -359,7 +361,7 @@ def _shortest_default(snapshot: Snapshot, policy: Policy) -> int:
     return min((WITHOUT_END if each is None else each for each in given), default=WITHOUT_END)
 
 
-def _rank(entry: Entry) -> tuple[int, Instant, JobId]:
+def _rank(entry: WaitingJob) -> tuple[int, Instant, JobId]:
     return entry.rank
 
 

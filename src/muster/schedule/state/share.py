@@ -2,7 +2,7 @@
 
 What counts against a queue or user is what it used lately, each half-life half as much, plus what
 it holds now over a short time to come: so a light user overtakes a heavy one, and of several who
-arrive together nobody takes everything. All of it is counted in thousandths of a GPU times
+arrive together none takes everything. All of it is counted in thousandths of a GPU times
 milliseconds, for the dominant of GPU, CPU and memory.
 """
 
@@ -159,7 +159,7 @@ class Shares:
         return self._users
 
     def recount(self, snapshot: Snapshot, capacity_milli: int) -> None:
-        """Count anew what everybody used lately, as of now, and who is there to share."""
+        """Count again what everybody used lately, as of now, and who is there to share."""
         for branch in self._below:
             branch.used = 0
         for each in snapshot.used_lately:
@@ -247,7 +247,7 @@ class Shares:
         return self._as_newcomer(queue, branch.weight, self._place(QueuePath(branch.above.name)))
 
     def _as_newcomer(self, name: str, weight: int, above: Branch) -> Branch:
-        # A branch that is not there itself has nobody below.
+        # A branch that is not there itself has none below.
         total = weight + sum(each.weight for each in self._below.get(above, ()))
         branch = Branch(name, weight, above)
         branch.part, branch.share = ONE * weight // total, max(1, above.share * weight // total)
