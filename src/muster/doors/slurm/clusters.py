@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Iterable
 
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.options import Parsed
 
 
-def demand_here(command: str, names: Iterable[str], scene: Scene) -> None:
+def demand_here(command: str, names: Iterable[str], listing: Listing) -> None:
     """Refuse names of clusters that are not ours, in Slurm's words; `all` is ours as well."""
-    ours = {scene.cluster, "all", *scene.clusters}
+    ours = {listing.cluster, "all", *listing.clusters}
     for name in names:
         if name in ours:
             continue

@@ -5,10 +5,10 @@ Mail about jobs of every door looks the same: a mail program need not know the d
 
 from muster.controller.mail.sender import Letter
 from muster.doors.slurm.lists.jobs import LABEL, by_number
-from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import State, ended_as, state_of
+from muster.doors.slurm.words.users import group_of, uid_of
 from muster.launch.patterns import Names, default_stdout, filled
 from muster.lifecycle.notices import SHARES, ArrayResult, Notice, status_of
 from muster.model.job import FINAL

@@ -19,7 +19,7 @@ from muster.doors.slurm.accounting.records import (
 from muster.doors.slurm.accounting.sacct_fields import FIELDS, LISTED
 from muster.doors.slurm.accounting.window import Window
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.usage import Scale
 from muster.doors.slurm.words.states import State
 from muster.model.job import (
@@ -39,7 +39,7 @@ from muster.model.steps import Step
 from muster.model.value import Duration, Instant, JobId, NodeId, QueuePath, UserName
 
 NOW = Instant(1_000_000)
-SCENE = cast("Scene", SimpleNamespace(now=NOW))
+SCENE = cast("Listing", SimpleNamespace(now=NOW))
 
 
 def record(

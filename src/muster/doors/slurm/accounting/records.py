@@ -9,7 +9,7 @@ from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.components import parts, steps_in
 from muster.doors.slurm.lists.filters import Launches
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words.states import LIVE, State
 from muster.model.history import Attempt, Used
 from muster.model.job import (
@@ -118,7 +118,7 @@ class AcctRow:
     def elapsed(self) -> Duration:
         if self.started_at is None:
             return Duration(0)
-        until = self.ended_at or self.row.scene.now
+        until = self.ended_at or self.row.listing.now
         stood = 0 if self.step is not None else self.record.suspended
         return Duration(max(0, until - self.started_at - stood))
 
@@ -131,7 +131,7 @@ class AcctRow:
         return None if attempt is None else attempt.used
 
 
-def acct_jobs(door: Door, scene: Scene, views: Sequence[JobView]) -> list[AcctJob]:
+def acct_jobs(door: Door, listing: Listing, views: Sequence[JobView]) -> list[AcctJob]:
     """All records of these jobs, by job and attempt."""
     ids = tuple([view.job.id for view in views if view.job.attempt])
     attempts: dict[JobId, list[Attempt]] = {}
@@ -143,7 +143,7 @@ def acct_jobs(door: Door, scene: Scene, views: Sequence[JobView]) -> list[AcctJo
     launch_of = Launches(door, [view.job for view in views]).of
     found: list[AcctJob] = []
     for view in views:
-        for record in _of_job(view, scene, attempts.get(view.job.id, [])):
+        for record in _of_job(view, listing, attempts.get(view.job.id, [])):
             record.row.launch_of = launch_of
             if steps:
                 record.steps = steps.get((view.job.id, record.job.attempt), ())
@@ -219,7 +219,7 @@ def last_of_each(records: Iterable[AcctJob]) -> list[AcctJob]:
 _LIVE_AS = {State.COMPLETING: State.RUNNING, State.CONFIGURING: State.PENDING}
 
 
-def _of_job(view: JobView, scene: Scene, attempts: list[Attempt]) -> list[AcctJob]:
+def _of_job(view: JobView, listing: Listing, attempts: list[Attempt]) -> list[AcctJob]:
     """What happened to the job so far: each time it was requeued it was submitted again."""
     job = view.job
     submitted_at = job.submitted_at
@@ -229,9 +229,9 @@ def _of_job(view: JobView, scene: Scene, attempts: list[Attempt]) -> list[AcctJo
         attempts = attempts[:-1]
     found: list[AcctJob] = []
     for attempt in attempts:
-        found.append(AcctJob(JobRow(_then(job, attempt), scene, attempt), submitted_at))
+        found.append(AcctJob(JobRow(_then(job, attempt), listing, attempt), submitted_at))
         submitted_at = attempt.ended_at
-    found.append(AcctJob(JobRow(view, scene, last), submitted_at))
+    found.append(AcctJob(JobRow(view, listing, last), submitted_at))
     return found
 
 

@@ -7,9 +7,9 @@ from muster.doors.slurm.accounting import values
 from muster.doors.slurm.accounting.records import AcctRow
 from muster.doors.slurm.lists import job_facts, jobs
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.formats import Field
+from muster.doors.slurm.words.users import group_of, uid_of
 from muster.model.value import Duration
 
 Get = Callable[[AcctRow], str]
@@ -70,7 +70,7 @@ def _frequency() -> Get:
 
 
 def _class_number(acct: AcctRow) -> str:
-    names = sorted(acct.row.scene.site.classes)
+    names = sorted(acct.row.listing.site.classes)
     name = acct.row.job.spec.job_class
     return str(names.index(name) + 1) if name in names else ""
 
@@ -111,7 +111,7 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("AveRSS", 10, _of_steps(values.resident)),
     ("AveVMSize", 10, _nothing),
     ("BlockID", 16, _nothing),
-    ("Cluster", 10, lambda acct: acct.row.scene.cluster),
+    ("Cluster", 10, lambda acct: acct.row.listing.cluster),
     ("Comment", 14, _of_row(lambda row: row.label("comment") or "")),
     ("Constraints", 19, _of_row(lambda row: row.label("features") or "")),
     ("ConsumedEnergy", 14, _of_steps(_constant("0"))),

@@ -18,8 +18,8 @@ from muster.doors.slurm.accounting.records import (
     state_of_row,
 )
 from muster.doors.slurm.lists import jobs
-from muster.doors.slurm.lists.scene import group_of
 from muster.doors.slurm.words.hostlist import compressed
+from muster.doors.slurm.words.users import group_of
 from muster.model.history import Used
 from muster.model.value import Instant
 
@@ -55,7 +55,7 @@ def job_document(record: AcctJob) -> dict[str, Any]:
         "allocation_nodes": len(values.nodes(job)),
         "array": _array(record),
         "association": _association(record),
-        "cluster": row.scene.cluster,
+        "cluster": row.listing.cluster,
         "constraints": row.label("features") or "",
         "container": row.launch.image,
         "derived_exit_code": _exit(derived_exit(record)),
@@ -95,7 +95,7 @@ def _array(record: AcctJob) -> dict[str, Any]:
 
 
 def _association(record: AcctJob) -> dict[str, Any]:
-    spec, cluster = record.job.spec, record.row.scene.cluster
+    spec, cluster = record.job.spec, record.row.listing.cluster
     return {"account": spec.queue, "cluster": cluster, "partition": None, "user": spec.user}
 
 

@@ -12,12 +12,12 @@ from muster.doors.slurm.accounting.window import ACCOUNTED, Window
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.filters import JobName, job_name, split_ids
-from muster.doors.slurm.lists.scene import group_of, user_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.hostlist import expanded
 from muster.doors.slurm.words.options import Parsed
 from muster.doors.slurm.words.states import WORDS, State
+from muster.doors.slurm.words.users import group_of, user_of
 from muster.model.site import Site
 from muster.model.value import DAY, Duration, Instant, Value
 

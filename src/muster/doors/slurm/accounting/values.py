@@ -13,11 +13,12 @@ from muster.doors.slurm.accounting.records import (
 )
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import Scene, uid_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.usage import Scale, given_out, same_for_all, taken_in, tres_text
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import LIVE, State
+from muster.doors.slurm.words.users import uid_of
 from muster.model.resources import Resources
 from muster.model.value import Duration, Instant, NodeId
 
@@ -176,7 +177,7 @@ def gpu_type(row: JobRow) -> str | None:
     if row.view.allocation is not None:
         kinds = tuple(jobs.gpu_types(row))
         return kinds[0] if len(kinds) == 1 else None
-    return _type_there(row.scene, jobs.nodes(row))
+    return _type_there(row.listing, jobs.nodes(row))
 
 
 def old_gres(acct: AcctRow) -> str:
@@ -195,7 +196,7 @@ def waited(acct: AcctRow) -> Duration:
     since = acct.record.eligible_at
     if since is None:
         return Duration(0)
-    return Duration((acct.started_at or acct.ended_at or acct.row.scene.now) - since)
+    return Duration((acct.started_at or acct.ended_at or acct.row.listing.now) - since)
 
 
 def limit(acct: AcctRow) -> str:
@@ -213,8 +214,8 @@ def priority(acct: AcctRow) -> str:
 
 
 def at_text(acct: AcctRow, at: Instant | None, otherwise: str = "Unknown") -> str:
-    scene = acct.row.scene
-    return otherwise if at is None else times.instant_text(at, scene.time_form, scene.zone)
+    listing = acct.row.listing
+    return otherwise if at is None else times.instant_text(at, listing.time_form, listing.zone)
 
 
 def start(acct: AcctRow) -> str:
@@ -327,7 +328,7 @@ def usage_out_at(acct: AcctRow, value: str) -> str:
 
 
 def scale_of(acct: AcctRow) -> Scale:
-    return acct.row.scene.scale
+    return acct.row.listing.scale
 
 
 def _share(whole: Resources, count: int) -> Resources:
@@ -340,17 +341,17 @@ def _share(whole: Resources, count: int) -> Resources:
     )
 
 
-def _type_there(scene: Scene, names: tuple[str, ...]) -> str | None:
-    if names not in scene.types_there:
-        nodes = [scene.nodes[node] for each in names if (node := NodeId(each)) in scene.nodes]
+def _type_there(listing: Listing, names: tuple[str, ...]) -> str | None:
+    if names not in listing.types_there:
+        nodes = [listing.nodes[node] for each in names if (node := NodeId(each)) in listing.nodes]
         models = {device.model for node in nodes for device in node.devices}
-        scene.types_there[names] = scene.gpu_type(models.pop()) if len(models) == 1 else None
-    return scene.types_there[names]
+        listing.types_there[names] = listing.gpu_type(models.pop()) if len(models) == 1 else None
+    return listing.types_there[names]
 
 
 def _known(acct: AcctRow, key: Hashable, parts: Callable[[AcctRow], dict[str, str]]) -> str:
     """Jobs are alike: what was written for one is written for the next."""
-    known = acct.row.scene.tres_known
+    known = acct.row.listing.tres_known
     found = known.get(key)
     if found is None:
         found = known[key] = tres_text(parts(acct))

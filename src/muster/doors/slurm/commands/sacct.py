@@ -20,7 +20,7 @@ from muster.doors.slurm.call import Call, Door, Reply, lines, unsupported, versi
 from muster.doors.slurm.help import columns_of, help_reply
 from muster.doors.slurm.lists.filters import Filter, JobName, ended_views, live_views
 from muster.doors.slurm.lists.jobs import collapsed
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.usage import UNITS, Scale
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
@@ -90,9 +90,9 @@ def _uncollected() -> Generator[None]:
 def _answered(line: Parsed, call: Call, door: Door) -> Reply:
     form = _form(line, call)
     wish = asked(line, call, door)
-    scene = Scene(call, door)
-    scene.scale = _scale(line)
-    found = _chosen(line, door, scene, wish)
+    listing = Listing(call, door)
+    listing.scale = _scale(line)
+    found = _chosen(line, door, listing, wish)
     said = _said(line, call, wish)
     if line.has("json") or line.has("yaml"):
         # What is JSON is YAML too.
@@ -161,10 +161,10 @@ def _form(line: Parsed, call: Call) -> Form:
     return form
 
 
-def _chosen(line: Parsed, door: Door, scene: Scene, wish: RecordFilter) -> list[AcctJob]:
+def _chosen(line: Parsed, door: Door, listing: Listing, wish: RecordFilter) -> list[AcctJob]:
     """The records that are asked for, by job, attempt and component."""
     wish = replace(wish, names=_of_whole_jobs(wish.names, line))
-    if not _is_here(line, scene):
+    if not _is_here(line, listing):
         return []
     broad = Filter(
         names=wish.names,
@@ -176,7 +176,7 @@ def _chosen(line: Parsed, door: Door, scene: Scene, wish: RecordFilter) -> list[
     )
     views = [*live_views(door, broad), *ended_views(door, broad, wish.window.since)]
     views.sort(key=lambda view: view.job.id)
-    found = [record for record in acct_jobs(door, scene, views) if wish.has(record)]
+    found = [record for record in acct_jobs(door, listing, views) if wish.has(record)]
     if not line.has("duplicates"):
         found = last_of_each(found)
     if line.has("truncate"):
@@ -195,10 +195,10 @@ def _of_whole_jobs(names: tuple[JobName, ...], line: Parsed) -> tuple[JobName, .
     return tuple(replace(name, component=None) for name in names)
 
 
-def _is_here(line: Parsed, scene: Scene) -> bool:
+def _is_here(line: Parsed, listing: Listing) -> bool:
     """Is our cluster among those that are named?"""
     named = line.words("clusters", "cluster")
-    return not named or "all" in named or scene.cluster in named
+    return not named or "all" in named or listing.cluster in named
 
 
 def _rows(line: Parsed, wish: RecordFilter, found: Iterable[AcctJob]) -> list[AcctRow]:

@@ -7,7 +7,7 @@ from muster.controller.messages import SiteDiff
 from muster.doors.slurm.call import Call, Door, Prompt, ReadScript, Reply, WriteFile, version
 from muster.doors.slurm.control import console
 from muster.doors.slurm.help import help_reply
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.managing import accounts, classes, users
 from muster.doors.slurm.managing.edit import EditFacts, Editing
 from muster.doors.slurm.managing.flatfile import HEAD, dumped
@@ -142,11 +142,11 @@ def _change(words: Sequence[str], line: Parsed, call: Call, door: Door) -> Reply
 
 
 def _around(call: Call, door: Door) -> EditFacts:
-    scene = Scene(call, door)
+    listing = Listing(call, door)
     return EditFacts(
-        cluster=scene.cluster,
-        nodes=dict(scene.nodes),
-        models=machines_of(scene.nodes).models,
+        cluster=listing.cluster,
+        nodes=dict(listing.nodes),
+        models=machines_of(listing.nodes).models,
         jobs=lambda query: tuple(door.queries.jobs.matching(door.caller, query)),
     )
 
@@ -206,19 +206,19 @@ def _dump(words: Sequence[str], line: Parsed, call: Call, door: Door) -> Reply:
     """Write what there is into a file of the user's."""
     if "written" in call.memo:
         return Reply()
-    scene = Scene(call, door)
+    listing = Listing(call, door)
     given = [word_of(word) for word in words]
     named = {meant(word.name, ("Cluster", "File")): word.value for word in given if word.sign}
     bare = next((word.name for word in given if not word.sign), "")
     cluster = named.get("Cluster", bare)
     if not cluster:
         raise SlurmError(" We need a cluster to dump.")
-    if cluster not in {scene.cluster, *scene.clusters}:
+    if cluster not in {listing.cluster, *listing.clusters}:
         raise SlurmError(f" Cluster {cluster} doesn't exist.")
     file = named.get("File", f"./{cluster}.cfg")
     out = "" if "File" in named else f" No filename given, using {file}.\n"
     around = _around(call, door)
-    found = dumped(scene.site, around.cluster, around.nodes)
+    found = dumped(listing.site, around.cluster, around.nodes)
     notes = "" if line.has("quiet") else "".join(f"sacctmgr: {text}\n" for text in found)
     text = HEAD + "".join(f"{each}\n" for each in found)
     return Reply(out=out, err=notes, then=WriteFile(file=file, text=text, memo={"written": file}))

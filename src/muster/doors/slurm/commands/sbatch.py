@@ -14,7 +14,7 @@ from muster.doors.slurm.lists.filters import (
     parts_of,
 )
 from muster.doors.slurm.lists.jobs import by_number
-from muster.doors.slurm.lists.scene import has_usual_limit
+from muster.doors.slurm.lists.listing import has_usual_limit
 from muster.doors.slurm.submit.job_options import OPTIONS
 from muster.doors.slurm.submit.refusals import UNAVAILABLE, mail_warning, refusal
 from muster.doors.slurm.submit.request import Request

@@ -19,12 +19,13 @@ from muster.doors.slurm.lists.filters import (
     users_of,
 )
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import Scene, is_user
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.permissions import DENIED, STRANGER, may_change
 from muster.doors.slurm.words.errors import SlurmError, failed
 from muster.doors.slurm.words.hostlist import expanded
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.words.states import State
+from muster.doors.slurm.words.users import is_user
 from muster.doors.units import BadTextError, signal_number
 from muster.model.forbidden import NotYourJob
 from muster.model.job import Job
@@ -233,8 +234,8 @@ def _chosen(line: Parsed, call: Call, door: Door, names: tuple[JobName, ...]) ->
         reservations=_one(line, "reservation"),
         states=_states(line),
     )
-    scene = Scene(call, door)
-    rows = [JobRow(view, scene) for view in live_views(door, wish)]
+    listing = Listing(call, door)
+    rows = [JobRow(view, listing) for view in live_views(door, wish)]
     return [row for row in rows if _is_there(row, line)]
 
 

@@ -8,9 +8,10 @@ from muster.doors.slurm.clusters import demand_here
 from muster.doors.slurm.control import console, keywords
 from muster.doors.slurm.control.keywords import obeyed
 from muster.doors.slurm.help import help_reply
-from muster.doors.slurm.lists.scene import Scene, user_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
+from muster.doors.slurm.words.users import user_of
 from muster.model.value import UserName, replace
 
 NAME = "scontrol"
@@ -27,7 +28,7 @@ def run(call: Call, door: Door) -> Reply:
         return version()
     if line.has("help") or line.has("usage"):
         return _help()
-    demand_here(NAME, line.words("cluster", "clusters"), Scene(call, door))
+    demand_here(NAME, line.words("cluster", "clusters"), Listing(call, door))
     door = _for_whom(line, door)
     if not line.rest:
         return console.answered(line, call, door, TALK)

@@ -9,12 +9,13 @@ from muster.controller.loop.counters import Counts
 from muster.doors.slurm.call import Call, Door, Reply, lines, version
 from muster.doors.slurm.clusters import demand_here
 from muster.doors.slurm.help import help_reply
-from muster.doors.slurm.lists.scene import Scene, uid_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.permissions import DENIED
 from muster.doors.slurm.traffic import Calls, message_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.options import Manner, parsed, table
+from muster.doors.slurm.words.users import uid_of
 from muster.model.errors import ForbiddenError
 from muster.model.job import WAITING, JobState
 from muster.model.value import MINUTE, Instant
@@ -45,8 +46,8 @@ def run(call: Call, door: Door) -> Reply:
         return Reply(out=USAGE)
     if line.has("help"):
         return help_reply(NAME, OPTIONS)
-    scene = Scene(call, door)
-    demand_here(NAME, line.words("cluster", "clusters"), scene)
+    listing = Listing(call, door)
+    demand_here(NAME, line.words("cluster", "clusters"), listing)
     if line.has("reset"):
         try:
             door.queries.status.reset_counts(door.caller)
@@ -57,9 +58,9 @@ def run(call: Call, door: Door) -> Reply:
     key = next((ORDERS[name] for name in ORDERS if line.has(name)), _by_count)
     counts = door.queries.status.counts()
     parts = (
-        _head(counts, scene),
-        _jobs(counts, door.queries.jobs.count_by_state(), scene),
-        _plans(counts, scene),
+        _head(counts, listing),
+        _jobs(counts, door.queries.jobs.count_by_state(), listing),
+        _plans(counts, listing),
         _BACKFILL,
         [f"Latency for {LOOKS} calls to gettimeofday(): {_latency_us()} microseconds", ""],
         _calls(door, key),
@@ -67,10 +68,10 @@ def run(call: Call, door: Door) -> Reply:
     return Reply(out=lines([text for part in parts for text in part]))
 
 
-def _head(counts: Counts, scene: Scene) -> Iterator[str]:
+def _head(counts: Counts, listing: Listing) -> Iterator[str]:
     yield STARS
-    yield f"sdiag output at {_moment(scene.now, scene)}"
-    yield f"Data since      {_moment(counts.since, scene)}"
+    yield f"sdiag output at {_moment(listing.now, listing)}"
+    yield f"Data since      {_moment(counts.since, listing)}"
     yield STARS
     yield f"Server thread count:  {active_count()}"
     # Nothing waits to be sent to nodes or to a database daemon: there is neither here.
@@ -78,26 +79,26 @@ def _head(counts: Counts, scene: Scene) -> Iterator[str]:
     yield from ("DBD Agent queue size: 0", "")
 
 
-def _jobs(counts: Counts, live: Counter[JobState], scene: Scene) -> Iterator[str]:
+def _jobs(counts: Counts, live: Counter[JobState], listing: Listing) -> Iterator[str]:
     yield f"Jobs submitted: {counts.submitted}"
     yield f"Jobs started:   {counts.started}"
     yield f"Jobs completed: {counts.completed}"
     yield f"Jobs canceled:  {counts.cancelled}"
     yield f"Jobs failed:    {counts.failed}"
     yield ""
-    yield f"Job states ts:  {_moment(scene.now, scene)}"
+    yield f"Job states ts:  {_moment(listing.now, listing)}"
     yield f"Jobs pending:   {sum(live[state] for state in WAITING)}"
     yield f"Jobs running:   {live[JobState.RUNNING]}"
     yield ""
 
 
-def _plans(counts: Counts, scene: Scene) -> Iterator[str]:
+def _plans(counts: Counts, listing: Listing) -> Iterator[str]:
     yield "Main schedule statistics (microseconds):"
     yield f"\tLast cycle:   {counts.last_us}"
     yield f"\tMax cycle:    {counts.most_us}"
     yield f"\tTotal cycles: {counts.plans}"
     if counts.plans:
-        minutes = (scene.now - counts.since) // MINUTE
+        minutes = (listing.now - counts.since) // MINUTE
         yield f"\tMean cycle:   {counts.total_us // counts.plans}"
         yield f"\tMean depth cycle:  {counts.total_waiting // counts.plans}"
         if minutes:
@@ -145,8 +146,8 @@ def _by_count(each: tuple[str, Calls]) -> tuple[int, str]:
     return -each[1].count, each[0]
 
 
-def _moment(at: Instant, scene: Scene) -> str:
-    return f"{times.heading_text(at, scene.zone)} ({at // 1_000})"
+def _moment(at: Instant, listing: Listing) -> str:
+    return f"{times.heading_text(at, listing.zone)} ({at // 1_000})"
 
 
 def _latency_us() -> int:

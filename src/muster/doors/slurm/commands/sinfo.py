@@ -7,9 +7,9 @@ from muster.doors.slurm.call import Again, Call, Door, Reply, lines, version
 from muster.doors.slurm.control.show_reservations import table as reservations
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.lists.jobs import by_number
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.node_json import nodes_json
 from muster.doors.slurm.lists.node_rows import NodeGroup, NodeRow, grouped, node_rows
-from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.lists.sinfo_fields import LETTERS, NAMES, NAMES_OF_ONE_NODE, OF_ONE_NODE
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError, failed
@@ -106,22 +106,24 @@ def _iterated(line: Parsed) -> int | None:
 
 
 def _shown(line: Parsed, call: Call, door: Door) -> Reply:
-    scene = Scene(call, door)
+    listing = Listing(call, door)
     above = clusters.heading(
-        clusters.named(NAME, line, scene.clusters), header=not line.has("noheader")
+        clusters.named(NAME, line, listing.clusters), header=not line.has("noheader")
     )
-    rows = [row for row in node_rows(scene) if _is_meant(row, line)]
+    rows = [row for row in node_rows(listing) if _is_meant(row, line)]
     if line.has("json"):
         return Reply(out=nodes_json(rows))
     if line.has("reservation"):
-        return Reply(out=reservations(scene, header=not line.has("noheader")))
+        return Reply(out=reservations(listing, header=not line.has("noheader")))
     if (line.has("long") or line.has("iterate")) and not line.has("noheader"):
-        above.append(times.heading_text(scene.now, call.zone))
-    shown, warned = _table(line, call, rows, scene)
+        above.append(times.heading_text(listing.now, call.zone))
+    shown, warned = _table(line, call, rows, listing)
     return Reply(out=lines([*above, *shown]), err=warned)
 
 
-def _table(line: Parsed, call: Call, rows: list[NodeRow], scene: Scene) -> tuple[list[str], str]:
+def _table(
+    line: Parsed, call: Call, rows: list[NodeRow], listing: Listing
+) -> tuple[list[str], str]:
     """The lines, and what is wrong with the format."""
     by_name = line.value("Format")
     if by_name == "all":
@@ -132,7 +134,7 @@ def _table(line: Parsed, call: Call, rows: list[NodeRow], scene: Scene) -> tuple
     begin = "" if by_name is None else "sinfo: error: "
     what = "node" if by_name is None else "job"
     warned = "".join(f"{begin}Invalid {what} format specification: {each}\n" for each in lost)
-    groups = _groups(line, call, (form, fields), (rows, scene))
+    groups = _groups(line, call, (form, fields), (rows, listing))
     return list(rendered(form, fields, groups, header=not line.has("noheader"))), warned
 
 
@@ -140,10 +142,10 @@ def _groups(
     line: Parsed,
     call: Call,
     shown: tuple[Form, dict[str, Field[NodeGroup]]],
-    there: tuple[list[NodeRow], Scene],
+    there: tuple[list[NodeRow], Listing],
 ) -> list[NodeGroup]:
     form, fields = shown
-    rows, scene = there
+    rows, listing = there
     apart = line.has("Node")
     single = OF_ONE_NODE | NAMES_OF_ONE_NODE
     used = [column.field for column in form.columns if column.field in single]
@@ -151,12 +153,12 @@ def _groups(
     def key(row: NodeRow) -> tuple[str, ...]:
         if apart:
             return (row.node.id,)
-        if row.node.pool not in scene.pools:
+        if row.node.pool not in listing.pools:
             return ()
-        alone = NodeGroup(scene.pools[row.node.pool], (row,), scene)
+        alone = NodeGroup(listing.pools[row.node.pool], (row,), listing)
         return tuple(fields[each].get(alone) for each in used)
 
-    groups = grouped(scene, rows, key)
+    groups = grouped(listing, rows, key)
     wanted = set(line.words("partition") or call.env.get("SINFO_PARTITION", "").split(","))
     groups = [group for group in groups if wanted == {""} or group.pool.name in wanted]
     if apart or line.has("list-reasons"):

@@ -17,12 +17,13 @@ from muster.doors.slurm.lists.filters import (
     users_of,
 )
 from muster.doors.slurm.lists.jobs import JobRow, collapsed
-from muster.doors.slurm.lists.scene import Scene, is_user, uid_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.priority import OWN_FIRST
 from muster.doors.slurm.words.errors import failed
 from muster.doors.slurm.words.formats import Field, keys_of, rendered, short_form, without_unknown
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.words.states import State
+from muster.doors.slurm.words.users import is_user, uid_of
 from muster.model.policy import OrderWeights
 from muster.schedule.policy.merit import FULL
 
@@ -58,10 +59,10 @@ def run(call: Call, door: Door) -> Reply:
         return Reply(out=f"{USAGE}\n")
     if line.has("help"):
         return help_reply(NAME, OPTIONS)
-    scene = Scene(call, door)
-    demand_here(NAME, line.words("cluster", "clusters"), scene)
+    listing = Listing(call, door)
+    demand_here(NAME, line.words("cluster", "clusters"), listing)
     names = _names(line)
-    reply = _listed(line, call, door, (scene, names))
+    reply = _listed(line, call, door, (listing, names))
     strange = [each for each in line.words("user") if not is_user(each)]
     # Slurm ends this line twice.
     messages = "".join(f"sprio: error: Invalid user: {each}\n\n" for each in strange)
@@ -69,15 +70,15 @@ def run(call: Call, door: Door) -> Reply:
 
 
 def _listed(
-    line: Parsed, call: Call, door: Door, which: tuple[Scene, tuple[JobName, ...]]
+    line: Parsed, call: Call, door: Door, which: tuple[Listing, tuple[JobName, ...]]
 ) -> Reply:
-    scene, names = which
-    weights = scene.site.policy.order
+    listing, names = which
+    weights = listing.site.policy.order
     form, lost = without_unknown(short_form(_format(line, call, weights)), FIELDS)
     messages = "".join(f"sprio: error: Invalid job format specification: {each}\n" for each in lost)
     shown, code = [_weights(weights)], 0
     if not line.has("weights"):
-        rows = _chosen(line, door, scene, names)
+        rows = _chosen(line, door, listing, names)
         if names and not rows:
             return Reply(out=NO_JOBS, err=messages)
         keys = keys_of(line.value("sort") or "")
@@ -129,23 +130,25 @@ def _names(line: Parsed) -> tuple[JobName, ...]:
     return tuple(found)
 
 
-def _chosen(line: Parsed, door: Door, scene: Scene, names: tuple[JobName, ...]) -> list[JobRow]:
+def _chosen(line: Parsed, door: Door, listing: Listing, names: tuple[JobName, ...]) -> list[JobRow]:
     """Jobs that wait for their turn: what is held, or waits for something else, has none."""
     wish = Filter(
         names=names, users=users_of(line.words("user")), states=frozenset({State.PENDING})
     )
-    rows = collapsed(row for view in live_views(door, wish) if _is_due(row := JobRow(view, scene)))
+    rows = collapsed(
+        row for view in live_views(door, wish) if _is_due(row := JobRow(view, listing))
+    )
     pools = set(line.words("partition"))
     return [row for row in rows if not pools or pools & set(jobs.partition(row).split(","))]
 
 
 def _is_due(row: JobRow) -> bool:
     eligible_at = AcctJob(row, row.job.submitted_at).eligible_at
-    return eligible_at is not None and eligible_at <= row.scene.now
+    return eligible_at is not None and eligible_at <= row.listing.now
 
 
 def _prio(row: JobRow) -> Prio:
-    points, weights = jobs.priority_parts(row), row.scene.site.policy.order
+    points, weights = jobs.priority_parts(row), row.listing.site.policy.order
     weighted = {
         "Y": jobs.priority(row),
         "S": OWN_FIRST if points.is_own else 0,
@@ -243,7 +246,7 @@ WEIGHTED = {"S": "SITE", "N": "NICE", "Y": "PRIORITY", **HEADERS}
 NORMAL = {letter.lower(): header for letter, header in HEADERS.items()}
 
 FIELDS: dict[str, Field[Prio]] = {
-    "c": Field(header="CLUSTER", get=_of_job(lambda row: row.scene.cluster)),
+    "c": Field(header="CLUSTER", get=_of_job(lambda row: row.listing.cluster)),
     "i": Field(header="JOBID", get=_of_job(jobs.array_id, "Weights")),
     "r": Field(header="PARTITION", get=_of_job(jobs.partition)),
     "u": Field(header="USER", get=_of_job(lambda row: row.job.spec.user)),

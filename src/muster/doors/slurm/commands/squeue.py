@@ -19,7 +19,7 @@ from muster.doors.slurm.lists.filters import (
 )
 from muster.doors.slurm.lists.job_json import jobs_json
 from muster.doors.slurm.lists.jobs import JobRow, collapsed
-from muster.doors.slurm.lists.scene import Scene, is_user
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.squeue_fields import LETTERS, NAMES
 from muster.doors.slurm.lists.squeue_lines import lines_of
 from muster.doors.slurm.lists.squeue_steps import listed_steps
@@ -29,6 +29,7 @@ from muster.doors.slurm.words.formats import heading, known, long_form, short_fo
 from muster.doors.slurm.words.hostlist import expanded
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.words.states import LIVE, State
+from muster.doors.slurm.words.users import is_user
 from muster.model.value import Instant
 
 NAME = "squeue"
@@ -96,14 +97,14 @@ def _iterated(line: Parsed) -> int | None:
 
 
 def _listed(line: Parsed, call: Call, door: Door) -> Reply:
-    scene = Scene(call, door)
-    scene.convert = not line.has("noconvert")
-    named = clusters.named(NAME, line, scene.clusters)
+    listing = Listing(call, door)
+    listing.convert = not line.has("noconvert")
+    named = clusters.named(NAME, line, listing.clusters)
     if line.has("steps") and not line.has("json"):
-        return listed_steps(line, call, door, scene)
+        return listed_steps(line, call, door, listing)
     usual = squeue_sort.BY_START if line.has("start") else squeue_sort.USUAL
     order = line.value("sort") or call.env.get("SQUEUE_SORT") or usual
-    rows = squeue_sort.ordered(_chosen(line, call, door, scene), order)
+    rows = squeue_sort.ordered(_chosen(line, call, door, listing), order)
     warned = _strangers(line, call, rows)
     if line.has("licenses"):
         # No job here has any.
@@ -113,7 +114,7 @@ def _listed(line: Parsed, call: Call, door: Door) -> Reply:
     with_date = line.has("long") or line.has("iterate")
     above = clusters.heading(named, header=not line.has("noheader"))
     if with_date and not line.has("noheader"):
-        above.append(times.heading_text(scene.now, call.zone))
+        above.append(times.heading_text(listing.now, call.zone))
     shown, lost = _table(line, call, rows, door)
     warned += "".join(f"squeue: error: Invalid job format specification: {each}\n" for each in lost)
     return Reply(out=lines([*above, *shown]), err=warned)
@@ -157,7 +158,7 @@ def _format(line: Parsed, call: Call) -> str:
     return LONG if line.has("long") else DEFAULT
 
 
-def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
+def _chosen(line: Parsed, call: Call, door: Door, listing: Listing) -> list[JobRow]:
     wish = _filter(line, call, door)
     if line.has("jobs") and not wish.names:
         return []
@@ -166,7 +167,7 @@ def _chosen(line: Parsed, call: Call, door: Door, scene: Scene) -> list[JobRow]:
         views += ended_views(door, wish, Instant(max(0, door.now - KEPT_MS)))
     if not views and wish.names:
         _demand_known(door, wish.names)
-    rows = _there(rows_of(door, scene, views), line, call, scene)
+    rows = _there(rows_of(door, listing, views), line, call, listing)
     if line.has("start"):
         rows = [row for row in rows if row.state is State.PENDING]
     apart = line.has("array") or line.has("array-unique") or "SQUEUE_ARRAY" in call.env
@@ -233,7 +234,7 @@ def _states(line: Parsed, call: Call) -> frozenset[State] | None:
     )
 
 
-def _there(rows: list[JobRow], line: Parsed, call: Call, scene: Scene) -> list[JobRow]:
+def _there(rows: list[JobRow], line: Parsed, call: Call, listing: Listing) -> list[JobRow]:
     """Those in the partitions and on the nodes that are named."""
     pools = set(_words(line, call, "partitions", "SQUEUE_PARTITION") or ())
     if pools:
@@ -243,6 +244,6 @@ def _there(rows: list[JobRow], line: Parsed, call: Call, scene: Scene) -> list[J
         return rows
     names = set(expanded(hosts))
     for name in sorted(names):
-        if name not in scene.nodes:
+        if name not in listing.nodes:
             raise failed(NAME, f"Invalid node name {name}")
     return [row for row in rows if not names.isdisjoint(jobs.nodes(row))]

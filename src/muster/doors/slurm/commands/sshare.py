@@ -14,8 +14,8 @@ from muster.doors.slurm.call import Call, Door, Reply, lines, version
 from muster.doors.slurm.clusters import demand_here
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.lists.filters import users_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.promised import Promised, promised
-from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.words.errors import failed
 from muster.doors.slurm.words.formats import Field, by_name, cut_table, parsable, picked_form
 from muster.doors.slurm.words.options import Manner, Option, Parsed, parsed, table
@@ -49,19 +49,19 @@ class ShareRow:
         "account",
         "beside",
         "depth",
+        "listing",
         "promised",
-        "scene",
         "share",
         "used_by_all",
         "user",
     )
 
-    def __init__(self, account: str, user: str, share: Share, scene: Scene) -> None:
+    def __init__(self, account: str, user: str, share: Share, listing: Listing) -> None:
         self.account = account
         self.user = user
         self.share = share
         self.used_by_all = 0
-        self.scene = scene
+        self.listing = listing
         self.depth = 0
         self.beside = 1
         self.promised = Promised()
@@ -83,11 +83,11 @@ def run(call: Call, door: Door) -> Reply:
     form, unknown = picked_form(_format(line).split(","), FIELDS)
     if unknown:
         raise failed(NAME, f'Invalid field requested: "{unknown[0].lower()}"')
-    scene = Scene(call, door)
-    demand_here(NAME, line.words("cluster", "clusters"), scene)
-    rows = list(_chosen(line, door, scene))
+    listing = Listing(call, door)
+    demand_here(NAME, line.words("cluster", "clusters"), listing)
+    rows = list(_chosen(line, door, listing))
     header = not line.has("noheader")
-    text = [f"CLUSTER: {scene.cluster}"] if line.has("cluster") or line.has("clusters") else []
+    text = [f"CLUSTER: {listing.cluster}"] if line.has("cluster") or line.has("clusters") else []
     if line.has("parsable") or line.has("parsable2"):
         ends = ("|", "" if line.has("parsable2") else "|")
         text += parsable(form, FIELDS, rows, header=header, ends=ends)
@@ -116,13 +116,13 @@ def _format(line: Parsed) -> str:
     return usual.replace("user,", "user,partition,") if line.has("partition") else usual
 
 
-def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[ShareRow]:
-    accounts = accounts_named(scene.site, line.words("accounts"))
+def _chosen(line: Parsed, door: Door, listing: Listing) -> Iterator[ShareRow]:
+    accounts = accounts_named(listing.site, line.words("accounts"))
     wants_accounts = bool(line.words("accounts"))
     users = users_of(line.words("users", "uid")) or {door.caller.user}
     known = promised(door.queries.jobs.running(door.caller), door.now)
-    shares = door.queries.queues.shares(_members(scene, door.caller.user))
-    for row in _tree(scene, shares):
+    shares = door.queries.queues.shares(_members(listing, door.caller.user))
+    for row in _tree(listing, shares):
         if wants_accounts and row.account not in accounts:
             continue
         if row.user and not line.has("all") and row.user not in users:
@@ -136,7 +136,7 @@ def _chosen(line: Parsed, door: Door, scene: Scene) -> Iterator[ShareRow]:
         yield row
 
 
-def _tree(scene: Scene, shares: ShareTree) -> Iterator[ShareRow]:
+def _tree(listing: Listing, shares: ShareTree) -> Iterator[ShareRow]:
     """The whole, then each account with its users before the accounts below it."""
     members: dict[QueuePath, set[UserName]] = {}
     for path, user in shares.users:
@@ -148,12 +148,12 @@ def _tree(scene: Scene, shares: ShareTree) -> Iterator[ShareRow]:
     for path in set(queues) - {ROOT}:
         weights[_above(path, queues)] += queues[path].weight
     for path in _in_tree_order(queues):
-        account = ShareRow(path, "", queues[path], scene)
+        account = ShareRow(path, "", queues[path], listing)
         account.depth = sum(each in queues and each != ROOT for each in lineage(path))
         account.beside = weights[_above(path, queues)]
         yield account
         for user in sorted(members.get(path, ())):
-            row = ShareRow(path, user, shares.users[path, user], scene)
+            row = ShareRow(path, user, shares.users[path, user], listing)
             row.depth, row.beside = account.depth + 1, weights[path]
             yield row
 
@@ -168,11 +168,11 @@ def _in_tree_order(paths: Iterable[QueuePath]) -> list[QueuePath]:
     return sorted(paths, key=lambda path: (path != ROOT, path.split("/")))
 
 
-def _members(scene: Scene, caller: UserName) -> Iterator[tuple[QueuePath, UserName]]:
+def _members(listing: Listing, caller: UserName) -> Iterator[tuple[QueuePath, UserName]]:
     """The users who belong to accounts, and the caller."""
-    for each in associations(scene.site):
+    for each in associations(listing.site):
         yield each.account, each.user
-    for path in accounts_of(scene.site, caller):
+    for path in accounts_of(listing.site, caller):
         yield path, caller
 
 
@@ -216,7 +216,7 @@ def _of_part(get: Callable[[ShareRow], str], whole: str) -> Callable[[ShareRow],
 
 _FIELDS: tuple[tuple[str, int, Callable[[ShareRow], str]], ...] = (
     ("Account", -20, _account),
-    ("Cluster", 10, lambda row: row.scene.cluster),
+    ("Cluster", 10, lambda row: row.listing.cluster),
     (
         "EffectvUsage",
         13,

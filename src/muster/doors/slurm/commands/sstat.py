@@ -15,7 +15,7 @@ from muster.doors.slurm.lists.filters import (
     live_views,
     split_ids,
 )
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.step_rows import is_named, running_steps
 from muster.doors.slurm.lists.usage import given_out, same_for_all, taken_in, tres_text
 from muster.doors.slurm.words import times
@@ -64,8 +64,8 @@ def run(call: Call, door: Door) -> Reply:
     form = _form(line)
     names = _names(line)
     messages: list[str] = []
-    scene = Scene(call, door)
-    sights = [each for name in names for each in _seen(name, line, door, scene, messages)]
+    listing = Listing(call, door)
+    sights = [each for name in names for each in _seen(name, line, door, listing, messages)]
     return Reply(out=lines(_table(line, form, sights)), err=lines(messages))
 
 
@@ -85,10 +85,10 @@ def _names(line: Parsed) -> list[JobName]:
 
 
 def _seen(
-    name: JobName, line: Parsed, door: Door, scene: Scene, messages: list[str]
+    name: JobName, line: Parsed, door: Door, listing: Listing, messages: list[str]
 ) -> Iterator[Sight]:
     """The step that is named, the first that is no script, or all of them."""
-    rows = [row for row in running_steps(door, scene) if is_named(row, (name,))]
+    rows = [row for row in running_steps(door, listing) if is_named(row, (name,))]
     if not rows:
         messages.append(_missing(name, door))
         return
@@ -134,7 +134,7 @@ def _table(line: Parsed, form: Form, sights: list[Sight]) -> list[str]:
 
 
 def _in(sight: Sight, tasks: int = 1) -> dict[str, str]:
-    parts = taken_in(sight.now.used, sight.row.row.scene.scale, tasks)
+    parts = taken_in(sight.now.used, sight.row.row.listing.scale, tasks)
     peak = sight.now.peak_kib if tasks == 1 else sight.now.resident_kib // tasks
     return parts | {"mem": f"{peak}K", "vmem": f"{sight.now.virtual_kib}K"}
 

@@ -5,8 +5,8 @@ import os
 
 from muster.doors.slurm.call import VERSION, Call, Door
 from muster.doors.slurm.lists.filters import KEPT_MS
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.preemption import preempt_mode, preempts
-from muster.doors.slurm.lists.scene import Scene
 from muster.doors.slurm.submit import job_details
 from muster.doors.slurm.words import times
 from muster.model.value import SECOND
@@ -37,18 +37,18 @@ def parameters(call: Call, door: Door) -> list[tuple[str, str]]:
 
 
 def _of_site(call: Call, door: Door) -> dict[str, str]:
-    scene = Scene(call, door)
-    graces = [each.grace for each in scene.site.classes.values()]
-    has_levels = any(pool.levels for pool in scene.pools.values())
+    listing = Listing(call, door)
+    graces = [each.grace for each in listing.site.classes.values()]
+    has_levels = any(pool.levels for pool in listing.pools.values())
     return {
-        "cluster": scene.cluster,
+        "cluster": listing.cluster,
         "host": call.host,
         "mail_program": door.queries.status.mail_program() or "(null)",
         "kill_wait": f"{max(graces, default=30 * SECOND) // SECOND} sec",
         "max_array": str(job_details.MOST_INDEX + 1),
         "min_age": f"{KEPT_MS // SECOND} sec",
         "next": str(door.queries.jobs.next_id()),
-        "nodes": str(len(scene.nodes)),
+        "nodes": str(len(listing.nodes)),
         "owner": f"{getpass.getuser()}({os.getuid()})",
         "topology": "topology/tree" if has_levels else "topology/none",
         "version": VERSION.rpartition(" ")[2],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from muster.doors.slurm.call import Again, Call, Door, Reply, version
 from muster.doors.slurm.control import job_verbs, output, reservations, show, update
 from muster.doors.slurm.lists.filters import Filter, in_any_state, job_name, live_views
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.permissions import STRANGER, demand_admin
 from muster.doors.slurm.words.errors import NUMBERS, SlurmError
 from muster.doors.slurm.words.options import Parsed
@@ -116,8 +116,8 @@ def _help(_words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> R
 
 
 def _cluster(words: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> Reply:
-    scene = Scene(call, door)
-    if words and words[0] not in {scene.cluster, *scene.clusters}:
+    listing = Listing(call, door)
+    if words and words[0] not in {listing.cluster, *listing.clusters}:
         raise SlurmError(f"scontrol: error: No cluster '{words[0]}' known by database.")
     return Reply()
 

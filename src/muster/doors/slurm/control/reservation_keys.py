@@ -6,11 +6,12 @@ from math import ceil
 
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.lists.jobs import by_number
-from muster.doors.slurm.lists.scene import Scene, is_user
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.hostlist import expanded
 from muster.doors.slurm.words.pairs import Pair, listed
+from muster.doors.slurm.words.users import is_user
 from muster.model.cluster import AmountReserved, Every, NodesReserved, NodeState, Reservation
 from muster.model.site import Site
 from muster.model.value import (
@@ -97,7 +98,7 @@ class Draft:
     changes: list[Callable[[Reservation], Reservation]] = field(
         default_factory=list[Callable[[Reservation], Reservation]]
     )
-    scene: Scene | None = None
+    listing: Listing | None = None
 
     @property
     def every(self) -> Every | None:
@@ -118,7 +119,7 @@ class Draft:
         if queue is not None and queue not in site.queues:
             text = "Invalid account or account/partition combination specified"
             raise SlurmError(f"Error creating the reservation: {text}")
-        pool = self.pool or (self.scene.default_pool if self.scene else PoolName(""))
+        pool = self.pool or (self.listing.default_pool if self.listing else PoolName(""))
         if pool not in site.pools:
             raise SlurmError("Error creating the reservation: Invalid partition name specified")
         begins_at, ends_at = self.begins_at, self.ends_at
@@ -135,7 +136,7 @@ class Draft:
         return flagged(plain, self.flags, self.zone)
 
     def _chosen(self, pool: PoolName, taken: frozenset[NodeId]) -> tuple[NodeId, ...]:
-        nodes = self.scene.nodes.values() if self.scene else ()
+        nodes = self.listing.nodes.values() if self.listing else ()
         free = [
             node.id
             for node in nodes
@@ -153,7 +154,7 @@ class Draft:
 
 def drafted(pairs: tuple[Pair, ...], call: Call, door: Door, *, is_new: bool) -> Draft:
     """Read every key; SlurmError in Slurm's words for what cannot be."""
-    draft = Draft(scene=Scene(call, door), zone=call.zone_name)
+    draft = Draft(listing=Listing(call, door), zone=call.zone_name)
     for pair in pairs:
         read = KEYS.get(pair.name)
         if read is None:

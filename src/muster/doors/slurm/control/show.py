@@ -18,7 +18,7 @@ from muster.doors.slurm.lists.filters import (
     rows_of,
 )
 from muster.doors.slurm.lists.jobs import by_number, collapsed
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.hostlist import BadHostlistError, compressed, expanded
 from muster.doors.slurm.words.options import Parsed
@@ -75,7 +75,7 @@ def pid(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Repl
 
 
 def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
-    scene = Scene(call, door)
+    listing = Listing(call, door)
     names = tuple(job_name(each) for each in ids)
     wish = Filter(names=tuple(name for name in names if name is not None), states=frozenset(State))
     if ids and not wish.names:
@@ -86,7 +86,7 @@ def _jobs(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
         if ids:
             raise _no_job(wish, door)
         return "No jobs in the system\n"
-    rows = rows_of(door, scene, views)
+    rows = rows_of(door, listing, views)
     files = door.cache.launches(door.queries, door.caller, [row.job for row in rows])
     for row in rows:
         row.launch_of = lambda job: files.get(job.id)
@@ -108,7 +108,7 @@ def _no_job(wish: Filter, door: Door) -> SlurmError:
 
 
 def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
-    rows = node_rows.node_rows(Scene(call, door))
+    rows = node_rows.node_rows(Listing(call, door))
     wanted = [name for each in ids for name in expanded(each)]
     known: dict[str, node_rows.NodeRow] = {row.node.id: row for row in rows}
     for name in wanted:
@@ -120,8 +120,8 @@ def _nodes(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
 
 
 def _partitions(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
-    scene = Scene(call, door)
-    groups = node_rows.grouped(scene, node_rows.node_rows(scene), lambda _: ())
+    listing = Listing(call, door)
+    groups = node_rows.grouped(listing, node_rows.node_rows(listing), lambda _: ())
     known = {group.pool.name for group in groups}
     for name in ids:
         if name not in known:
@@ -137,7 +137,7 @@ def _steps(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
     )
     if ids and not wish.names:
         raise SlurmError("Invalid job id specified")
-    rows = rows_of(door, Scene(call, door), live_views(door, wish))
+    rows = rows_of(door, Listing(call, door), live_views(door, wish))
     lines = [batch_lines(row) for row in rows]
     steps = door.queries.jobs.running_steps(door.caller)
     for row in all_parts(rows):
@@ -168,15 +168,15 @@ def _is_step(lines: list[str], wanted: str | None) -> bool:
 
 
 def _reservations(ids: tuple[str, ...], line: Parsed, call: Call, door: Door) -> str:
-    scene = Scene(call, door)
+    listing = Listing(call, door)
     now = door.now
-    live = [each for each in scene.reservations if each.ends_at > now]
+    live = [each for each in listing.reservations if each.ends_at > now]
     chosen = [each for each in live if not ids or each.name in ids]
     if ids and not chosen:
         raise SlurmError(f"Reservation {ids[0]} not found", on_stdout=True)
     if not chosen:
         return "No reservations in the system\n"
-    return _blocks((reservation_lines(each, scene) for each in chosen), line, end="")
+    return _blocks((reservation_lines(each, listing) for each in chosen), line, end="")
 
 
 def _hostnames(ids: tuple[str, ...], _line: Parsed, call: Call, _door: Door) -> str:
@@ -214,9 +214,9 @@ def _aliases(ids: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> st
 
 def _topology(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str:
     """Each place that nodes share as a switch, coarsest last."""
-    scene = Scene(call, door)
+    listing = Listing(call, door)
     switches: dict[tuple[int, str], set[str]] = {}
-    for node in scene.nodes.values():
+    for node in listing.nodes.values():
         for depth in range(len(node.where)):
             name = "/".join(node.where[: depth + 1])
             switches.setdefault((len(node.where) - depth - 1, name), set()).add(node.id)

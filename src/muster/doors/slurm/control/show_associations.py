@@ -3,22 +3,23 @@
 from collections.abc import Iterator
 
 from muster.doors.slurm.call import Call, Door
-from muster.doors.slurm.lists.scene import Scene, uid_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words.options import Parsed
+from muster.doors.slurm.words.users import uid_of
 from muster.model.queue import JobClass, Queue
 from muster.model.site import Site, User
 
 
 def associations(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> str:
     """Three lists, each under its heading."""
-    scene = Scene(call, door)
-    site = scene.site
+    listing = Listing(call, door)
+    site = listing.site
     parts = [
         "Current Association Manager state\n",
         "User Records\n",
         *(_user(each, site) for _, each in sorted(site.users.items())),
         "\nAssociation Records\n",
-        *_accounts(site, scene.cluster),
+        *_accounts(site, listing.cluster),
         "\nQOS Records\n",
         *(_qos(each, number) for number, each in enumerate(_classes(site), 1)),
     ]

@@ -13,10 +13,10 @@ from muster.doors.slurm.lists import job_facts, jobs
 from muster.doors.slurm.lists.job_facts import dependency_text, least_memory, per_gpu
 from muster.doors.slurm.lists.jobs import JobRow
 from muster.doors.slurm.lists.preemption import preempts
-from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import states, times
 from muster.doors.slurm.words.hostlist import compressed, ranges_text
 from muster.doors.slurm.words.states import State
+from muster.doors.slurm.words.users import group_of, uid_of
 from muster.model.placement import Allocation
 from muster.model.value import NodeId
 
@@ -160,7 +160,7 @@ def _who(row: JobRow, facts: JobFacts) -> list[str]:
 def _when(row: JobRow, facts: JobFacts, *, details: bool) -> list[str]:
     spec, most = row.job.spec, jobs.time_limit(row)
     limit = "UNLIMITED" if most is None else times.long_text(most)
-    may_yield = jobs.nodes(row) and preempts(row.scene.site)
+    may_yield = jobs.nodes(row) and preempts(row.listing.site)
     preempt = [f"PreemptEligibleTime={facts.start} PreemptTime=None"] if may_yield else []
     return [
         *(["DerivedExitCode=0:0"] if details else []),
@@ -173,7 +173,7 @@ def _when(row: JobRow, facts: JobFacts, *, details: bool) -> list[str]:
         ),
         *preempt,
         (
-            f"SuspendTime=None SecsPreSuspend=0 LastSchedEval={jobs.at_text(row, row.scene.now)} "
+            f"SuspendTime=None SecsPreSuspend=0 LastSchedEval={jobs.at_text(row, row.listing.now)} "
             "Scheduler=Main"
         ),
     ]
@@ -234,14 +234,14 @@ def _held(row: JobRow) -> list[str]:
 
 def _held_there(row: JobRow, held: Allocation, name: str) -> str:
     placed = [each for each in held.placements if each.node == name]
-    node = row.scene.nodes.get(placed[0].node)
+    node = row.listing.nodes.get(placed[0].node)
     index = {each.id: (each.index, each.model) for each in node.devices} if node else {}
     devices = [
         index[share.device] for each in placed for share in each.devices if share.device in index
     ]
     gres = ""
     if devices:
-        kind = row.scene.gpu_type(devices[0][1])
+        kind = row.listing.gpu_type(devices[0][1])
         numbers = ranges_text(sorted({number for number, _ in devices}))
         gres = f"gpu:{kind}:{len(devices)}(IDX:{numbers})"
     cpus = max(1, sum(each.amount.cpu_milli for each in placed) // 1_000)
@@ -251,7 +251,7 @@ def _held_there(row: JobRow, held: Allocation, name: str) -> str:
 
 def _cpu_ids(row: JobRow, node: NodeId, count: int) -> str:
     """As the machine numbers them; where that is not known, as if they were the node's first."""
-    known = row.scene.cpus_of(row.job.id).get(node, ())
+    known = row.listing.cpus_of(row.job.id).get(node, ())
     return ranges_text(known if len(known) == count else range(count))
 
 

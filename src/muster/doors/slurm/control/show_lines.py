@@ -53,13 +53,13 @@ def _told_by(row: NodeRow) -> str:
     by, at = row.node.drained_by, row.node.drained_at
     if by is None or at is None:
         return ""
-    return f" [{by}@{times.instant_text(at, row.scene.time_form, row.scene.zone)}]"
+    return f" [{by}@{times.instant_text(at, row.listing.time_form, row.listing.zone)}]"
 
 
 def partition_lines(group: NodeGroup) -> list[str]:
     """One partition: a pool."""
     pool = group.pool
-    is_default = "YES" if pool.name == group.scene.default_pool else "NO"
+    is_default = "YES" if pool.name == group.listing.default_pool else "NO"
     default = "NONE" if pool.default_time is None else times.long_text(pool.default_time)
     most = "UNLIMITED" if pool.max_time is None else times.long_text(pool.max_time)
     cpus = sum(row.cpus for row in group.rows)
@@ -77,7 +77,7 @@ def partition_lines(group: NodeGroup) -> list[str]:
         f"MaxNodes=UNLIMITED MaxTime={most} MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED",
         f"Nodes={node_rows.node_list(group) or '(null)'}",
         "PriorityJobFactor=1 PriorityTier=1 RootOnly=NO ReqResv=NO OverSubscribe=NO",
-        f"OverTimeLimit=NONE PreemptMode={preempt_mode(group.scene.site)}",
+        f"OverTimeLimit=NONE PreemptMode={preempt_mode(group.listing.site)}",
         (
             f"State={state_of(pool)} TotalCPUs={cpus} TotalNodes={len(group.rows)} "
             "SelectTypeParameters=NONE"

@@ -2,7 +2,7 @@
 
 from muster.doors.slurm.control.reservation_keys import flags_of
 from muster.doors.slurm.lists.jobs import by_number
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.model.cluster import AmountReserved, NodesReserved, Reservation
@@ -14,10 +14,10 @@ ORDER = (
 )
 
 
-def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
+def reservation_lines(each: Reservation, listing: Listing) -> list[str]:
     """One reservation, in Slurm's order."""
     nodes = node_names(each)
-    known = (scene.nodes.get(NodeId(name)) for name in nodes)
+    known = (listing.nodes.get(NodeId(name)) for name in nodes)
     cores = sum(node.cpu_milli // 1_000 for node in known if node is not None)
     tres = f"cpu={cores}" if isinstance(each, NodesReserved) else _amount(each)
     pool = each.pool if isinstance(each, AmountReserved) else "(null)"
@@ -25,8 +25,8 @@ def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
     account = each.for_queue or "(null)"
     return [
         (
-            f"ReservationName={each.name} StartTime={_at(each.begins_at, scene)} "
-            f"EndTime={_at(each.ends_at, scene)} Duration={_span(each)}"
+            f"ReservationName={each.name} StartTime={_at(each.begins_at, listing)} "
+            f"EndTime={_at(each.ends_at, listing)} Duration={_span(each)}"
         ),
         (
             f"Nodes={_list(nodes)} NodeCnt={len(nodes)} CoreCnt={cores} Features=(null) "
@@ -35,18 +35,18 @@ def reservation_lines(each: Reservation, scene: Scene) -> list[str]:
         f"TRES={tres}",
         (
             f"Users={users} Groups=(null) Accounts={account} Licenses=(null) "
-            f"State={state_text(each, scene)} BurstBuffer=(null) Watts=n/a"
+            f"State={state_text(each, listing)} BurstBuffer=(null) Watts=n/a"
         ),
         "MaxStartDelay=(null)",
     ]
 
 
-def table(scene: Scene, *, header: bool) -> str:
+def table(listing: Listing, *, header: bool) -> str:
     """`sinfo -T`."""
-    live = [each for each in scene.reservations if each.ends_at > scene.now]
+    live = [each for each in listing.reservations if each.ends_at > listing.now]
     if not live:
         return "No reservations in the system\n"
-    rows = [_row(each, scene) for each in live]
+    rows = [_row(each, listing) for each in live]
     width = max(9, *(len(row[0]) for row in rows))
     head = ("RESV_NAME", "STATE", "START_TIME", "END_TIME", "DURATION", "NODELIST")
     return "".join(_line(row, width) for row in ([head, *rows] if header else rows))
@@ -57,8 +57,8 @@ def node_names(each: Reservation) -> list[str]:
     return sorted(each.nodes, key=by_number) if isinstance(each, NodesReserved) else []
 
 
-def state_text(each: Reservation, scene: Scene) -> str:
-    return "ACTIVE" if each.begins_at <= scene.now < each.ends_at else "INACTIVE"
+def state_text(each: Reservation, listing: Listing) -> str:
+    return "ACTIVE" if each.begins_at <= listing.now < each.ends_at else "INACTIVE"
 
 
 def flags_text(each: Reservation) -> str:
@@ -68,9 +68,9 @@ def flags_text(each: Reservation) -> str:
     return ",".join([*(name for name in ORDER if name in flags), *others])
 
 
-def _row(each: Reservation, scene: Scene) -> tuple[str, ...]:
-    times_of = (_at(each.begins_at, scene), _at(each.ends_at, scene), _span(each))
-    return (each.name, state_text(each, scene), *times_of, compressed(node_names(each)))
+def _row(each: Reservation, listing: Listing) -> tuple[str, ...]:
+    times_of = (_at(each.begins_at, listing), _at(each.ends_at, listing), _span(each))
+    return (each.name, state_text(each, listing), *times_of, compressed(node_names(each)))
 
 
 def _line(row: tuple[str, ...], width: int) -> str:
@@ -86,8 +86,8 @@ def _list(nodes: list[str]) -> str:
     return compressed(nodes) or "(null)"
 
 
-def _at(at: int, scene: Scene) -> str:
-    return times.instant_text(type(scene.now)(at), scene.time_form, scene.zone)
+def _at(at: int, listing: Listing) -> str:
+    return times.instant_text(type(listing.now)(at), listing.time_form, listing.zone)
 
 
 def _span(each: Reservation) -> str:

@@ -2,10 +2,10 @@
 
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.sizes import memory_text
+from muster.doors.slurm.words.users import uid_of
 from muster.model.launch import Runs
 from muster.model.steps import Step
 

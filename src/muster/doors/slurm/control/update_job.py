@@ -8,7 +8,7 @@ from muster.controller.messages import JobView
 from muster.doors.mail_words import mail_of
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.lists.filters import parts_of
-from muster.doors.slurm.lists.scene import has_usual_limit
+from muster.doors.slurm.lists.listing import has_usual_limit
 from muster.doors.slurm.submit import job_details
 from muster.doors.slurm.submit.labels import LABEL
 from muster.doors.slurm.submit.request import Request

@@ -95,7 +95,7 @@ def _part(row: JobRow, place: int, name: str) -> JobRow:
         }
         nodes = tuple(sorted(where)) or attempt.nodes
         attempt = replace(attempt, nodes=nodes, amount=asked_amount(part))
-    made = JobRow(view, row.scene, attempt)
+    made = JobRow(view, row.listing, attempt)
     made.component, made.launch_of = place, row.launch_of
     return made
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from muster.controller.messages import JobQuery, JobView
 from muster.doors.slurm.call import Door
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import Scene, user_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words.states import LIVE, WORDS, State, state_of
+from muster.doors.slurm.words.users import user_of
 from muster.model.history import Attempt
 from muster.model.job import Job
 from muster.model.launch import Launch
@@ -177,14 +178,14 @@ def parts_of(door: Door, job: int, index: int | None) -> dict[JobId, int | None]
     return {each: part and part.index for each, part in sorted(parts.items())}
 
 
-def rows_of(door: Door, scene: Scene, views: Sequence[JobView]) -> list[JobRow]:
+def rows_of(door: Door, listing: Listing, views: Sequence[JobView]) -> list[JobRow]:
     """Rows that know their last attempt, if they are over, and what they run, if asked."""
     over = tuple(view.job.id for view in views if view.ended_at is not None)
     last: dict[JobId, Attempt] = {}
     for attempt in door.queries.history.attempts(door.caller, over) if over else ():
         last[attempt.job] = attempt
     launch_of = Launches(door, [view.job for view in views]).of
-    rows = [JobRow(view, scene, last.get(view.job.id)) for view in views]
+    rows = [JobRow(view, listing, last.get(view.job.id)) for view in views]
     for row in rows:
         row.launch_of = launch_of
     return rows

@@ -21,7 +21,7 @@ def eligible_at(row: JobRow) -> Instant | None:
 def accrues_since(row: JobRow) -> Instant | None:
     """Since when its age counts; None as long as it may not start."""
     at = eligible_at(row)
-    return None if _is_kept(row) or at is None or at > row.scene.now else at
+    return None if _is_kept(row) or at is None or at > row.listing.now else at
 
 
 def _is_kept(row: JobRow) -> bool:
@@ -74,7 +74,7 @@ def _way(way: tuple[Dependency, ...], row: JobRow) -> str:
 
 def _part(each: Dependency, row: JobRow) -> ArrayPart | None:
     """Which part of which array is waited for, while it lives."""
-    other = None if each.job is None else row.scene.live_job(each.job)
+    other = None if each.job is None else row.listing.live_job(each.job)
     return None if other is None else other.spec.array
 
 
@@ -84,7 +84,7 @@ def _dependency(
     """Nothing, if it is fulfilled."""
     if each.job is None:
         return f"{each.kind.value}(unfulfilled)"
-    ended = row.scene.outcome(each.job)
+    ended = row.listing.outcome(each.job)
     if ended is not None and _is_met(each.kind, ended.state):
         return ""
     name = str(each.job)

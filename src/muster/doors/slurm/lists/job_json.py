@@ -9,9 +9,9 @@ import msgspec
 from muster.doors.slurm.lists import job_facts, jobs
 from muster.doors.slurm.lists.job_facts import unmet_text
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import states
 from muster.doors.slurm.words.hostlist import compressed, ranges_text
+from muster.doors.slurm.words.users import group_of, uid_of
 from muster.model.placement import Allocation
 from muster.model.value import Instant
 
@@ -67,7 +67,7 @@ def _who(row: JobRow) -> dict[str, Any]:
         "array_task_id": None if part is None or row.indices else part.index,
         "array_task_string": jobs.index_text(row) if row.indices else "",
         "array_max_tasks": (part.at_once if part else None) or 0,
-        "cluster": row.scene.cluster,
+        "cluster": row.listing.cluster,
         "comment": row.label("comment") or "",
         "group_id": number,
         "group_name": group,
@@ -94,7 +94,7 @@ def _when(row: JobRow) -> dict[str, Any]:
         "accrue_time": _seconds(job_facts.accrues_since(row)),
         "submit_time": _seconds(row.job.submitted_at),
         "eligible_time": _seconds(job_facts.eligible_at(row)),
-        "last_sched_evaluation": _seconds(row.scene.now),
+        "last_sched_evaluation": _seconds(row.listing.now),
         "start_time": _seconds(jobs.expected_at(row)),
         "end_time": _seconds(jobs.ends_at(row)),
         "deadline": _seconds(row.job.spec.deadline),
@@ -126,12 +126,12 @@ def _gres_detail(row: JobRow) -> list[str]:
     held = row.view.allocation
     by_node: dict[str, dict[str, list[int]]] = {}
     for placed in held.placements if held is not None else ():
-        node = row.scene.nodes.get(placed.node)
+        node = row.listing.nodes.get(placed.node)
         devices = {each.id: each for each in node.devices} if node else {}
         for share in placed.devices:
             if share.device in devices:
                 device = devices[share.device]
-                kind = row.scene.gpu_type(device.model)
+                kind = row.listing.gpu_type(device.model)
                 by_node.setdefault(placed.node, {}).setdefault(kind, []).append(device.index)
     return [
         ",".join(

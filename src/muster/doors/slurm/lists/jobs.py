@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import ceil
 
 from muster.controller.messages import JobView
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.priority import rank_of
 from muster.doors.slurm.submit.labels import LABEL
 from muster.doors.slurm.words import states, times
@@ -38,15 +38,15 @@ class JobRow:
         "indices",
         "job",
         "launch_of",
-        "scene",
+        "listing",
         "state",
         "view",
     )
 
-    def __init__(self, view: JobView, scene: Scene, attempt: Attempt | None = None) -> None:
+    def __init__(self, view: JobView, listing: Listing, attempt: Attempt | None = None) -> None:
         self.view = view
         self.job = view.job
-        self.scene = scene
+        self.listing = listing
         self.attempt = attempt
         self.state: State = states.state_of(view.job)
         self.indices: tuple[int, ...] = ()
@@ -136,7 +136,7 @@ def partition(row: JobRow) -> str:
         return held.placements[0].pool
     if row.attempt is not None and row.attempt.pools:
         return row.attempt.pools[0]
-    return ",".join(row.job.spec.pools) or row.scene.default_pool
+    return ",".join(row.job.spec.pools) or row.listing.default_pool
 
 
 def nodes(row: JobRow) -> tuple[str, ...]:
@@ -249,11 +249,11 @@ def gpu_types(row: JobRow) -> Counter[str]:
     found: Counter[str] = Counter()
     held = row.view.allocation
     for placed in held.placements if held is not None else ():
-        node = row.scene.nodes.get(placed.node)
+        node = row.listing.nodes.get(placed.node)
         models = {each.id: each.model for each in node.devices} if node else {}
         for share in placed.devices:
             model = models.get(share.device, GpuModel("gpu"))
-            kind = row.scene.gpu_type(model)
+            kind = row.listing.gpu_type(model)
             if isinstance(share.slice, Mig):
                 kind = f"{kind}_{share.slice.profile}"
             found[kind] += 1
@@ -284,7 +284,7 @@ def time_limit(row: JobRow) -> Duration | None:
     """Its own, or that of the partition it is in or waits for."""
     limit = row.job.spec.time_limit
     if limit is None:
-        return row.scene.usual_limit(partition(row).partition(",")[0])
+        return row.listing.usual_limit(partition(row).partition(",")[0])
     return None if limit >= times.ENDLESS_LIMIT else limit
 
 
@@ -297,17 +297,17 @@ def expected_at(row: JobRow) -> Instant | None:
     begun = started_at(row)
     if begun is not None:
         return begun
-    prospect = None if row.view.wait is None else row.scene.backlog.get(row.job.id)
+    prospect = None if row.view.wait is None else row.listing.backlog.get(row.job.id)
     if prospect is None or isinstance(prospect.expected, NoEstimate):
         return row.job.begin_at
-    return max(prospect.expected, row.scene.now)
+    return max(prospect.expected, row.listing.now)
 
 
 def elapsed(row: JobRow) -> Duration:
     begun = started_at(row)
     if begun is None:
         return Duration(0)
-    until = row.view.ended_at or row.scene.now
+    until = row.view.ended_at or row.listing.now
     return Duration(max(0, until - begun - suspended(row)))
 
 
@@ -317,7 +317,7 @@ def suspended(row: JobRow) -> Duration:
     if held is None:
         return Duration(0) if row.attempt is None else row.attempt.stood
     since = held.stands_since
-    return Duration(held.stood + (0 if since is None else max(0, row.scene.now - since)))
+    return Duration(held.stood + (0 if since is None else max(0, row.listing.now - since)))
 
 
 def ends_at(row: JobRow) -> Instant | None:
@@ -328,8 +328,8 @@ def ends_at(row: JobRow) -> Instant | None:
 
 
 def at_text(row: JobRow, at: Instant | None, otherwise: str = "N/A") -> str:
-    scene = row.scene
-    return otherwise if at is None else times.instant_text(at, scene.time_form, scene.zone)
+    listing = row.listing
+    return otherwise if at is None else times.instant_text(at, listing.time_form, listing.zone)
 
 
 def priority(row: JobRow) -> int:
@@ -341,18 +341,18 @@ def priority(row: JobRow) -> int:
     if row.job.state is JobState.HELD:
         return 0
     if row.view.wait is not None:
-        rank = row.scene.ranks.get(row.job.id)
+        rank = row.listing.ranks.get(row.job.id)
         if rank is not None:
             return rank
-    return rank_of(row.scene.own_priority(row.job))
+    return rank_of(row.listing.own_priority(row.job))
 
 
 def priority_parts(row: JobRow) -> Priority:
     """What that number is made of."""
-    prospect = None if row.view.wait is None else row.scene.backlog.get(row.job.id)
+    prospect = None if row.view.wait is None else row.listing.backlog.get(row.job.id)
     if prospect is not None and prospect.priority is not None:
         return prospect.priority
-    return row.scene.own_priority(row.job)
+    return row.listing.own_priority(row.job)
 
 
 _NODES = LABEL + "nodes"

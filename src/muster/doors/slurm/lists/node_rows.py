@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 
 from muster.doors.slurm.lists.jobs import by_number
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed, ranges_text
 from muster.doors.slurm.words.sizes import memory_text
@@ -38,16 +38,16 @@ RANK = {
 class NodeRow:
     """One node, and what jobs hold of it."""
 
-    __slots__ = ("node", "placements", "scene", "state", "used")
+    __slots__ = ("listing", "node", "placements", "state", "used")
 
-    def __init__(self, node: Node, scene: Scene, placements: Sequence[Placement]) -> None:
+    def __init__(self, node: Node, listing: Listing, placements: Sequence[Placement]) -> None:
         self.node = node
-        self.scene = scene
+        self.listing = listing
         self.placements = placements
         self.used: Resources = sum((each.amount for each in placements), NOTHING)
         self.state = _state(node, self.used, has_work=bool(placements))
         if self.state == "idle":
-            self.state = scene.kept.get(node.id, self.state)
+            self.state = listing.kept.get(node.id, self.state)
 
     @property
     def cpus(self) -> int:
@@ -66,47 +66,47 @@ class NodeRow:
 class NodeGroup:
     """Nodes of one partition that are shown in one row."""
 
-    __slots__ = ("pool", "rows", "scene")
+    __slots__ = ("listing", "pool", "rows")
 
-    def __init__(self, pool: Pool, rows: Sequence[NodeRow], scene: Scene) -> None:
+    def __init__(self, pool: Pool, rows: Sequence[NodeRow], listing: Listing) -> None:
         self.pool = pool
         self.rows = rows
-        self.scene = scene
+        self.listing = listing
 
     def names(self) -> list[str]:
         return sorted((row.node.id for row in self.rows), key=by_number)
 
 
-def node_rows(scene: Scene) -> list[NodeRow]:
+def node_rows(listing: Listing) -> list[NodeRow]:
     """All nodes, in the order of their names and numbers."""
     there: dict[NodeId, list[Placement]] = {}
-    for allocation in scene.allocations.values():
+    for allocation in listing.allocations.values():
         for placed in allocation.placements:
             there.setdefault(placed.node, []).append(placed)
-    nodes = sorted(scene.nodes.values(), key=lambda node: by_number(node.id))
-    return [NodeRow(node, scene, there.get(node.id, ())) for node in nodes]
+    nodes = sorted(listing.nodes.values(), key=lambda node: by_number(node.id))
+    return [NodeRow(node, listing, there.get(node.id, ())) for node in nodes]
 
 
 def grouped(
-    scene: Scene, rows: Iterable[NodeRow], key: Callable[[NodeRow], tuple[str, ...]]
+    listing: Listing, rows: Iterable[NodeRow], key: Callable[[NodeRow], tuple[str, ...]]
 ) -> list[NodeGroup]:
     """Rows of nodes that are alike, by partition; partitions without nodes have one of none."""
     found: dict[tuple[str, tuple[str, ...]], list[NodeRow]] = {}
     for row in rows:
         found.setdefault((row.node.pool, key(row)), []).append(row)
     groups = [
-        NodeGroup(scene.pools[row[0].node.pool], row, scene)
+        NodeGroup(listing.pools[row[0].node.pool], row, listing)
         for row in found.values()
-        if row[0].node.pool in scene.pools
+        if row[0].node.pool in listing.pools
     ]
-    empty = sorted(scene.pools.keys() - {group.pool.name for group in groups})
-    groups += [NodeGroup(scene.pools[name], (), scene) for name in empty]
-    first = scene.default_pool
+    empty = sorted(listing.pools.keys() - {group.pool.name for group in groups})
+    groups += [NodeGroup(listing.pools[name], (), listing) for name in empty]
+    first = listing.default_pool
     return sorted(groups, key=lambda group: _order(group, first))
 
 
 def partition_text(group: NodeGroup, *, star: bool = True) -> str:
-    is_default = star and group.pool.name == group.scene.default_pool
+    is_default = star and group.pool.name == group.listing.default_pool
     return group.pool.name + ("*" if is_default else "")
 
 
@@ -160,7 +160,7 @@ def gpu_types(row: NodeRow, *, taken: bool = False) -> Counter[str]:
     """How many GPUs of which type it has, or how many of them jobs hold."""
     held = _taken(row) if taken else ()
     return Counter(
-        row.scene.gpu_type(device.model)
+        row.listing.gpu_type(device.model)
         for device in row.node.devices
         if not taken or device.id in held
     )
@@ -181,11 +181,11 @@ def gres_used(row: NodeRow) -> str:
     """`gpu:a100:3(IDX:0-2)`."""
     taken = _taken(row)
     parts: list[str] = []
-    for kind in sorted({row.scene.gpu_type(device.model) for device in row.node.devices}):
+    for kind in sorted({row.listing.gpu_type(device.model) for device in row.node.devices}):
         here = sorted(
             device.index
             for device in row.node.devices
-            if row.scene.gpu_type(device.model) == kind and device.id in taken
+            if row.listing.gpu_type(device.model) == kind and device.id in taken
         )
         parts.append(f"gpu:{kind}:{len(here)}(IDX:{ranges_text(here) or 'N/A'})")
     return ",".join(parts) or "(null)"

@@ -7,9 +7,9 @@ from muster.doors.slurm.control.partitions import state_of
 from muster.doors.slurm.lists import node_rows
 from muster.doors.slurm.lists.node_rows import NodeGroup, NodeRow
 from muster.doors.slurm.lists.preemption import preempt_mode
-from muster.doors.slurm.lists.scene import uid_of
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.formats import Field, by_name
+from muster.doors.slurm.words.users import uid_of
 
 Get = Callable[[NodeGroup], str]
 
@@ -28,7 +28,7 @@ def _reason(group: NodeGroup) -> str:
 
 def _reason_at(group: NodeGroup) -> str:
     at = group.rows[0].node.drained_at if group.rows else None
-    return "Unknown" if at is None else times.instant_text(at, zone=group.scene.zone)
+    return "Unknown" if at is None else times.instant_text(at, zone=group.listing.zone)
 
 
 def _reason_by(group: NodeGroup) -> str:
@@ -79,7 +79,7 @@ LETTERS: dict[str, Field[NodeGroup]] = {
     "l": Field(header="TIMELIMIT", get=node_rows.limit_text),
     "L": Field(header="DEFAULTTIME", get=lambda g: node_rows.limit_text(g, default=True)),
     "m": Field(header="MEMORY", get=lambda g: node_rows.least(g, _memory)),
-    "M": Field(header="PREEMPT_MODE", get=lambda g: preempt_mode(g.scene.site)),
+    "M": Field(header="PREEMPT_MODE", get=lambda g: preempt_mode(g.listing.site)),
     "n": Field(header="HOSTNAMES", get=node_rows.node_list),
     "N": Field(header="NODELIST", get=node_rows.node_list),
     "o": Field(header="NODE_ADDR", get=node_rows.node_list),

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from muster.doors.slurm.lists import job_facts, jobs
 from muster.doors.slurm.lists.job_facts import dependency_text, least_memory_mib, per_gpu
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import group_of, uid_of
 from muster.doors.slurm.words import states, times
 from muster.doors.slurm.words.formats import Field, by_name
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.sizes import memory_text
+from muster.doors.slurm.words.users import group_of, uid_of
 
 Get = Callable[[JobRow], str]
 
@@ -48,7 +48,7 @@ def _command(row: JobRow) -> str:
 
 
 def _memory(row: JobRow) -> str:
-    return memory_text(least_memory_mib(row), convert=row.scene.convert)
+    return memory_text(least_memory_mib(row), convert=row.listing.convert)
 
 
 def _sharing(row: JobRow) -> str:
@@ -178,7 +178,7 @@ _SAME_AS_LETTER = {
 
 _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
     "AccrueTime": Field(header="ACCRUE_TIME", get=_accrues),
-    "Cluster": Field(header="CLUSTER", get=lambda row: row.scene.cluster),
+    "Cluster": Field(header="CLUSTER", get=lambda row: row.listing.cluster),
     "cpus-per-task": Field(
         header="CPUS_PER_TASK", get=lambda row: row.label("cpus-per-task") or "1"
     ),
@@ -186,7 +186,7 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
     "EligibleTime": Field(header="ELIGIBLE_TIME", get=_eligible),
     "exit_code": Field(header="EXIT_CODE", get=lambda row: str(states.exit_status(row.job))),
     "LastSchedEval": Field(
-        header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.scene.now)
+        header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.listing.now)
     ),
     "MaxCPUs": Field(header="MAX_CPUS", get=lambda row: str(jobs.cpus(row))),
     "MaxNodes": Field(header="MAX_NODES", get=lambda row: str(jobs.most_nodes(row))),
@@ -198,7 +198,7 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
     "PendingTime": Field(
         header="PENDING_TIME",
         get=lambda row: str(
-            max(0, (jobs.started_at(row) or row.scene.now) - row.job.submitted_at) // 1_000
+            max(0, (jobs.started_at(row) or row.listing.now) - row.job.submitted_at) // 1_000
         ),
     ),
     "Requeue": Field(header="REQUEUE", get=lambda row: str(int(row.job.spec.retry.requeue))),

@@ -17,7 +17,7 @@ def lines_of(
     """The line of each row in letters; `write` makes those that are not known."""
     if not rows or any(column.field and column.field not in LETTERS for column in form.columns):
         return map(write, rows)
-    cache = door.cache.lines.of((form, rows[0].scene.default_pool))
+    cache = door.cache.lines.of((form, rows[0].listing.default_pool))
     cache.forget_ended(door.queries.jobs.is_live)
     return _cached(rows, cache, write)
 

@@ -4,7 +4,7 @@ from muster.doors.slurm.accounting import values
 from muster.doors.slurm.call import Call, Door, Reply, lines
 from muster.doors.slurm.lists.filters import Filter, JobName, job_name, split_ids, users_of
 from muster.doors.slurm.lists.jobs import partition
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.step_rows import (
     STEP_LETTERS,
     STEP_NAMES,
@@ -22,9 +22,9 @@ from muster.doors.slurm.words.states import State
 DEFAULT = "%.15i %.8j %.9P %.8u %.9M %N"
 
 
-def listed_steps(line: Parsed, call: Call, door: Door, scene: Scene) -> Reply:
+def listed_steps(line: Parsed, call: Call, door: Door, listing: Listing) -> Reply:
     """A table of them, with the formats that squeue has for steps."""
-    rows = _sorted(_chosen(line, door, scene), line.value("sort") or "")
+    rows = _sorted(_chosen(line, door, listing), line.value("sort") or "")
     by_name = line.value("Format")
     text = line.value("format") or call.env.get("SQUEUE_FORMAT") or DEFAULT
     fields = STEP_NAMES if by_name else STEP_LETTERS
@@ -35,11 +35,11 @@ def listed_steps(line: Parsed, call: Call, door: Door, scene: Scene) -> Reply:
     header = not line.has("noheader")
     shown = list(rendered(form, fields, rows, header=header))
     if line.has("long") and header:
-        shown.insert(0, times.heading_text(scene.now, call.zone))
+        shown.insert(0, times.heading_text(listing.now, call.zone))
     return Reply(out=lines(shown), err=messages)
 
 
-def _chosen(line: Parsed, door: Door, scene: Scene) -> list[StepRow]:
+def _chosen(line: Parsed, door: Door, listing: Listing) -> list[StepRow]:
     users = (
         frozenset({door.caller.user}) if line.has("me") else users_of(line.words("user", "users"))
     )
@@ -50,7 +50,7 @@ def _chosen(line: Parsed, door: Door, scene: Scene) -> list[StepRow]:
         qos=frozenset(line.words("qos")),
         states=frozenset(State),
     )
-    rows = running_steps(door, scene, wish)
+    rows = running_steps(door, listing, wish)
     names = tuple(_step(text) for value in line.values("steps") for text in split_ids(value))
     if names:
         rows = [row for row in rows if is_named(row, names)]

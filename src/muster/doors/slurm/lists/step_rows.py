@@ -8,11 +8,12 @@ from muster.doors.slurm.call import Door
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.filters import Filter, JobName, live_views
 from muster.doors.slurm.lists.jobs import JobRow
-from muster.doors.slurm.lists.scene import Scene, uid_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.formats import Field
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import State
+from muster.doors.slurm.words.users import uid_of
 from muster.model.steps import Step
 from muster.model.value import JobId
 
@@ -20,7 +21,7 @@ StepRow = AcctRow
 """A row of accounting that is not over."""
 
 
-def running_steps(door: Door, scene: Scene, wish: Filter | None = None) -> list[StepRow]:
+def running_steps(door: Door, listing: Listing, wish: Filter | None = None) -> list[StepRow]:
     """Those that are not over, by job: the script first, then by number."""
     asked = wish or Filter(states=frozenset(State))
     steps: dict[JobId, list[Step]] = {}
@@ -28,7 +29,7 @@ def running_steps(door: Door, scene: Scene, wish: Filter | None = None) -> list[
         steps.setdefault(step.job, []).append(step)
     found: list[StepRow] = []
     for view in live_views(door, asked):
-        whole = AcctJob(JobRow(view, scene), view.job.submitted_at)
+        whole = AcctJob(JobRow(view, listing), view.job.submitted_at)
         whole.steps = steps.get(view.job.id, ())
         if whole.started_at is None:
             continue
@@ -107,7 +108,7 @@ _LETTERS: dict[str, Column] = {
 _NAMES: dict[str, Column] = {
     "arrayjobid": ("ARRAY_JOB_ID", _array),
     "arraytaskid": ("ARRAY_TASK_ID", _index),
-    "cluster": ("CLUSTER", lambda row: row.row.scene.cluster),
+    "cluster": ("CLUSTER", lambda row: row.row.listing.cluster),
     "container": ("CONTAINER", _nothing),
     "cpus-per-tres": ("CPUS_PER_TRES", _nothing),
     "jobid": ("JOB_ID", lambda row: str(row.row.job.id)),

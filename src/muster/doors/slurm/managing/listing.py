@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from muster.doors.slurm.call import Call, Door
-from muster.doors.slurm.lists.scene import Scene, is_user
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.managing import class_rows, rows
 from muster.doors.slurm.managing.conditions import (
     of_accounts,
@@ -21,6 +21,7 @@ from muster.doors.slurm.managing.rows import (
 from muster.doors.slurm.managing.tables import Named, Style, printed
 from muster.doors.slurm.managing.words import meant, split
 from muster.doors.slurm.words.errors import SlurmError
+from muster.doors.slurm.words.users import is_user
 from muster.model.value import replace
 
 NO_ENTITY = (
@@ -40,38 +41,38 @@ def listed(words: Sequence[str], style: Style, call: Call, door: Door, *, apart:
     wish = wish_of((*asked.where, *asked.what))
     if apart:
         wish = replace(wish, flags=wish.flags | {"WithAssoc"})
-    view = ListRequest(scene=Scene(call, door), door=door, wish=wish, style=style)
+    view = ListRequest(listing=Listing(call, door), door=door, wish=wish, style=style)
     return LISTS[entity](view)
 
 
 def _accounts(view: ListRequest) -> str:
-    wish, scene = view.wish, view.scene
+    wish, listing = view.wish, view.listing
     apart = "WithAssoc" in wish.flags
-    found = (association_rows if apart else account_rows)(scene)
+    found = (association_rows if apart else account_rows)(listing)
     found.sort(key=lambda row: (row.account, row.user))
     usual = rows.ACCOUNT_APART if apart else rows.ACCOUNT
     if "WithCoordinators" in wish.flags:
         usual = usual.replace("organization", "organization,coordinators")
-    return _table(view, of_accounts(found, wish, scene.site), usual)
+    return _table(view, of_accounts(found, wish, listing.site), usual)
 
 
 def _associations(view: ListRequest) -> str:
-    wish, scene = view.wish, view.scene
+    wish, listing = view.wish, view.listing
     is_tree = "Tree" in wish.flags
-    found = of_associations(association_rows(scene, tree=is_tree), wish, scene.site)
+    found = of_associations(association_rows(listing, tree=is_tree), wish, listing.site)
     bare = "WOLimits" in wish.flags
     return _table(view, found, rows.ASSOCIATION_WITHOUT_LIMITS if bare else rows.ASSOCIATION)
 
 
 def _users(view: ListRequest) -> str:
-    wish, scene = view.wish, view.scene
+    wish, listing = view.wish, view.listing
     named = (*wish.names, *wish.of("Names", "Users"))
     apart = "WithAssoc" in wish.flags
-    found = user_rows(scene, filter(is_user, named), apart=apart)
+    found = user_rows(listing, filter(is_user, named), apart=apart)
     usual = rows.USER_APART if apart else rows.USER
     if "WithCoordinators" in wish.flags:
         usual = usual.replace("adminlevel", "adminlevel,coordinators")
-    return _table(view, of_users(found, wish, scene.site), usual)
+    return _table(view, of_users(found, wish, listing.site), usual)
 
 
 def _classes(view: ListRequest) -> str:
@@ -79,7 +80,7 @@ def _classes(view: ListRequest) -> str:
     names = (*wish.names, *wish.of("Names", "QOS", "QosLevel"))
     found = [
         each
-        for _, each in sorted(view.scene.site.classes.items())
+        for _, each in sorted(view.listing.site.classes.items())
         if not names or each.name in names
     ]
     return printed(wish.format or class_rows.USUAL, class_rows.FIELDS, found, view.style)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from muster.doors.slurm.accounting.associations import known_users
 from muster.doors.slurm.call import VERSION, Door
-from muster.doors.slurm.lists.scene import Scene, is_user, uid_of
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.managing.conditions import RowFilter
 from muster.doors.slurm.managing.tables import Named, Style, field, printed
 from muster.doors.slurm.managing.transactions import Transaction, is_meant, transactions
@@ -15,6 +15,7 @@ from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.gres import type_of
 from muster.doors.slurm.words.hostlist import compressed
+from muster.doors.slurm.words.users import is_user, uid_of
 from muster.model.cluster import AmountReserved, NodesReserved, NodeState, Reservation
 from muster.model.history import AuditEntry
 from muster.model.value import Instant
@@ -24,13 +25,13 @@ from muster.model.value import Instant
 class ListRequest:
     """What is asked, and where it is found."""
 
-    scene: Scene
+    listing: Listing
     door: Door
     wish: RowFilter
     style: Style
 
     def at(self, instant: Instant) -> str:
-        return times.instant_text(instant, self.scene.time_form, self.scene.zone)
+        return times.instant_text(instant, self.listing.time_form, self.listing.zone)
 
 
 Texts = tuple[str, ...]
@@ -38,7 +39,7 @@ Texts = tuple[str, ...]
 
 
 def _tres(view: ListRequest) -> str:
-    models = machines_of(view.scene.nodes).models
+    models = machines_of(view.listing.nodes).models
     types = sorted({type_of(model, models) for model in models})
     found = [("cpu", "", "1"), ("mem", "", "2"), ("energy", "", "3"), ("node", "", "4")]
     found += [("billing", "", "5"), ("fs", "disk", "6"), ("vmem", "", "7"), ("pages", "", "8")]
@@ -52,11 +53,11 @@ def _clusters(view: ListRequest) -> str:
         "Cluster:10 ControlHost:15 ControlPort:12 RPC:5 Share:9 GrpJobs:7 GrpTRES:13 GrpSubmit:9 "
         "MaxJobs:7 MaxTRES:13 MaxSubmit:9 MaxWall:11 QOS:20 DefaultQOS:9:Def_QOS"
     )
-    qos = ",".join(sorted(view.scene.site.classes))
+    qos = ",".join(sorted(view.listing.site.classes))
     names = (*view.wish.names, *view.wish.of("Names", "Clusters"))
     found = [
         (name, "localhost", "0", "9728", "1", *[""] * 7, qos, "")
-        for name in view.scene.clusters or (view.scene.cluster,)
+        for name in view.listing.clusters or (view.listing.cluster,)
         if not names or name in names
     ]
     return _texts(view, columns, found)
@@ -64,7 +65,7 @@ def _clusters(view: ListRequest) -> str:
 
 def _configuration(view: ListRequest) -> str:
     """What of it means anything here."""
-    policy = view.scene.site.policy
+    policy = view.listing.site.policy
     pairs = {
         "AccountingStorageType": "muster",
         "AuthType": "the user of the socket, or a token",
@@ -74,14 +75,14 @@ def _configuration(view: ListRequest) -> str:
         "TrackWCKey": "No",
     }
     lines = [f"{key:<22} = {value}\n" for key, value in pairs.items()]
-    return f"Configuration data as of {view.at(view.scene.now)}\n" + "".join(lines)
+    return f"Configuration data as of {view.at(view.listing.now)}\n" + "".join(lines)
 
 
 def _statistics(view: ListRequest) -> str:
     """How often commands were used: there is no second daemon with calls of its own."""
     stars = "*" * 67
-    now, since = view.scene.now, view.door.queries.status.counts().since
-    zone = view.scene.zone
+    now, since = view.listing.now, view.door.queries.status.counts().since
+    zone = view.listing.zone
     lines = [
         stars,
         f"sacctmgr show stats output at {times.heading_text(now, zone)} ({now // 1_000})",
@@ -109,7 +110,7 @@ def _events(view: ListRequest) -> str:
     words = {NodeState.DOWN: "DOWN", NodeState.DRAINING: "DRAIN"}
     found = [
         (node.cluster, name, "Unknown", "Unknown", words.get(node.state, "DRAIN"), node.reason, "")
-        for name, node in sorted(view.scene.nodes.items())
+        for name, node in sorted(view.listing.nodes.items())
         if node.state is not NodeState.UP
     ]
     return _texts(view, columns, found)
@@ -140,7 +141,7 @@ def _is_in_time(entry: Transaction, view: ListRequest) -> bool:
 
 def _instant(text: str, view: ListRequest) -> Instant:
     try:
-        return times.instant(text, view.scene.now, view.scene.zone)
+        return times.instant(text, view.listing.now, view.listing.zone)
     except times.BadTimeError as bad:
         raise SlurmError(f"Invalid time specification (pos={bad.place}): {text}") from bad
 
@@ -149,7 +150,7 @@ def _problems(view: ListRequest) -> str:
     """Those who could not use this machine if they wanted to."""
     found = [
         ("", "", user, "User does not have a uid")
-        for user in known_users(view.scene.site)
+        for user in known_users(view.listing.site)
         if not is_user(user)
     ]
     return _texts(view, "Cluster:10 Account:10 User:10 Problem:40", found)
@@ -159,14 +160,14 @@ def _reservations(view: ListRequest) -> str:
     columns = "Cluster:10 Name:15 TRES:30 TimeStart:19 TimeEnd:19 UnusedWall:10"
     found = [
         (
-            view.scene.cluster,
+            view.listing.cluster,
             each.name,
             _reserved(each),
             view.at(each.begins_at),
             view.at(each.ends_at),
             "",
         )
-        for each in view.scene.reservations
+        for each in view.listing.reservations
     ]
     return _texts(view, columns, found)
 
@@ -180,7 +181,7 @@ def _reserved(reservation: Reservation) -> str:
 
 
 def _runaways(view: ListRequest) -> str:
-    return f"Runaway Jobs: No runaway jobs found on cluster {view.scene.cluster}\n"
+    return f"Runaway Jobs: No runaway jobs found on cluster {view.listing.cluster}\n"
 
 
 def _none_of(columns: str) -> Callable[[ListRequest], str]:

@@ -13,7 +13,7 @@ from muster.doors.slurm.accounting.associations import (
     default_account,
     known_users,
 )
-from muster.doors.slurm.lists.scene import Scene
+from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.managing.limits import limits_text
 from muster.doors.slurm.managing.tables import Named, field
 from muster.model.queue import Queue, lineage
@@ -25,14 +25,14 @@ from muster.model.value import QueuePath, UserName
 class AssociationRow:
     """An account, a user in an account, or, without an account, a user as such."""
 
-    scene: Scene
+    listing: Listing
     account: str = ""
     user: str = ""
     tree: bool = False
 
     @property
     def site(self) -> Site:
-        return self.scene.site
+        return self.listing.site
 
     @property
     def queue(self) -> Queue | None:
@@ -48,36 +48,36 @@ class AssociationRow:
         return UserName(self.user)
 
 
-def account_rows(scene: Scene, *, tree: bool = False) -> list[AssociationRow]:
+def account_rows(listing: Listing, *, tree: bool = False) -> list[AssociationRow]:
     """The whole and every account, each before those below it."""
-    paths = sorted(set(scene.site.queues) - {ROOT}, key=lambda path: path.split("/"))
-    return [AssociationRow(scene=scene, account=each, tree=tree) for each in (ROOT, *paths)]
+    paths = sorted(set(listing.site.queues) - {ROOT}, key=lambda path: path.split("/"))
+    return [AssociationRow(listing=listing, account=each, tree=tree) for each in (ROOT, *paths)]
 
 
-def association_rows(scene: Scene, *, tree: bool = False) -> list[AssociationRow]:
+def association_rows(listing: Listing, *, tree: bool = False) -> list[AssociationRow]:
     """Every account with those who belong to it."""
     members: dict[str, set[str]] = {ROOT: {ROOT}}
-    for each in associations(scene.site):
+    for each in associations(listing.site):
         members.setdefault(each.account, set()).add(each.user)
     found: list[AssociationRow] = []
-    for row in account_rows(scene, tree=tree):
+    for row in account_rows(listing, tree=tree):
         found.append(row)
         found += [
-            AssociationRow(scene=scene, account=row.account, user=user, tree=tree)
+            AssociationRow(listing=listing, account=row.account, user=user, tree=tree)
             for user in sorted(members.get(row.account, ()))
         ]
     return found
 
 
-def user_rows(scene: Scene, names: Iterable[str], *, apart: bool) -> list[AssociationRow]:
+def user_rows(listing: Listing, names: Iterable[str], *, apart: bool) -> list[AssociationRow]:
     """Users who are listed, and those who are named; once for each account if `apart`."""
-    listed = sorted({*known_users(scene.site), ROOT, *names})
+    listed = sorted({*known_users(listing.site), ROOT, *names})
     if not apart:
-        return [AssociationRow(scene=scene, user=user) for user in listed]
+        return [AssociationRow(listing=listing, user=user) for user in listed]
     return [
-        AssociationRow(scene=scene, user=user, account=account)
+        AssociationRow(listing=listing, user=user, account=account)
         for user in listed
-        for account in accounts_of(scene.site, UserName(user)) or (ROOT,)
+        for account in accounts_of(listing.site, UserName(user)) or (ROOT,)
     ]
 
 
@@ -105,7 +105,7 @@ def _share(row: AssociationRow) -> str:
 def _grp_tres(row: AssociationRow) -> str:
     if row.user or row.queue is None:
         return ""
-    return limits_text(row.queue.quotas, row.scene.nodes)
+    return limits_text(row.queue.quotas, row.listing.nodes)
 
 
 def _classes(row: AssociationRow) -> str:
@@ -152,7 +152,7 @@ def _nothing(_: AssociationRow) -> str:
 FIELDS: tuple[Named[AssociationRow], ...] = (
     field("Account Acct", 10, _account),
     field("AdminLevel", 9, lambda row: admin_level(row.site, row.person), "Admin"),
-    field("Cluster", 10, lambda row: row.scene.cluster),
+    field("Cluster", 10, lambda row: row.listing.cluster),
     field("Coordinators", 20, _coordinators, "Coord Accounts"),
     field("DefaultAccount", 10, _default_account, "Def Acct"),
     field("DefaultQOS", 9, _default_class, "Def QOS"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from muster.doors.mail_words import KNOWN, NONE
 from muster.doors.mail_words import mail_of as mail_of_words
 from muster.doors.request.dependencies import CORRESPONDING, Meant, corresponding
-from muster.doors.slurm.lists.scene import is_group, is_user, user_of
 from muster.doors.slurm.submit.request import Request
+from muster.doors.slurm.words.users import is_group, is_user, user_of
 from muster.doors.units import BadTextError, signal_number
 from muster.model.job import Dependency, DependencyKind
 from muster.model.launch import Warn

@@ -1,10 +1,8 @@
-"""One moment as one user sees it: everything that rows of a list have in common."""
+"""What all rows of one answer have in common: when, for whom, and the nodes and rules then."""
 
-import grp
-import pwd
 from collections.abc import Hashable, Mapping
 from datetime import tzinfo
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from muster.doors.slurm.call import Call, Door
 from muster.doors.slurm.lists.usage import Scale
@@ -23,8 +21,8 @@ BACKLOG_PATIENCE_S = 1.0
 """So long a list waits for the priorities of the last plan; else it shows those of an earlier."""
 
 
-class Scene:
-    """One moment, as one user sees it: shared by all rows of an answer."""
+class Listing:
+    """One answer with rows: the moment and the user that it is for."""
 
     def __init__(self, call: Call, door: Door) -> None:
         fleet = door.queries.nodes.fleet()
@@ -114,48 +112,3 @@ def has_usual_limit(door: Door) -> bool:
 
 def _is_for_somebody(reservation: NodesReserved) -> bool:
     return bool(reservation.for_queue or reservation.for_users)
-
-
-@lru_cache(maxsize=4_096)
-def uid_of(user: str) -> int:
-    """By the machine's list of users; a user without a name has their number as name."""
-    try:
-        return pwd.getpwnam(user).pw_uid
-    except KeyError:
-        return int(user) if user.isdigit() else 65_534
-
-
-def is_user(name_or_uid: str) -> bool:
-    """Does the machine know such a user? A number needs no name."""
-    try:
-        return name_or_uid.isdigit() or bool(pwd.getpwnam(name_or_uid))
-    except KeyError:
-        return False
-
-
-@lru_cache(maxsize=4_096)
-def user_of(name_or_uid: str) -> str:
-    """The name that is meant by a name or a number."""
-    if not name_or_uid.isdigit():
-        return name_or_uid
-    try:
-        return pwd.getpwuid(int(name_or_uid)).pw_name
-    except KeyError:
-        return name_or_uid
-
-
-def is_group(name: str) -> bool:
-    try:
-        return bool(grp.getgrnam(name))
-    except KeyError:
-        return False
-
-
-@lru_cache(maxsize=4_096)
-def group_of(user: str) -> tuple[str, int]:
-    """The user's own group: its name and number."""
-    try:
-        gid = pwd.getpwnam(user).pw_gid
-        return grp.getgrgid(gid).gr_name, gid
-    except KeyError:
-        return user, uid_of(user)
