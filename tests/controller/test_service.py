@@ -17,8 +17,9 @@ from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.gpu import GpuAsk
 from muster.model.job import Ask, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
+from muster.model.plan import Wait
 from muster.model.queue import Queue
-from muster.model.reason import NoRoom
+from muster.model.reason import NoRoom, NotBefore
 from muster.model.site import Grant, Role, Site, User
 from muster.model.value import Duration, Instant, JobId, NodeId, QueuePath, UserName, replace
 from muster.settings import Settings
@@ -202,6 +203,18 @@ def test_a_rehearsal_names_the_nodes_now_or_when_others_must_have_left(muster: M
     assert [placed.node for placed in now.placements] == ["pretend1"]
     assert later.wait is not None
     assert [placed.node for placed in later.placements] == ["pretend1"]
+
+
+def test_an_explanation_waits_for_a_plan_that_knows_the_job_as_it_is(muster: Muster) -> None:
+    service, begin_at = muster.service, Instant(clock() + 3_600_000)
+    job = service.submit(ROOT, asked(begin_at=begin_at), held=True).result().jobs[0]
+    another = submitted(muster, asked(begin_at=begin_at))
+    until(lambda: muster.controller.last_plan.waits, lambda waits: {job, another} <= waits.keys())
+
+    service.release(ROOT, (job,)).result()
+    explained = service.queries.plan.explain(ROOT, job)
+
+    assert explained.decision == Wait(job=job, why=NotBefore(at=begin_at))
 
 
 def test_a_drained_node_takes_nothing_new_until_it_is_undrained(muster: Muster) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, takewhile
 from operator import attrgetter
 
-from muster.controller.loop.controller import LastPlan
 from muster.controller.messages import Caller, JobDetail, JobQuery, JobsPage, JobView
 from muster.controller.queries.selection import select_jobs
+from muster.controller.queries.waits import CurrentWaits
 from muster.controller.rights import demand_viewer, may_change
 from muster.controller.world.journal import Journal, KeepingStore
 from muster.model.errors import UnknownError
 from muster.model.history import Ended
-from muster.model.job import WAITING, Job, JobSpec, JobState
+from muster.model.job import Job, JobSpec, JobState
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.snapshot import Finished
@@ -25,10 +25,10 @@ from muster.stores.base import HistoryQuery
 class JobQueries:
     """Jobs as people see them."""
 
-    def __init__(self, journal: Journal, last_plan: LastPlan) -> None:
+    def __init__(self, journal: Journal, waits: CurrentWaits) -> None:
         self._record = journal.record
         self._store: KeepingStore = journal.store
-        self._last_plan = last_plan
+        self._waits = waits
 
     def page(self, caller: Caller, query: JobQuery) -> JobsPage:
         """Live jobs in the order of their ids, a page of them."""
@@ -39,12 +39,12 @@ class JobQueries:
         return JobsPage(jobs=page, next=None if is_last else page[-1].job.id)
 
     def view(self, job: Job) -> JobView:
-        """A live job with what it holds or waits for."""
+        """A live job with what it holds, or waits for as far as the last plan knows it."""
         allocation = self._record.allocations.get(job.id)
         return JobView(
             job=job,
             allocation=allocation,
-            wait=self._last_plan.waits.get(job.id) if job.state in WAITING else None,
+            wait=self._waits.of(job),
             started_at=None if allocation is None else allocation.started_at,
             pretend=self._is_pretend(allocation),
         )

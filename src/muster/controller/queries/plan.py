@@ -7,6 +7,7 @@ from muster.controller.messages import Caller, Rehearsal
 from muster.controller.queries.backlog import LatestBacklog
 from muster.controller.queries.questions import Questions
 from muster.controller.queries.rehearsals import Rehearsals
+from muster.controller.queries.waits import CurrentWaits
 from muster.controller.rights import demand_viewer
 from muster.controller.world.journal import Clock, Journal
 from muster.model.errors import UnknownError
@@ -23,7 +24,7 @@ PLANNED = WAITING - {JobState.HELD}
 """Jobs in these states are in the next plan; a held job needs none."""
 
 PLAN_PATIENCE_S = 20.0
-"""So long an explanation waits for the first plan that knows its job."""
+"""So long an explanation waits for the first plan that knows its job as it is."""
 
 PROSPECT_PATIENCE_S = 1.0
 PROSPECT_QUICK_S = 0.05
@@ -34,10 +35,13 @@ again and again: where a whole backlog takes longer than this, that is not done 
 class PlanQueries:
     """The last plan, and rehearsals of others."""
 
-    def __init__(self, journal: Journal, controller: Controller, clock: Clock) -> None:
+    def __init__(
+        self, journal: Journal, controller: Controller, clock: Clock, waits: CurrentWaits
+    ) -> None:
         self._record = journal.record
         self._controller = controller
         self._clock = clock
+        self._waits = waits
         self._rehearsals = Rehearsals(journal, controller.parts.planner, clock)
         self._questions = Questions()
         self._merits: tuple[Site, Merits | None] = (journal.record.site, None)
@@ -51,8 +55,8 @@ class PlanQueries:
         return self._backlog.get(patience_s)
 
     def prospect(self, job: Job) -> Prospect | None:
-        """The same of one job; None if it does not wait, or no plan has looked at it yet."""
-        if job.state not in WAITING or job.id not in self._controller.last_plan.waits:
+        """The same of one job; None if it does not wait, or until a plan has seen it as it is."""
+        if self._waits.of(job) is None:
             return None
         return self._backlog.get(PROSPECT_PATIENCE_S, PROSPECT_QUICK_S).get(job.id)
 
@@ -88,19 +92,19 @@ class PlanQueries:
     def explain(self, caller: Caller, job_id: JobId) -> Explanation:
         """Everything about why a job is where it is. May take as long as a plan takes."""
         demand_viewer(caller, self._record.site)
-        last_plan, record = self._controller.last_plan, self._record
+        record, waits = self._record, self._waits
 
         def is_known() -> bool:
             job = record.jobs.get(job_id)
-            return job is None or job.state not in PLANNED or job_id in last_plan.waits
+            return job is None or job.state not in PLANNED or waits.of(job) is not None
 
         if not self._controller.is_leading:
             self._controller.look()
-        last_plan.wait_until(is_known, PLAN_PATIENCE_S)
+        self._controller.last_plan.wait_until(is_known, PLAN_PATIENCE_S)
         job = record.jobs.get(job_id)
         if job is None:
             raise UnknownError(f"job {job_id} has ended or never was; see: muster show {job_id}")
-        if job.state in WAITING and job_id in last_plan.waits:
+        if waits.of(job) is not None:
             with self._questions.asked_by(caller.user):
                 return self._controller.parts.planner.explain(job_id)
         return self._settled(job)

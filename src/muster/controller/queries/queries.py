@@ -12,6 +12,7 @@ from muster.controller.queries.people import PeopleQueries
 from muster.controller.queries.plan import PlanQueries
 from muster.controller.queries.queues import QueueQueries
 from muster.controller.queries.status import StatusQueries
+from muster.controller.queries.waits import CurrentWaits
 from muster.controller.world.journal import Clock, Journal
 from muster.model.site import Site
 from muster.model.value import ClusterName
@@ -28,13 +29,14 @@ class Queries:
         clock: Clock,
     ) -> None:
         self._record = journal.record
-        self.jobs = JobQueries(journal, controller.last_plan)
+        waits = CurrentWaits(journal, controller.last_plan)
+        self.jobs = JobQueries(journal, waits)
         self.history = HistoryQueries(journal)
         self.attempts = AttemptQueries(self.jobs, backends)
         self.nodes = NodeQueries(journal.record, clock)
         self.queues = QueueQueries(journal.record, clock)
         self.people = PeopleQueries(journal.record, clock)
-        self.plan = PlanQueries(journal, controller, clock)
+        self.plan = PlanQueries(journal, controller, clock, waits)
         self.status = StatusQueries(journal, controller, clock)
 
     def site(self) -> Site:

@@ -7,7 +7,7 @@ ForbiddenError or UnknownError when nothing was changed, StoreError when nothing
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from muster.controller.messages import Caller, JobView, Outcome, Receipt, SiteDiff
+from muster.controller.messages import Caller, Outcome, Receipt, SiteDiff
 from muster.controller.queries.queries import Queries
 from muster.controller.rights import demand, has_role
 from muster.controller.use_cases.audit import audit
@@ -21,7 +21,7 @@ from muster.lifecycle.refusal import NodeIsDown
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
-from muster.model.job import JobSpec
+from muster.model.job import Job, JobSpec
 from muster.model.reason import NoSuchQueue
 from muster.model.site import Role, Site, Token
 from muster.model.value import JobId, NodeId, replace
@@ -90,13 +90,11 @@ class Service:
 
     def update(
         self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec]
-    ) -> "Future[JobView]":
+    ) -> "Future[Job]":
         """Change what a job asks for."""
-
-        def command(transaction: Transaction) -> JobView:
-            return self.queries.jobs.view(updated(caller, job, change, (self._kinds, transaction)))
-
-        return self._write(command)
+        return self._write(
+            lambda transaction: updated(caller, job, change, (self._kinds, transaction))
+        )
 
     def drain(self, caller: Caller, node: NodeId, reason: str) -> "Future[Node]":
         """Let nothing new start on a node."""

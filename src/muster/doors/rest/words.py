@@ -61,7 +61,7 @@ from muster.model.value import Instant, QueuePath, UserName, Value
 from muster.model.words import exact_span
 from muster.schedule.explain.words import where
 
-NEW = ReasonDocument(kind="new", text="Was just submitted; the next plan looks at it.")
+NEW = ReasonDocument(kind="new", text="Is new or was changed; the next plan looks at it.")
 
 _NOBODY = UserName("")
 

@@ -265,7 +265,7 @@ def test_every_end_is_told_in_a_sentence(why: EndReason) -> None:
 @pytest.mark.parametrize(
     ("state", "why", "text"),
     [
-        (JobState.PENDING, None, "Was just submitted; the next plan looks at it."),
+        (JobState.PENDING, None, "Is new or was changed; the next plan looks at it."),
         (JobState.HELD, HeldBy(user=UserName("a")), "Held by a until it is released."),
         (JobState.STOPPING, Cancelled(by=UserName("a")), "Is being stopped. Was cancelled by a."),
         (
