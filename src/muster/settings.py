@@ -1,6 +1,9 @@
 """How one installation runs: where its state is, what it pretends, where it answers."""
 
 import os
+import pwd
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -88,6 +91,34 @@ def keep_file(path: Path, content: bytes) -> None:
     except OSError as error:
         text = f"cannot write {path} ({error.strerror}); make room there, or see who may write"
         raise StateFolderError(text) from error
+
+
+@contextmanager
+def state_folder(home: Path) -> Generator[None]:
+    """What cannot be used in the folder meanwhile is told with whose it is and what to do."""
+    try:
+        yield
+    except PermissionError as error:
+        text = (
+            f"you may not use the state folder {home}{_owner(home)}; run this as that user, "
+            "or name a folder of your own with --home or MUSTER_HOME"
+        )
+        raise StateFolderError(text) from error
+    except OSError as error:
+        text = f"{home} cannot be a state folder ({error.strerror}); name another with --home"
+        raise StateFolderError(text) from error
+
+
+def _owner(home: Path) -> str:
+    """Whose the folder is, or the nearest one above it that can be seen."""
+    for each in (home, *home.parents):
+        try:
+            return f" ({each} belongs to {pwd.getpwuid(each.stat().st_uid).pw_name})"
+        except KeyError:
+            return f" ({each} belongs to uid {each.stat().st_uid})"
+        except OSError:
+            continue
+    return ""
 
 
 def jobs_home(home: Path, settings: Settings) -> Path:

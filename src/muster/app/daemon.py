@@ -14,6 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from muster.backends.local.hardware.racks import racks_from
 from muster.client.address import SOCKET_NAME, own_home
@@ -22,18 +23,17 @@ from muster.client.errors import ClientError, UnreachableError
 from muster.doors.cli.daemon.port import DownOptions, ListenOptions, ServeOptions, UpOptions
 from muster.doors.config.parse import site_from
 from muster.model.errors import MusterError
-from muster.model.site import Site
-from muster.model.value import replace
+from muster.model.value import Value, replace
 from muster.settings import (
     NO_MAIL_PROGRAM,
     BadSettingsError,
     Listen,
     Settings,
     is_program,
-    keep_file,
     keep_settings,
     made_home,
     read_settings,
+    state_folder,
 )
 
 if TYPE_CHECKING:
@@ -45,42 +45,55 @@ LOOK_AGAIN_S = 0.02
 LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 LOG_NAME = "muster.log"
+FROM_STDIN = "-"
 NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
 """When to look for garbage: values hold no cycles, and there are many of them."""
-SITE_NAME = "first-site.yaml"
 
 
 class AlreadyRunningError(MusterError):
     """Another daemon has this state folder."""
 
 
+class Beginning(Value):
+    """What a daemon is started with.
+
+    The settings are kept when it answers, and not before: those that do not work are forgotten.
+    rules: the text of a configuration file, for a store that has no rules yet.
+    """
+
+    settings: Settings
+    rules: str | None = None
+
+
 def up(options: UpOptions) -> int:
     """Start the daemon, or become it, and say what to do next."""
-    home = made_home(options.home or own_home()).resolve()
-    settings = _settled(read_settings(home), options)
+    wanted = options.home or own_home()
+    with state_folder(wanted):
+        home = made_home(wanted).resolve()
+        kept, pid = read_settings(home), _pid(home)
+    settings = _settled(kept, options)
     if options.standby_for is not None:
         settings = _beside(options.standby_for.resolve(), home, settings)
-    if _pid(home) is not None:
-        click.echo(f"Muster runs already (home {home}). Stop it with: muster down", err=True)
-        return 0
-    if options.site is not None:
-        text = options.site.read_text(encoding="utf-8")
-        site_from(text)
-        keep_file(home / SITE_NAME, text.encode())
-    keep_settings(home, settings)
+    rules = None if options.site is None else _rules(options.site)
+    if pid is not None:
+        return _runs_already(home, options, same=settings == kept)
+    beginning = Beginning(settings=settings, rules=rules)
     if options.foreground:
-        return run(home)
-    return _started(home)
+        return run(home, beginning)
+    click.echo(f"State folder: {home} {_why_there(options)}")
+    return _started(home, beginning) or _rules_in_force(home, options.site)
 
 
 def down(options: DownOptions) -> int:
     """Stop the daemon; its jobs run on."""
     home = (options.home or own_home()).resolve()
-    pid = _pid(home)
+    with state_folder(home):
+        pid = _pid(home)
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
     if pid is None:
         click.echo(f"Muster does not run (home {home}).", err=True)
         return 0
-    os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + options.patience_s
     while time.monotonic() < deadline:
         if _pid(home) is None:
@@ -93,17 +106,19 @@ def down(options: DownOptions) -> int:
 
 def serve(options: ServeOptions) -> int:
     """Answer at the doors only."""
-    home = made_home(options.home or own_home()).resolve()
     if options.store is None:
         text = "a process that only answers shares a store: say --store postgresql://..."
         raise BadSettingsError(text)
+    wanted = options.home or own_home()
+    with state_folder(wanted):
+        home = made_home(wanted).resolve()
+        _pid(home)
     settings = Settings(store=options.store, listen=_listen(options.listen), doors_only=True)
-    keep_settings(home, settings)
-    return run(home)
+    return run(home, Beginning(settings=settings))
 
 
-def run(home: Path) -> int:
-    """Be the daemon until SIGTERM or SIGINT."""
+def run(home: Path, beginning: Beginning | None = None) -> int:
+    """Be the daemon until SIGTERM or SIGINT; without a beginning, as the last time."""
     # A command that only starts and stops daemons does not need all that a daemon needs.
     from muster.app.parts import Muster, clock  # noqa: PLC0415
     from muster.doors.rest.app import rest_app  # noqa: PLC0415
@@ -112,8 +127,9 @@ def run(home: Path) -> int:
     ended = _told_to_end()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     lock = _locked(home)
-    settings = read_settings(home)
-    muster = Muster(home, settings, _first_site(home))
+    beginning = beginning or Beginning(settings=read_settings(home))
+    settings, rules = beginning.settings, beginning.rules
+    muster = Muster(home, settings, None if rules is None else site_from(rules))
     try:
         muster.start()
         # What was loaded lives long: looking through it for garbage would only take time.
@@ -123,6 +139,7 @@ def run(home: Path) -> int:
         serving = answer(
             rest_app(muster.service, clock), path=home / SOCKET_NAME, tcp=_tcp(settings.listen)
         )
+        keep_settings(home, settings)
         try:
             ended.wait()
         finally:
@@ -213,18 +230,21 @@ def _listen(options: ListenOptions) -> Listen | None:
     )
 
 
-def _started(home: Path) -> int:
+def _started(home: Path, beginning: Beginning) -> int:
     log = home / "logs" / LOG_NAME
     with log.open("ab") as out:
         written = out.tell()
         process = subprocess.Popen(  # noqa: S603 our own program
-            [sys.executable, "-m", "muster.app.daemon", str(home)],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "muster.app.daemon", str(home), FROM_STDIN],
+            stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
             start_new_session=True,
             cwd="/",
         )
+    assert process.stdin is not None
+    with process.stdin as pipe:
+        pipe.write(msgspec.json.encode(beginning))
     deadline = time.monotonic() + START_PATIENCE_S
     answers_since: float | None = None
     while time.monotonic() < deadline:
@@ -254,6 +274,45 @@ def _leads(home: Path) -> bool | None:
 
 def _is_standby(answers_since: float) -> bool:
     return time.monotonic() - answers_since > LEAD_PATIENCE_S
+
+
+def _runs_already(home: Path, options: UpOptions, *, same: bool) -> int:
+    """Options of a running Muster change when it starts again, and never without a word."""
+    if same:
+        click.echo(f"Muster runs already (home {home}). Stop it with: muster down", err=True)
+        return _rules_in_force(home, options.site)
+    text = (
+        f"Muster runs already (home {home}), with other options; those given now were not taken. "
+        "Stop it with `muster down`, then give them again; jobs run on meanwhile."
+    )
+    click.echo(text, err=True)
+    return 1
+
+
+def _rules_in_force(home: Path, file: Path | None) -> int:
+    """Are the rules in this file in force? Those of a Muster that has some are not replaced."""
+    if file is None:
+        return 0
+    with Client(f"unix:{home / SOCKET_NAME}", door="cli") as client:
+        if site_from(client.site()) == site_from(file.read_text(encoding="utf-8")):
+            return 0
+    text = (
+        f"--site {file} was not applied: this Muster has rules of its own, and runs with them. "
+        f"See what would change with `muster apply --dry-run -f {file}`."
+    )
+    click.echo(text, err=True)
+    return 1
+
+
+def _why_there(options: UpOptions) -> str:
+    """Why this folder and no other, and how to choose one."""
+    if options.home is not None:
+        return "(--home says so)"
+    if os.environ.get("MUSTER_HOME"):
+        return "(MUSTER_HOME says so)"
+    if os.getuid() == 0:
+        return "(root's, for all users of this machine; another one: --home or MUSTER_HOME)"
+    return "(your own; another one: --home or MUSTER_HOME)"
 
 
 def _welcome(home: Path) -> int:
@@ -308,20 +367,27 @@ def _daemon(text: bytes) -> int | None:
     return number if b"muster" in command else None
 
 
-def _first_site(home: Path) -> Site | None:
-    file = home / SITE_NAME
-    return site_from(file.read_text(encoding="utf-8")) if file.exists() else None
-
-
 def _tail(log: Path, written: int) -> str:
     """The last of what was added since so much was written."""
     added = log.read_bytes()[written:].decode(errors="replace")
     return "\n".join(added.splitlines()[-15:])
 
 
-def _main(home: Path) -> int:
+def _rules(file: Path) -> str:
+    """The text of a configuration file that can be read; raises what is wrong with it."""
     try:
-        return run(home)
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettingsError(f"--site {file} cannot be read ({error})") from error
+    site_from(text)
+    return text
+
+
+def _main(home: Path, *words: str) -> int:
+    try:
+        if words != (FROM_STDIN,):
+            return run(home)
+        return run(home, msgspec.json.decode(sys.stdin.buffer.read(), type=Beginning))
     except MusterError as error:
         # What a person can do something about needs no traceback.
         logging.getLogger("muster").error("%s", error)
@@ -329,4 +395,4 @@ def _main(home: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(Path(sys.argv[1])))
+    sys.exit(_main(Path(sys.argv[1]), *sys.argv[2:]))

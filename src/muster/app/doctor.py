@@ -13,7 +13,12 @@ from muster.settings import Settings, read_settings, store_url
 def doctor_report(options: DoctorOptions) -> DoctorReport:
     """The settings that are kept, and what is found on the machine."""
     home = (options.home or own_home()).resolve()
-    settings = read_settings(home)
+    try:
+        settings = read_settings(home)
+    except PermissionError:
+        text = f"the settings in {home} belong to another user, as they should"
+        check = Check(name="settings", level=Level.OK, text=text)
+        return DoctorReport(home=home, store="", checks=(check,))
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
     return DoctorReport(home=home, store=store, checks=tuple(_checks(home, settings)))
 

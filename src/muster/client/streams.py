@@ -101,6 +101,7 @@ class Events(Iterator[EventDocument]):
 def terminal(speech: Speech, path: str) -> "ClientConnection":
     """A websocket to the terminal of a job: bytes go both ways; text frames carry its size."""
     # Only here, because few commands need it and it takes long to import.
+    from websockets.exceptions import InvalidHandshake  # noqa: PLC0415
     from websockets.sync.client import connect  # noqa: PLC0415
 
     address = speech.address
@@ -109,14 +110,18 @@ def terminal(speech: Speech, path: str) -> "ClientConnection":
     connection = connected(address)
     connection.settimeout(None)
     # The socket is secured already, where it must be; hence no `wss`.
-    return connect(
-        f"ws://{host}{path}",
-        sock=connection,
-        additional_headers=headers,
-        compression=None,
-        proxy=None,
-        legacy=True,
-    )
+    try:
+        return connect(
+            f"ws://{host}{path}",
+            sock=connection,
+            additional_headers=headers,
+            compression=None,
+            proxy=None,
+            legacy=True,
+        )
+    except (InvalidHandshake, EOFError, OSError) as error:
+        connection.close()
+        raise LostAnswerError(f"the server opened no terminal ({error}); try again") from error
 
 
 def _stream(speech: Speech, last: int | None, query: Query) -> Events:

@@ -273,6 +273,15 @@ def test_run_at_a_terminal_gives_the_job_a_terminal(machine: Machine) -> None:
     assert seat.ends() == 7
 
 
+def test_what_is_over_at_once_at_a_terminal_shows_what_it_wrote(machine: Machine) -> None:
+    for code in range(4):
+        seat = Seat.at(machine, "run", "sh", "-c", f"echo over; exit {code}")
+
+        assert seat.ends() == code
+        assert seat.seen.startswith(b"over\r\n"), seat.seen
+        assert b"Traceback" not in seat.seen, seat.seen
+
+
 def test_ctrl_c_at_a_terminal_interrupts_what_runs_there(machine: Machine) -> None:
     seat = Seat.at(machine, "run", "sh")
 

@@ -26,9 +26,12 @@ class Job:
     """The other end: echoes in capitals, ends at `exit`, breaks at `break`."""
 
     heard: list[str | bytes] = field(default_factory=list[str | bytes])
+    is_short: bool = False
 
     def talk(self, connection: ServerConnection) -> None:
         connection.send(b"hello")
+        if self.is_short:
+            return
         for message in connection:
             self.heard.append(message)
             if message == b"exit\r":
@@ -76,13 +79,20 @@ def path(job: Job, tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def seated(path: str, acts: Callable[[Person], None]) -> Generator[Left]:
-    """Sit at the job in this thread, while somebody acts in another."""
+def seated(
+    path: str, acts: Callable[[Person], None], *, is_over: bool = False
+) -> Generator[Left]:
+    """Sit at the job in this thread, while somebody acts in another.
+
+    is_over: the job has ended before anybody sat down.
+    """
     master, slave = pty.openpty()
     before = termios.tcgetattr(slave)
     person = threading.Thread(target=acts, args=(Person(master),))
     try:
         with unix_connect(path, "ws://localhost/", proxy=None) as connection:
+            if is_over:
+                connection.recv_events_thread.join(PATIENCE_S)
             person.start()
             yield sit_at(connection, slave, slave)
         person.join(PATIENCE_S)
@@ -103,6 +113,13 @@ def test_keys_go_there_and_what_is_written_comes_here(path: str, job: Job) -> No
         assert left is Left.OVER
 
     assert job.heard[0] == size_message(24, 80)
+
+
+def test_what_a_job_wrote_that_was_over_at_once_is_seen(path: str, job: Job) -> None:
+    job.is_short = True
+
+    with seated(path, lambda person: person.sees(b"hello"), is_over=True) as left:
+        assert left is Left.OVER
 
 
 def test_ctrl_p_ctrl_q_leaves_the_job_running(path: str, job: Job) -> None:

@@ -60,7 +60,6 @@ def sit_at(connection: "Connection", keyboard: int, screen: int) -> Left:
     reader = threading.Thread(target=seat.show, name="terminal", daemon=True)
     try:
         with _raw(keyboard), _resized(wake):
-            seat.tell_size()
             reader.start()
             left = _served(seat, keyboard, woken)
         connection.close()
@@ -102,19 +101,21 @@ def _served(seat: _Seat, keyboard: int, woken: int) -> Left:
     from websockets.exceptions import ConnectionClosed  # noqa: PLC0415  loaded by then
 
     keys = Keys()
+    # A job may be over before anything is sent: the reader then says how it ended.
+    with suppress(ConnectionClosed):
+        seat.tell_size()
     while True:
         ready, _, _ = select.select([keyboard, woken], [], [])
-        try:
-            if woken in ready and (left := _told(seat, woken)) is not None:
+        with suppress(ConnectionClosed):
+            if woken in ready and (left := _woken(seat, woken)) is not None:
                 return left
             if keyboard in ready and _typed(seat, keys, keyboard):
                 seat.left = Left.DETACHED
                 return Left.DETACHED
-        except ConnectionClosed:
-            return seat.left or Left.OVER
 
 
-def _told(seat: _Seat, woken: int) -> Left | None:
+def _woken(seat: _Seat, woken: int) -> Left | None:
+    """How it ended, if it has; else the window has another size."""
     os.read(woken, MOST_AT_ONCE)
     if seat.left is None:
         seat.tell_size()

@@ -58,6 +58,8 @@ def run(context: click.Context, **_: Any) -> int:
     started = _started(call, job)
     if started is None:
         return INTERRUPTED
+    if started.state in FINAL:
+        return _over(call, started)
     return _seated(call, started) if seated else _streamed(call, started)
 
 
@@ -148,14 +150,18 @@ def _seated(call: Call, job: JobDocument) -> int:
 
 
 def _without_terminal(call: Call, job: JobDocument, why: str) -> int:
-    """It may have been over before anybody could sit down: then what it wrote is all there is."""
     found = call.client.job(job.id)
-    if found.state not in FINAL:
-        complain(call, why)
-        return REFUSED
+    if found.state in FINAL:
+        return _over(call, found)
+    complain(call, why)
+    return REFUSED
+
+
+def _over(call: Call, job: JobDocument) -> int:
+    """It was over before anybody could sit down: what it wrote is all there is."""
     with suppress(ApiError), closing(call.client.log(job.id)) as parts:
         copy(parts)
-    return _ended(call, found)
+    return _ended(call, job)
 
 
 def _streamed(call: Call, job: JobDocument) -> int:
