@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -232,19 +233,18 @@ def _listen(options: ListenOptions) -> Listen | None:
 
 def _started(home: Path, beginning: Beginning) -> int:
     log = home / "logs" / LOG_NAME
-    with log.open("ab") as out:
+    with log.open("ab") as out, TemporaryFile() as told:
         written = out.tell()
+        told.write(msgspec.json.encode(beginning))
+        told.seek(0)
         process = subprocess.Popen(  # noqa: S603 our own program
             [sys.executable, "-m", "muster.app.daemon", str(home), FROM_STDIN],
-            stdin=subprocess.PIPE,
+            stdin=told,
             stdout=out,
             stderr=out,
             start_new_session=True,
             cwd="/",
         )
-    assert process.stdin is not None
-    with process.stdin as pipe:
-        pipe.write(msgspec.json.encode(beginning))
     deadline = time.monotonic() + START_PATIENCE_S
     answers_since: float | None = None
     while time.monotonic() < deadline:

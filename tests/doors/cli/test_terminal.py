@@ -79,9 +79,7 @@ def path(job: Job, tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def seated(
-    path: str, acts: Callable[[Person], None], *, is_over: bool = False
-) -> Generator[Left]:
+def seated(path: str, acts: Callable[[Person], None], *, is_over: bool = False) -> Generator[Left]:
     """Sit at the job in this thread, while somebody acts in another.
 
     is_over: the job has ended before anybody sat down.

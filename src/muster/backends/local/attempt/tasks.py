@@ -18,6 +18,7 @@ from muster.backends.local.isolation.users import (
     LaunchError,
     LocalUser,
     NoToolError,
+    acting_as,
     local_user,
     start_folder,
     surroundings,
@@ -103,6 +104,8 @@ def begin(launch: spool.LaunchFile, roots: CgroupRoots) -> RunningTasks:
     _write_hosts(launch, user)
     group, problems = _group(launch, roots)
     relay = TerminalRelay(spool.TERMINAL_SOCKET, launch["terminal"]) if launch["terminal"] else None
+    if relay is not None:
+        _keep_output(relay, launch, user, folder)
     way = process.Invocation(
         argv=argv,
         user=user,
@@ -171,6 +174,17 @@ def _given(name: str, text: str, user: LocalUser, mode: int) -> str:
     finally:
         os.close(opened)
     return path
+
+
+def _keep_output(
+    relay: TerminalRelay, launch: spool.LaunchFile, user: LocalUser, folder: str
+) -> None:
+    """Into the first task's output file, where the user can write one."""
+    path = os.path.join(folder, launch["tasks"][0]["stdout"])
+    begins_empty = 0 if launch["append"] else os.O_TRUNC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | begins_empty
+    with contextlib.suppress(OSError), acting_as(user):
+        relay.keep_in(os.open(path, flags, 0o666))
 
 
 def _group(launch: spool.LaunchFile, roots: CgroupRoots) -> tuple[Group | None, list[str]]:

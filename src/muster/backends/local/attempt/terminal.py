@@ -88,6 +88,12 @@ class TerminalRelay:
         self._shown = b""
         self._typed = b""
         self._is_open = True
+        self._kept: int | None = None
+
+    def keep_in(self, file: int) -> None:
+        """What is shown is written to this file as well; one that takes no more is left alone."""
+        os.set_blocking(file, False)
+        self._kept = file
 
     def started(self) -> None:
         """The task has its end of the pty; ours is closed so that we notice when it goes."""
@@ -126,6 +132,8 @@ class TerminalRelay:
         self._viewers.clear()
         self._listener.close()
         os.close(self._master)
+        if self._kept is not None:
+            os.close(self._kept)
 
     def _admit(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -148,6 +156,9 @@ class TerminalRelay:
             self._is_open = False
             return False
         self._shown = (self._shown + written)[-_REPLAYED:]
+        if self._kept is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._kept, written)
         self._tell(frame(DATA, written))
         return True
 
