@@ -13,6 +13,7 @@ from typing import TypeVar
 from muster.backends.base import Cut, Run
 from muster.backends.local.attempt import processes
 from muster.backends.local.backend import LocalBackend
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.event import (
     Event,
@@ -79,6 +80,10 @@ class Plain:
         return self._cpus
 
     def free(self, job: JobId, attempt: int) -> None: ...
+
+    def wall(self, allocation: Allocation) -> DeviceWall | None:
+        del allocation
+        return None
 
     def cut(self, action: Cut) -> None: ...
 

@@ -7,7 +7,11 @@ from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
+from muster.model.site import Confinement
 from muster.model.value import NodeId, Value, replace
+
+# A task that has a small part of a CPU must still be able to load its program.
+_LEAST_MIB = 512
 
 _Placed = TypeVar("_Placed", bound="PlacedAttempt")
 
@@ -18,6 +22,7 @@ class PlacedAttempt(Value):
     nodes: those of the placements, as they are known now.
     checkpoint: the newest checkpoint that an earlier attempt really wrote, if any.
     restarts: how many attempts there were before this one.
+    confinement: what the site keeps every job to.
     """
 
     job: Job
@@ -26,6 +31,7 @@ class PlacedAttempt(Value):
     nodes: Mapping[NodeId, Node]
     checkpoint: str | None = None
     restarts: int = 0
+    confinement: Confinement = Confinement()
 
 
 class DeviceAccess(Value):
@@ -73,6 +79,22 @@ def device_indices(placed: PlacedAttempt, node: NodeId) -> dict[str, int]:
     """The devices of a node by their numbers there, where the node is known."""
     known = placed.nodes.get(node)
     return {each.id: each.index for each in known.devices} if known is not None else {}
+
+
+def memory_limit_of(placed: PlacedAttempt, placement: Placement) -> int:
+    """What one task may use: what it asked for, else what the site gives; 0 means no limit."""
+    node = placed.nodes.get(placement.node)
+    if placement.amount.memory_mib or node is None:
+        return placement.amount.memory_mib
+    rules = placed.confinement
+    per_cpu_mib, per_gpu_mib = rules.memory_per_cpu_mib, rules.memory_per_gpu_mib
+    if per_cpu_mib is None:
+        per_cpu_mib = node.memory_mib * 1_000 // max(1_000, node.cpu_milli)
+    if per_gpu_mib is None:
+        per_gpu_mib = node.memory_mib // max(1, len(node.devices))
+    amount = placement.amount
+    wanted = max(per_cpu_mib * amount.cpu_milli, per_gpu_mib * amount.gpu_milli) // 1_000
+    return min(node.memory_mib, max(wanted, _LEAST_MIB)) if wanted else 0
 
 
 def memory_limit_mib(placements: Sequence[Placement]) -> int:

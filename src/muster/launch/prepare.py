@@ -1,9 +1,9 @@
 """Everything an engine needs to start a placed attempt, whatever kind of engine it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from muster.launch import batch_variables, muster_variables, slurm_variables
-from muster.launch.attempt import DeviceAccess, PlacedAttempt, memory_limit_mib, nodes_of
+from muster.launch.attempt import DeviceAccess, PlacedAttempt, memory_limit_of, nodes_of
 from muster.launch.patterns import filled, names_of, stdout_pattern
 from muster.launch.shares import node_shares
 from muster.launch.steps.shares import NodeShare
@@ -73,11 +73,17 @@ def prepare(
         tasks=_tasks(placed, access),
         host_file=_host_file(placed),
         checkpoint=checkpoint,
-        memory_mib=memory_limit_mib(placements),
+        memory_mib=_together(memory_limit_of(placed, each) for each in placements),
         cpu_milli=sum(placement.amount.cpu_milli for placement in placements),
         master_port=master_port(placed.job.id, placed.allocation.attempt),
         shares=node_shares(placed, access),
     )
+
+
+def _together(limits_mib: Iterable[int]) -> int:
+    """One task without a limit, and there is none: 0."""
+    limits = tuple(limits_mib)
+    return sum(limits) if all(limits) else 0
 
 
 def master_port(job: int, attempt: int) -> int:

@@ -33,6 +33,7 @@ class Abilities(Value, gc=False):
 
     repartition: it cuts devices into other MIG instances. suspend: it stops attempts in place.
     resize: it changes the number of tasks of a running attempt.
+    device_wall: a job can use the devices that it was given and no others, whatever it tries.
     """
 
     mig: bool = True
@@ -41,6 +42,7 @@ class Abilities(Value, gc=False):
     repartition: bool = True
     suspend: bool = True
     resize: bool = False
+    device_wall: bool = True
 
     def serves(self, part: Slice | None) -> bool:
         """Can tasks have such a part of a GPU here? Whole GPUs they always can."""

@@ -33,18 +33,25 @@ Slice = Mig | MpsShare | TimeShare
 
 
 class Enforcement(StrEnum):
-    """How strongly a limit is kept. Nothing claims isolation that it does not give."""
+    """How strongly a limit is kept. Nothing claims isolation that it does not give.
+
+    hardware: whatever the job does. driver: as long as the job keeps the variables that it was
+    given. none: nothing keeps it.
+    """
 
     HARDWARE = "hardware"
     DRIVER = "driver"
     NONE = "none"
 
 
-def enforcement(part: Slice | None) -> Enforcement:
-    """How the limit of this part, or of the whole GPU, is kept."""
+def enforcement(part: Slice | None, *, walled: bool = True) -> Enforcement:
+    """How the limit of this part, or of the whole GPU, is kept.
+
+    walled: on a cluster that keeps jobs from devices they were not given (`device_wall`).
+    """
     match part:
         case None | Mig():
-            return Enforcement.HARDWARE
+            return Enforcement.HARDWARE if walled else Enforcement.NONE
         case MpsShare():
             return Enforcement.DRIVER
         case TimeShare():

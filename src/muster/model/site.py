@@ -58,6 +58,23 @@ class Token(Value, kw_only=True):
     revoked: bool = False
 
 
+class Confinement(Value, gc=False):
+    """What keeps every job to itself, besides the limits that it asked for.
+
+    private_tmp: each job has a /tmp and a /dev/shm of its own, which end with it.
+    new_privileges: programs with the set-user-id bit, such as sudo, work in jobs.
+    processes: how many a job may have at once, their threads included; None: no limit.
+    memory_per_cpu_mib, memory_per_gpu_mib: the limit of jobs that ask for no memory, the larger of
+    both; None: the same part of the node's memory as the job has of its CPUs, or of its GPUs.
+    """
+
+    private_tmp: bool = False
+    new_privileges: bool = False
+    processes: int | None = 16_384
+    memory_per_cpu_mib: int | None = None
+    memory_per_gpu_mib: int | None = None
+
+
 class Site(Value):
     """One installation's rules: what `muster apply -f cluster.yaml` changes.
 
@@ -78,3 +95,4 @@ class Site(Value):
     reservations: tuple[Reservation, ...] = ()
     keep_history: Duration | None = Duration(400 * DAY)
     images_on_host: bool = False
+    confinement: Confinement = Confinement()

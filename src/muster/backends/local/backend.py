@@ -33,6 +33,7 @@ from muster.backends.local.attempt.output import read_output
 from muster.backends.local.attempt.spawner_client import SpawnerClient, reachable
 from muster.backends.local.attempt.terminal_client import SocketTerminal
 from muster.backends.local.isolation import cgroup
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.launch.attempt import DeviceAccess, in_rank_order
 from muster.launch.prepare import prepare
 from muster.model.cluster import Cluster, Node
@@ -62,6 +63,7 @@ class MachineLike(Protocol):
     def release(self, placement: Placement) -> None: ...
     def cpus(self, allocation: Allocation) -> tuple[int, ...]: ...
     def free(self, job: JobId, attempt: int) -> None: ...
+    def wall(self, allocation: Allocation) -> DeviceWall | None: ...
     def cut(self, action: Cut) -> None: ...
     def resume(self, node: NodeId) -> None: ...
     def poll(self, now: Instant) -> bool: ...
@@ -76,6 +78,7 @@ class LocalBackend:
         self._place = place_of(home)
         self._token = _token(self._spool)
         self._roots = cgroup.roots(f"muster-{self._token[:12]}")
+        self._why_no_wall = cgroup.why_no_wall(self._roots)
         self._machine = machine
         self._clock = clock
         self._spawner = SpawnerClient(home.resolve(), machine.cluster().name)
@@ -89,7 +92,10 @@ class LocalBackend:
 
     @property
     def cluster(self) -> Cluster:
-        return replace(self._machine.cluster(), place=self._place)
+        found = self._machine.cluster()
+        is_walled = found.abilities.device_wall and self._why_no_wall is None
+        abilities = replace(found.abilities, device_wall=is_walled)
+        return replace(found, place=self._place, abilities=abilities)
 
     def adopt(self, allocations: tuple[Allocation, ...]) -> None:
         kept = {spool.key_of(each.job, each.attempt): each for each in allocations}
@@ -160,7 +166,7 @@ class LocalBackend:
 
     def problems(self) -> tuple[str, ...]:
         """What this machine cannot do for jobs, in words for the administrator."""
-        return self._roots.problems
+        return (*self._roots.problems, *filter(None, [self._why_no_wall]))
 
     def close(self) -> None:
         self._notifications.close()
@@ -206,7 +212,9 @@ class LocalBackend:
             for placement in run.allocation.placements
         )
         access = translate.LocalAccess(
-            mark=cleanup.marker(key, self._token), cpus=self._machine.cpus(run.allocation)
+            mark=cleanup.marker(key, self._token),
+            cpus=self._machine.cpus(run.allocation),
+            wall=self._machine.wall(run.allocation) if self._why_no_wall is None else None,
         )
         return translate.launch_file(run, prepare(run, devices, master=HERE), access)
 

@@ -242,6 +242,7 @@ def _run(order: Begin, parts: Parts) -> Run | None:
         restarts=allocation.attempt - 1,
         images_on_host=parts.record.site.images_on_host,
         grace=grace_of(job, parts.record.site.classes),
+        confinement=parts.record.site.confinement,
     )
 
 

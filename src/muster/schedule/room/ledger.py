@@ -7,7 +7,7 @@ trial. What it says about a node depends only on who is there, never on the orde
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
-from muster.model.gpu import MpsShare, Slice, TimeShare, enforcement
+from muster.model.gpu import Enforcement, MpsShare, Slice, TimeShare, enforcement
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
@@ -94,7 +94,9 @@ class Ledger:
         self._snapshot = snapshot
         self._reserved = reserved_nodes(snapshot)
         self._promised_pools = reserved_pools(snapshot)
-        self._shares: dict[tuple[DeviceId, Slice | None, int | None], DeviceShare] = {}
+        self._shares: dict[
+            tuple[DeviceId, Slice | None, int | None, Enforcement], DeviceShare
+        ] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
         # Who is on nodes that are not there, so that it counts when they come back.
         self._on_absent: dict[NodeId, dict[JobId, Tenant]] = {}
@@ -429,16 +431,19 @@ class Ledger:
             states[place] = move.after
             if is_apart:
                 barred |= {place}
-            shares.append(self._share(room.node.devices[place].id, part, move.start))
+            shares.append(self._share(room, room.node.devices[place].id, part, move.start))
         room.devices = tuple(states)
         return tuple(shares)
 
-    def _share(self, device: DeviceId, part: Slice | None, start: int | None) -> DeviceShare:
-        key = (device, part, start)
+    def _share(
+        self, room: Room, device: DeviceId, part: Slice | None, start: int | None
+    ) -> DeviceShare:
+        kept = enforcement(part, walled=room.kind.cluster.abilities.device_wall)
+        key = (device, part, start, kept)
         known = self._shares.get(key)
         if known is None:
             known = self._shares[key] = DeviceShare(
-                device=device, slice=part, start=start, enforced=enforcement(part)
+                device=device, slice=part, start=start, enforced=kept
             )
         return known
 

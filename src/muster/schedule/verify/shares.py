@@ -38,7 +38,7 @@ def devices_are_the_ask(case: Case) -> Iterator[Violation]:
             gpus = task.group.each.gpus
             if gpus is None and not task.placement.devices:
                 continue
-            for text in _share_faults(task, gpus or GpuAsk(count=0)):
+            for text in _share_faults(task, gpus or GpuAsk(count=0), case):
                 yield Violation(rule="devices", subject=f"job {task.job.id}", text=text)
 
 
@@ -53,7 +53,7 @@ def _words(amount: Resources) -> str:
     return f"{amount.cpu_milli} CPU milli, {amount.memory_mib} MiB, {amount.gpu_milli} GPU milli"
 
 
-def _share_faults(task: Task, gpus: GpuAsk) -> Iterator[str]:
+def _share_faults(task: Task, gpus: GpuAsk, case: Case) -> Iterator[str]:
     shares, node = task.placement.devices, task.node.id
     if len(shares) != gpus.count:
         yield f"A task on {node} has {len(shares)} device shares and asks for {gpus.count}."
@@ -62,7 +62,8 @@ def _share_faults(task: Task, gpus: GpuAsk) -> Iterator[str]:
         yield f"Node {node} has {len(task.devices)} of the {len(named)} devices that are named."
     if not isinstance(gpus.slice, Mig) and len(named) < len(shares):
         yield f"A task on {node} has {len(shares)} GPUs or shares on {len(named)} devices."
-    kept = enforcement(gpus.slice)
+    cluster = case.snapshot.clusters.get(task.node.cluster)
+    kept = enforcement(gpus.slice, walled=cluster is None or cluster.abilities.device_wall)
     for share in shares:
         if share.slice != gpus.slice:
             yield f"Device {share.device} gives {share.slice} instead of {gpus.slice}."

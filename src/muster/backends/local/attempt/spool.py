@@ -75,12 +75,20 @@ class HostsFile(TypedDict):
     variables: list[str]
 
 
+class WallFile(TypedDict):
+    """A DeviceWall."""
+
+    majors: list[int]
+    given: list[tuple[int, int]]
+
+
 class LaunchFile(TypedDict):
     """Everything a supervisor needs to know about its attempt.
 
     steps_only: nothing is started by itself; the attempt lasts as long as a client holds it.
     hosts: for scripts of batch systems that expect a host file.
     shares: each a NodeShare.
+    processes: at most so many at once; 0 means no limit. wall: which devices may be opened.
     """
 
     key: str
@@ -106,6 +114,10 @@ class LaunchFile(TypedDict):
     memory_mib: int
     cpu_milli: int
     cpus: list[int]
+    processes: int
+    wall: WallFile | None
+    private_tmp: bool
+    new_privileges: bool
     master_port: int
     steps_only: bool
     shares: list[dict[str, Any]]

@@ -14,6 +14,7 @@ from muster.backends.local.attempt import process, processes, spool
 from muster.backends.local.attempt.terminal import TerminalRelay
 from muster.backends.local.attempt.timeline import StopRules
 from muster.backends.local.isolation.cgroup import CgroupRoots, Group, Limits
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.backends.local.isolation.users import (
     LaunchError,
     LocalUser,
@@ -192,13 +193,25 @@ def _group(launch: spool.LaunchFile, roots: CgroupRoots) -> tuple[Group | None, 
         memory_mib=launch["memory_mib"],
         cpu_milli=launch["cpu_milli"],
         cpus=tuple(launch["cpus"]),
+        processes=launch["processes"],
+        wall=_wall(launch),
     )
-    if not roots.folders:
+    if not roots.folders and limits.wall is None:
         return None, list(roots.problems)
     try:
         return Group(roots, launch["key"], limits), list(roots.problems)
     except OSError as error:
+        if limits.wall is not None:
+            raise LaunchError(f"the GPUs of others cannot be kept from it: {error}") from None
         return None, [f"no limits are kept: {error}"]
+
+
+def _wall(launch: spool.LaunchFile) -> DeviceWall | None:
+    written = launch["wall"]
+    if written is None:
+        return None
+    given = tuple((major, minor) for major, minor in written["given"])
+    return DeviceWall(majors=tuple(written["majors"]), given=given)
 
 
 def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.LaunchFile) -> None:

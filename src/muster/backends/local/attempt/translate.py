@@ -6,6 +6,7 @@ import msgspec
 
 from muster.backends.base import Continue, Limit, Run, Signal, Stop, Suspend
 from muster.backends.local.attempt import spool
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.launch.prepare import PreparedAttempt, PreparedTask
 from muster.model.launch import Checkpointing, Launch, Runs
 from muster.model.value import Value
@@ -17,10 +18,12 @@ class LocalAccess(Value):
     """What this machine adds to an attempt.
 
     mark: by which the attempt's processes are recognised. cpus: those that it alone may use.
+    wall: which devices it may open, where the machine can keep it from others.
     """
 
     mark: str
     cpus: tuple[int, ...] = ()
+    wall: DeviceWall | None = None
 
 
 def launch_file(run: Run, prepared: PreparedAttempt, access: LocalAccess) -> spool.LaunchFile:
@@ -51,6 +54,10 @@ def launch_file(run: Run, prepared: PreparedAttempt, access: LocalAccess) -> spo
         "memory_mib": prepared.memory_mib,
         "cpu_milli": prepared.cpu_milli,
         "cpus": list(access.cpus),
+        "processes": run.confinement.processes or 0,
+        "wall": _wall(access.wall),
+        "private_tmp": run.confinement.private_tmp,
+        "new_privileges": run.confinement.new_privileges,
         "master_port": prepared.master_port,
         "steps_only": launch.runs is Runs.STEPS_ONLY,
         "shares": [asdict(share) for share in prepared.shares],
@@ -90,6 +97,10 @@ def _task(task: PreparedTask) -> spool.TaskFile:
         "stderr": task.stderr,
         "gpus": list(task.gpus),
     }
+
+
+def _wall(wall: DeviceWall | None) -> spool.WallFile | None:
+    return None if wall is None else {"majors": list(wall.majors), "given": list(wall.given)}
 
 
 def _warn(launch: Launch) -> spool.WarnFile | None:

@@ -2,15 +2,23 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from muster.backends.base import Cut, Wake
+from muster.backends.local.hardware.device_nodes import (
+    GivenGpu,
+    gpu_nodes,
+    load_uvm,
+    wall_around,
+)
 from muster.backends.local.hardware.gpu_health import Health, Reading, judged, resumed, struck
 from muster.backends.local.hardware.gpu_watch import Found, Looked, Watch, Xid
-from muster.backends.local.hardware.host import Host, numa_of
+from muster.backends.local.hardware.host import ROOT, Host, numa_of
 from muster.backends.local.hardware.inventory import CLUSTER, POOL
-from muster.backends.local.hardware.mig import carry_out, mig_uuid, placed
-from muster.backends.local.hardware.nvml import Nvml, NvmlError, RawGpu, open_nvml
+from muster.backends.local.hardware.mig import carry_out, instance_at, placed
+from muster.backends.local.hardware.nvml import Nvml, NvmlError, RawGpu, RawInstance, open_nvml
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import Abilities, Node
 from muster.model.errors import BackendDownError
 from muster.model.gpu import Device, Mig, MigInstance
@@ -88,8 +96,10 @@ class NvidiaInventory:
         mps: bool,
         remark: str = "",
         wake: Wake = _nothing_to_wake,
+        root: Path = ROOT,
     ) -> None:
         self._here = here
+        self._root = root
         self._nvml = nvml
         self._mps = mps
         self._wake = wake
@@ -98,6 +108,9 @@ class NvidiaInventory:
         self._remarks = (*([remark] if remark else []), *silent, *link_lines(gpus))
         self._labels = _versions(nvml)
         self._numa = {id: numa_of(raw.bus_id) for id, raw in self._gpus.items()}
+        self._device_nodes = {id: gpu_nodes(raw.bus_id, root) for id, raw in self._gpus.items()}
+        if self._gpus:
+            load_uvm(root)
         self._standings = dict.fromkeys(self._gpus, Health())
         self._readings: Mapping[DeviceId, Reading] = {}
         self._watch: Watch | None = None
@@ -118,12 +131,24 @@ class NvidiaInventory:
             time_share=bool(self._gpus),
             suspend=True,
             resize=False,
+            device_wall=None not in self._device_nodes.values(),
         )
+
+    def wall(self, shares: Iterable[DeviceShare]) -> DeviceWall | None:
+        present = self._device_nodes
+        known = {id: nodes for id, nodes in present.items() if nodes is not None}
+        if not present or len(known) < len(present):
+            return None
+        given = (
+            GivenGpu(nodes=known[share.device], instance=self._instance_number(share))
+            for share in shares
+        )
+        return wall_around(given, known.values(), self._root)
 
     def visible(self, share: DeviceShare) -> str:
         match share.slice:
             case Mig(profile=profile):
-                return self._mig_uuid(share.device, profile, share.start or 0)
+                return self._instance(share.device, profile, share.start or 0).uuid or ""
             case _:
                 return str(share.device)
 
@@ -219,14 +244,21 @@ class NvidiaInventory:
                     id: struck(standing, number) for id, standing in self._standings.items()
                 }
 
-    def _mig_uuid(self, device: DeviceId, profile: str, start: int) -> str:
+    def _instance_number(self, share: DeviceShare) -> int | None:
+        match share.slice:
+            case Mig(profile=profile):
+                return self._instance(share.device, profile, share.start or 0).id
+            case _:
+                return None
+
+    def _instance(self, device: DeviceId, profile: str, start: int) -> RawInstance:
         raw = self._gpus[device]
         model = device_of(raw, Health()).model
-        uuid = mig_uuid(raw, model, MigInstance(profile=profile, start=start))
-        if uuid is None:
+        found = instance_at(raw, model, MigInstance(profile=profile, start=start))
+        if found is None or found.uuid is None:
             text = f"GPU {raw.index} has no MIG instance {profile} at {start} yet"
             raise BackendDownError(CLUSTER, text)
-        return uuid
+        return found
 
 
 def _versions(nvml: Nvml | None) -> dict[str, str]:

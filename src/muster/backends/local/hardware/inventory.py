@@ -1,8 +1,10 @@
 """What every way of having nodes on this machine can do: the real one, and pretend ones."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from muster.backends.base import Cut
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import Abilities, Node
 from muster.model.placement import DeviceShare
 from muster.model.value import ClusterName, DeviceId, Instant, NodeId, PoolName
@@ -20,6 +22,10 @@ class Inventory(Protocol):
 
     def visible(self, share: DeviceShare) -> str:
         """What CUDA_VISIBLE_DEVICES must say for a task to see this share."""
+        ...
+
+    def wall(self, shares: Iterable[DeviceShare]) -> DeviceWall | None:
+        """Which device nodes a job with these shares may open; None: there are none to keep."""
         ...
 
     def cut(self, action: Cut) -> None:

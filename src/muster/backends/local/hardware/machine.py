@@ -10,6 +10,7 @@ from muster.backends.local.hardware.inventory import CLUSTER, Inventory
 from muster.backends.local.hardware.mps import Mps, client_limits, mps_binary
 from muster.backends.local.hardware.pinning import Pinning
 from muster.backends.local.hardware.pretend import Pretend, PretendInventory
+from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.gpu import Device, MpsShare
 from muster.model.placement import Allocation, DeviceShare, Placement
@@ -95,6 +96,12 @@ class Machine:
         if self._mps is None:
             return limits
         return {**self._mps.join(_mps_devices(placement)), **limits}
+
+    def wall(self, allocation: Allocation) -> DeviceWall | None:
+        """Which device nodes the attempt may open; None where there are none to keep."""
+        return self._inventory.wall(
+            share for placement in allocation.placements for share in placement.devices
+        )
 
     def release(self, placement: Placement) -> None:
         """The task is over: undoes one `sharing`."""

@@ -72,11 +72,10 @@ def placed(model: GpuModel, present: Iterable[RawInstance]) -> tuple[MigInstance
     return tuple(found)
 
 
-def mig_uuid(gpu: RawGpu, model: GpuModel, wanted: MigInstance) -> str | None:
-    """What CUDA calls this instance, or None when it is not there."""
+def instance_at(gpu: RawGpu, model: GpuModel, wanted: MigInstance) -> RawInstance | None:
+    """The instance of this profile and place, or None when it is not there."""
     here = gpu.mig or ()
-    by_place = dict(zip(placed(model, here), here, strict=True))
-    return by_place[wanted].uuid if wanted in by_place else None
+    return dict(zip(placed(model, here), here, strict=True)).get(wanted)
 
 
 def carry_out(nvml: Nvml, gpu: RawGpu, model: GpuModel, action: Cut) -> None:

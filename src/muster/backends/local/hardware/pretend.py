@@ -7,7 +7,7 @@ them are broken: write there to see what Muster does about a failing GPU.
 import os
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -118,6 +118,9 @@ class PretendInventory:
                 return f"MIG-{uuid.uuid5(uuid.NAMESPACE_URL, named)}"
             case _:
                 return str(share.device).rpartition("/gpu")[2]
+
+    def wall(self, shares: Iterable[DeviceShare]) -> None:
+        """There is no device behind a pretend GPU that could be opened."""
 
     def cut(self, action: Cut) -> None:
         device = self._device(action)

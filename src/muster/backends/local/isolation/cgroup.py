@@ -5,14 +5,19 @@ mounted; limits come from it where it has the controllers, else from version 1's
 """
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 
-_CONTROLLERS = ("memory", "cpu", "cpuset")
+from muster.backends.local.isolation import bpf
+from muster.backends.local.isolation.devices import DeviceWall, allow_lines, filter_program
+
+_CONTROLLERS = ("memory", "cpu", "cpuset", "pids")
 _V2 = "v2"
 _FREEZER = "freezer"
+_DEVICES = "devices"
 _MIB = 1 << 20
 _PATIENCE_S = 10.0
 
@@ -33,11 +38,16 @@ class CgroupRoots:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What an attempt may have; zero or nothing means that it was not asked for."""
+    """What an attempt may have; zero or nothing means that it was not asked for.
+
+    processes: how many at once, their threads included.
+    """
 
     memory_mib: int = 0
     cpu_milli: int = 0
     cpus: tuple[int, ...] = ()
+    processes: int = 0
+    wall: DeviceWall | None = None
 
 
 def roots(name: str, *, mounts: str | None = None, own: str | None = None) -> CgroupRoots:
@@ -51,7 +61,7 @@ def roots(name: str, *, mounts: str | None = None, own: str | None = None) -> Cg
         if found is not None:
             folders[_V2], unified = found
     wanted = [each for each in _CONTROLLERS if each not in unified]
-    for controller in [*wanted, *([] if _V2 in folders else [_FREEZER])]:
+    for controller in [*wanted, *([] if _V2 in folders else [_FREEZER]), _DEVICES]:
         folder = _ground(mounted.get(controller), paths.get(controller, "/"), name)
         if folder is not None:
             folders[controller] = folder
@@ -63,6 +73,16 @@ def roots(name: str, *, mounts: str | None = None, own: str | None = None) -> Cg
         own=_own_groups(folders, mounted, paths),
         problems=_problems(folders, unified),
     )
+
+
+def why_no_wall(roots: CgroupRoots) -> str | None:
+    """Why jobs cannot be kept from devices here, found out by trying; None where they can."""
+    try:
+        group = Group(roots, f"try-{os.getpid()}", Limits(wall=DeviceWall(majors=())))
+    except OSError as error:
+        return f"no control group keeps devices from jobs here ({error.strerror})"
+    group.remove()
+    return None
 
 
 def give_up(roots: CgroupRoots) -> None:
@@ -86,7 +106,11 @@ class Group:
         for folder in self._folders.values():
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder)
-        self._limit(limits)
+        try:
+            self._limit(limits)
+        except OSError:
+            self.remove()
+            raise
 
     def join(self) -> None:
         """Move the calling process in; its children follow."""
@@ -174,6 +198,23 @@ class Group:
         if limits.cpus and (folder := self._of("cpuset")) is not None:
             _write(f"{folder}/cpuset.cpus", _spans(limits.cpus))
             _copy_mems(folder)
+        if limits.processes and (folder := self._of("pids")) is not None:
+            _write(f"{folder}/pids.max", str(limits.processes))
+        if limits.wall is not None:
+            self._build(limits.wall)
+
+    def _build(self, wall: DeviceWall) -> None:
+        """OSError where it cannot be built: what should be walled off must not start without."""
+        if _DEVICES in self._folders:
+            folder = self._folders[_DEVICES]
+            inherited = _read(f"{os.path.dirname(folder)}/devices.list")
+            _write(f"{folder}/devices.deny", "a")
+            for line in allow_lines(wall, inherited=inherited, devices=_read("/proc/devices")):
+                _write(f"{folder}/devices.allow", line)
+        elif _V2 in self._folders:
+            bpf.tie_filter(filter_program(wall), self._folders[_V2])
+        else:
+            raise OSError(errno.ENOTSUP, "no devices controller and no unified hierarchy")
 
     def _limit_memory(self, folder: str, limit: int) -> None:
         # Swap is part of the limit, or the limit would only make a job slow.
@@ -339,13 +380,20 @@ def _problems(folders: Mapping[str, str], unified: frozenset[str]) -> tuple[str,
         "memory": "memory limits are not kept",
         "cpu": "CPU weights are not kept",
         "cpuset": "CPU pinning is left to the job",
+        "pids": "the number of processes has no limit",
     }
     missing = [text for name, text in lacking.items() if name not in unified | folders.keys()]
     return tuple(f"{text}: no writable cgroup for it" for text in missing)
 
 
 def _needs(limits: Limits, hierarchy: str) -> bool:
-    asked = {"memory": limits.memory_mib, "cpu": limits.cpu_milli, "cpuset": limits.cpus}
+    asked = {
+        "memory": limits.memory_mib,
+        "cpu": limits.cpu_milli,
+        "cpuset": limits.cpus,
+        "pids": limits.processes,
+        _DEVICES: limits.wall,
+    }
     return bool(asked.get(hierarchy))
 
 

@@ -1,0 +1,3 @@
+from local.conftest import here, home
+
+__all__ = ["here", "home"]
