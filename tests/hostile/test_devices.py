@@ -81,7 +81,8 @@ def test_what_a_job_changes_in_its_environment_changes_nothing(walled: Here, gpu
     (walled.work / "try.py").write_text(opening(gpus / "gpu0"), encoding="utf-8")
 
     walled.shell(
-        "unset CUDA_VISIBLE_DEVICES; CUDA_VISIBLE_DEVICES=0 setsid env -i $(command -v python3) try.py",
+        "unset CUDA_VISIBLE_DEVICES; CUDA_VISIBLE_DEVICES=0 setsid env -i "
+        "$(command -v python3) try.py",
         Wanted(user="nobody"),
     )
 

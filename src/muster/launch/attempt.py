@@ -7,7 +7,7 @@ from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
-from muster.model.site import Confinement
+from muster.model.site import SHARED_TMP, Confinement
 from muster.model.value import NodeId, Value, replace
 
 # A task that has a small part of a CPU must still be able to load its program.
@@ -31,7 +31,7 @@ class PlacedAttempt(Value):
     nodes: Mapping[NodeId, Node]
     checkpoint: str | None = None
     restarts: int = 0
-    confinement: Confinement = Confinement()
+    confinement: Confinement = SHARED_TMP
 
 
 class DeviceAccess(Value):

@@ -68,11 +68,15 @@ class Confinement(Value, gc=False):
     both; None: the same part of the node's memory as the job has of its CPUs, or of its GPUs.
     """
 
-    private_tmp: bool = False
+    private_tmp: bool = True
     new_privileges: bool = False
     processes: int | None = 16_384
     memory_per_cpu_mib: int | None = None
     memory_per_gpu_mib: int | None = None
+
+
+SHARED_TMP = Confinement(private_tmp=False)
+"""What an installation keeps that is older than these rules, until rules are applied to it."""
 
 
 class Site(Value):
@@ -82,6 +86,7 @@ class Site(Value):
     default_pool: where jobs go whose door knows partitions, if they name none; None is anywhere.
     keep_history: ended jobs and their events are forgotten after this time; None keeps them.
     images_on_host: where no container tool is found, run the command without its image.
+    confinement: what keeps every job to itself.
     """
 
     queues: Mapping[QueuePath, Queue] = {}
@@ -95,4 +100,4 @@ class Site(Value):
     reservations: tuple[Reservation, ...] = ()
     keep_history: Duration | None = Duration(400 * DAY)
     images_on_host: bool = False
-    confinement: Confinement = Confinement()
+    confinement: Confinement = SHARED_TMP

@@ -2,7 +2,7 @@
 
 from muster.model.cluster import Pool
 from muster.model.queue import JobClass, Queue
-from muster.model.site import Site
+from muster.model.site import Confinement, Site
 from muster.model.value import ClassName, ClusterName, PoolName, QueuePath
 
 _QUEUE = QueuePath("default")
@@ -21,4 +21,5 @@ DEFAULT_SITE = Site(
     },
     pools={_POOL: Pool(name=_POOL, cluster=ClusterName("local"))},
     default_queue=_QUEUE,
+    confinement=Confinement(),
 )

@@ -8,6 +8,7 @@ from muster.doors.config.of_queues import QUOTA
 from muster.doors.config.shapes import Section
 from muster.model.cluster import AmountReserved, NodesReserved
 from muster.model.queue import Meter, Quota, Scope
+from muster.model.site import Confinement, Site
 from muster.model.value import Value
 
 
@@ -58,7 +59,14 @@ def _amount(fields: dict[str, Any]) -> AmountReserved | str:
     return AmountReserved(**fields)
 
 
+def _site(fields: dict[str, Any]) -> Site:
+    """A file without `confinement` has what the reference page calls the defaults."""
+    known: dict[str, Any] = {"confinement": Confinement()}
+    return Site(**(known | fields))
+
+
 _SPECIAL: dict[str, Callable[[dict[str, Any]], Value | str | None]] = {
     QUOTA.noun: _quota,
     RESERVATION.noun: _reservation,
+    "site": _site,
 }

@@ -1,6 +1,16 @@
 """The keys of people, and of the file as a whole."""
 
-from muster.doors.config.kinds import NAME, QUEUE_PATH, ROLES, SPAN_ABOVE_ZERO, TRUTH, USER, choice
+from muster.doors.config.kinds import (
+    MEMORY,
+    NAME,
+    POSITIVE,
+    QUEUE_PATH,
+    ROLES,
+    SPAN_ABOVE_ZERO,
+    TRUTH,
+    USER,
+    choice,
+)
 from muster.doors.config.of_classes import CEILING, CLASS
 from muster.doors.config.of_machines import POOL, RESERVATION
 from muster.doors.config.of_policy import ORDER, POLICY, PREEMPT, SHARE
@@ -15,7 +25,7 @@ from muster.doors.config.shapes import (
     Section,
     ValueList,
 )
-from muster.model.site import Role, Site, User
+from muster.model.site import Confinement, Role, Site, User
 from muster.model.value import UserName
 
 USERS = Section(
@@ -75,11 +85,57 @@ CONTAINERS = Section(
     ),
 )
 
+CONFINEMENT = Section(
+    title="What keeps jobs apart: `confinement`",
+    noun="confinement",
+    makes=(Confinement,),
+    blank=Confinement(),
+    keys=(
+        Key(
+            name="private_tmp",
+            shape=TRUTH,
+            meaning="each job has its own `/tmp` and `/dev/shm`, which are removed when it ends; "
+            "jobs of root use those of the machine",
+            example="false",
+        ),
+        Key(
+            name="new_privileges",
+            shape=TRUTH,
+            meaning="programs with the set-user-id bit, such as `sudo`, work in jobs",
+            example="true",
+        ),
+        Key(
+            name="processes",
+            shape=POSITIVE,
+            optional=True,
+            meaning="how many processes and threads a job may have at once; `none` is no limit",
+            example="4096",
+        ),
+        Key(
+            name="memory_per_cpu",
+            field="memory_per_cpu_mib",
+            shape=MEMORY,
+            optional=True,
+            meaning="the memory limit of jobs that ask for none, for each of their CPUs; `none`: "
+            "the same part of the node's memory as the job has of its CPUs; `0` is no limit",
+            example="4G",
+        ),
+        Key(
+            name="memory_per_gpu",
+            field="memory_per_gpu_mib",
+            shape=MEMORY,
+            optional=True,
+            meaning="the same for each GPU; the larger of both counts",
+            example="64G",
+        ),
+    ),
+)
+
 SITE = Section(
     title="The file",
     noun="site",
     makes=(Site,),
-    blank=Site(),
+    blank=Site(confinement=Confinement()),
     keys=(
         Key(name="queues", shape=Branches(), meaning="the queue tree: who shares what"),
         Key(
@@ -120,6 +176,11 @@ SITE = Section(
         ),
         Key(name="history", shape=Aside(section=HISTORY), meaning="how long history is kept"),
         Key(name="containers", shape=Aside(section=CONTAINERS), meaning="how container images run"),
+        Key(
+            name="confinement",
+            shape=Inside(section=CONFINEMENT),
+            meaning="what keeps every job to itself",
+        ),
     ),
 )
 
@@ -138,5 +199,6 @@ SECTIONS = (
     RESERVATION,
     HISTORY,
     CONTAINERS,
+    CONFINEMENT,
 )
 """All of them, in the order of the reference page."""

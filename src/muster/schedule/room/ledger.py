@@ -94,9 +94,7 @@ class Ledger:
         self._snapshot = snapshot
         self._reserved = reserved_nodes(snapshot)
         self._promised_pools = reserved_pools(snapshot)
-        self._shares: dict[
-            tuple[DeviceId, Slice | None, int | None, Enforcement], DeviceShare
-        ] = {}
+        self._shares: dict[tuple[DeviceId, Slice | None, int | None, Enforcement], DeviceShare] = {}
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
         # Who is on nodes that are not there, so that it counts when they come back.
         self._on_absent: dict[NodeId, dict[JobId, Tenant]] = {}

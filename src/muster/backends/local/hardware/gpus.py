@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from muster.backends.base import Cut, Wake
 from muster.backends.local.hardware.device_nodes import (
@@ -14,7 +13,7 @@ from muster.backends.local.hardware.device_nodes import (
 )
 from muster.backends.local.hardware.gpu_health import Health, Reading, judged, resumed, struck
 from muster.backends.local.hardware.gpu_watch import Found, Looked, Watch, Xid
-from muster.backends.local.hardware.host import ROOT, Host, numa_of
+from muster.backends.local.hardware.host import Host, numa_of
 from muster.backends.local.hardware.inventory import CLUSTER, POOL
 from muster.backends.local.hardware.mig import carry_out, instance_at, placed
 from muster.backends.local.hardware.nvml import Nvml, NvmlError, RawGpu, RawInstance, open_nvml
@@ -96,10 +95,8 @@ class NvidiaInventory:
         mps: bool,
         remark: str = "",
         wake: Wake = _nothing_to_wake,
-        root: Path = ROOT,
     ) -> None:
         self._here = here
-        self._root = root
         self._nvml = nvml
         self._mps = mps
         self._wake = wake
@@ -108,9 +105,9 @@ class NvidiaInventory:
         self._remarks = (*([remark] if remark else []), *silent, *link_lines(gpus))
         self._labels = _versions(nvml)
         self._numa = {id: numa_of(raw.bus_id) for id, raw in self._gpus.items()}
-        self._device_nodes = {id: gpu_nodes(raw.bus_id, root) for id, raw in self._gpus.items()}
+        self._device_nodes = {id: gpu_nodes(raw.bus_id) for id, raw in self._gpus.items()}
         if self._gpus:
-            load_uvm(root)
+            load_uvm()
         self._standings = dict.fromkeys(self._gpus, Health())
         self._readings: Mapping[DeviceId, Reading] = {}
         self._watch: Watch | None = None
@@ -143,7 +140,7 @@ class NvidiaInventory:
             GivenGpu(nodes=known[share.device], instance=self._instance_number(share))
             for share in shares
         )
-        return wall_around(given, known.values(), self._root)
+        return wall_around(given, known.values())
 
     def visible(self, share: DeviceShare) -> str:
         match share.slice:

@@ -5,7 +5,7 @@ import pytest
 
 from muster.backends.local.isolation.cgroup import Group, Limits, roots
 
-LIMITS = Limits(memory_mib=64, cpu_milli=1_500, cpus=(0, 2))
+LIMITS = Limits(memory_mib=64, cpu_milli=1_500, cpus=(0, 2), processes=9)
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def test_the_nearest_group_that_hands_out_controllers_is_used(unified: Path) -> 
     own = "0::/user.slice/user@7.service/app.scope\n"
     ground = unified / "user.slice" / "user@7.service" / "muster-x"
     ground.mkdir()
-    (ground / "cgroup.subtree_control").write_text("memory cpu cpuset")
+    (ground / "cgroup.subtree_control").write_text("memory cpu cpuset pids")
 
     found = roots("muster-x", mounts=mounts(unified), own=own)
 
     assert found.folders == {"v2": str(ground)}
-    assert found.unified == {"memory", "cpu", "cpuset"}
+    assert found.unified == {"memory", "cpu", "cpuset", "pids"}
     assert found.problems == ()
 
 
@@ -41,7 +41,7 @@ def test_a_machine_without_cgroups_says_what_is_not_kept() -> None:
     found = roots("muster-x", mounts="", own="")
 
     assert found.folders == {}
-    assert len(found.problems) == 3
+    assert len(found.problems) == 4
     assert found.problems[0].startswith("memory limits are not kept")
 
 
@@ -49,15 +49,15 @@ def test_limits_of_version_2_are_written(unified: Path) -> None:
     own = "0::/user.slice/user@7.service/app.scope\n"
     ground = unified / "user.slice" / "user@7.service" / "muster-x"
     (ground / "1.1").mkdir(parents=True)
-    (ground / "cgroup.subtree_control").write_text("memory cpu cpuset")
-    names = ("memory.max", "memory.swap.max", "cpu.weight", "cpuset.cpus")
+    (ground / "cgroup.subtree_control").write_text("memory cpu cpuset pids")
+    names = ("memory.max", "memory.swap.max", "cpu.weight", "cpuset.cpus", "pids.max")
     for name in names:
         (ground / "1.1" / name).touch()
 
     Group(roots("muster-x", mounts=mounts(unified), own=own), "1.1", LIMITS)
 
     written = [(ground / "1.1" / name).read_text() for name in names]
-    assert written == [str(64 << 20), "0", "150", "0,2"]
+    assert written == [str(64 << 20), "0", "150", "0,2", "9"]
 
 
 def test_version_1_has_a_folder_in_each_hierarchy(tmp_path: Path) -> None:
@@ -72,7 +72,10 @@ def test_version_1_has_a_folder_in_each_hierarchy(tmp_path: Path) -> None:
     assert found.folders == {
         name: str(tmp_path / name / "here" / "muster-x") for name in ("memory", "cpu", "freezer")
     }
-    assert found.problems == ("CPU pinning is left to the job: no writable cgroup for it",)
+    assert [problem.partition(":")[0] for problem in found.problems] == [
+        "CPU pinning is left to the job",
+        "the number of processes has no limit",
+    ]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may make groups on every machine")
