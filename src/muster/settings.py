@@ -131,6 +131,12 @@ def store_url(home: Path, settings: Settings) -> str:
     return settings.store or f"sqlite:///{home / 'muster.db'}"
 
 
+def sqlite_file(home: Path, settings: Settings) -> Path | None:
+    """The database file; None where the store is elsewhere."""
+    scheme, _, rest = store_url(home, settings).partition("sqlite:///")
+    return None if scheme else Path(rest)
+
+
 def mail_program(settings: Settings) -> str | None:
     """What sends mail, if anything does."""
     named = settings.mail_program

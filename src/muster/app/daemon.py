@@ -60,10 +60,12 @@ class Beginning(Value):
 
     The settings are kept when it answers, and not before: those that do not work are forgotten.
     rules: the text of a configuration file, for a store that has no rules yet.
+    recovers: jobs that run and that the database does not know are taken over.
     """
 
     settings: Settings
     rules: str | None = None
+    recovers: bool = False
 
 
 def up(options: UpOptions) -> int:
@@ -78,7 +80,7 @@ def up(options: UpOptions) -> int:
     rules = None if options.site is None else _rules(options.site)
     if pid is not None:
         return _runs_already(home, options, same=settings == kept)
-    beginning = Beginning(settings=settings, rules=rules)
+    beginning = Beginning(settings=settings, rules=rules, recovers=options.recover)
     if options.foreground:
         return run(home, beginning)
     click.echo(f"State folder: {home} {_why_there(options)}")
@@ -130,7 +132,8 @@ def run(home: Path, beginning: Beginning | None = None) -> int:
     lock = _locked(home)
     beginning = beginning or Beginning(settings=read_settings(home))
     settings, rules = beginning.settings, beginning.rules
-    muster = Muster(home, settings, None if rules is None else site_from(rules))
+    site = None if rules is None else site_from(rules)
+    muster = Muster(home, settings, site, recovers=beginning.recovers)
     try:
         muster.start()
         # What was loaded lives long: looking through it for garbage would only take time.

@@ -1,13 +1,18 @@
 """What the installation knows of itself, for `muster doctor`."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from muster.app.recovery import ADVICE, listed
+
+from muster.backends.local.attempt.recovery import attempts_kept, was_used
 from muster.backends.local.hardware.machine import find_machine
 from muster.client.address import own_home
 from muster.doors.cli.daemon.port import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError
-from muster.settings import Settings, read_settings, store_url
+from muster.settings import Settings, jobs_home, read_settings, sqlite_file, store_url
+from muster.stores.sqlite import examined
 
 
 def doctor_report(options: DoctorOptions) -> DoctorReport:
@@ -20,7 +25,38 @@ def doctor_report(options: DoctorOptions) -> DoctorReport:
         check = Check(name="settings", level=Level.OK, text=text)
         return DoctorReport(home=home, store="", checks=(check,))
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
-    return DoctorReport(home=home, store=store, checks=tuple(_checks(home, settings)))
+    checks = (_database(home, settings), *_checks(home, settings))
+    return DoctorReport(home=home, store=store, checks=checks)
+
+
+def _database(home: Path, settings: Settings) -> Check:
+    path, jobs = sqlite_file(home, settings), jobs_home(home, settings)
+    if path is None:
+        return Check(name="database", level=Level.OK, text="PostgreSQL; the server says how it is")
+    if home.exists() and home.stat().st_uid != os.geteuid():
+        text = f"{path} belongs to another user, as it should"
+        return Check(name="database", level=Level.OK, text=text)
+    if not path.exists() and not was_used(jobs):
+        return Check(name="database", level=Level.OK, text="none here yet; muster up makes it")
+    if not path.exists():
+        return Check(name="database", level=Level.FAIL, text=f"{path} is gone", advice=ADVICE)
+    return _examined(path, jobs)
+
+
+def _examined(path: Path, jobs: Path) -> Check:
+    try:
+        found = examined(path)
+    except MusterError as error:
+        text, _, advice = str(error).partition("; ")
+        return Check(name="database", level=Level.FAIL, text=text, advice=advice)
+    unknown = sorted({kept.job for kept in attempts_kept(jobs) if kept.job >= found.next_job})
+    if unknown:
+        text = f"{path} does not know jobs that run ({listed(unknown)})"
+        return Check(name="database", level=Level.FAIL, text=text, advice=ADVICE)
+    if found.version == 0 and was_used(jobs):
+        text = f"{path} is empty, but {jobs} was in use"
+        return Check(name="database", level=Level.FAIL, text=text, advice=ADVICE)
+    return Check(name="database", level=Level.OK, text=f"{path} is whole and can be written")
 
 
 def _checks(home: Path, settings: Settings) -> Iterator[Check]:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from muster.app.recovery import demand_known, take_over
 from muster.backends.base import Backend
 from muster.backends.local.backend import LocalBackend, place_of
 from muster.backends.local.hardware.inventory import CLUSTER
@@ -46,8 +47,11 @@ def clock() -> Instant:
 class Muster:
     """Everything that runs; `start` it, and `close` it in the end."""
 
-    def __init__(self, home: Path, settings: Settings, site: Site | None = None) -> None:
+    def __init__(
+        self, home: Path, settings: Settings, site: Site | None = None, *, recovers: bool = False
+    ) -> None:
         self.home = home
+        self._recovers = recovers
         self._settings = settings
         self.store = open_store(store_url(home, settings))
         self.journal = Journal(
@@ -78,6 +82,9 @@ class Muster:
         # A process that leads at once learns at once what is wrong with the machine.
         self._lead.lead()
         self.writer.write(_first_rules).result()
+        if self._recovers and self.backends:
+            home = jobs_home(self.home, self._settings)
+            self.writer.write(lambda transaction: take_over(home, transaction)).result()
         self.controller.start()
 
     def close(self) -> None:
@@ -103,6 +110,8 @@ class Muster:
     def _local(self) -> Backend:
         home, wake = jobs_home(self.home, self._settings), self.controller.wake
         _demand_no_other(home, self.journal.record)
+        if not self._recovers:
+            demand_known(home, self.journal.record)
         return LocalBackend(home, find_machine(home, _pretend(self._settings), wake), wake, clock)
 
 

@@ -8,6 +8,8 @@ MusterError
 │   ├── StoreFullError        make room on the disk
 │   ├── StoreLockedError      another program holds the database
 │   └── StoreDownError        the database does not answer
+│       ├── StoreDamagedError     put a backup in its place
+│       └── StoreReadOnlyError    say who may write it
 ├── ForbiddenError        the user: ask a person who may do it
 ├── UnknownError          the user: name something that exists
 └── OurBugError           the developers
@@ -75,6 +77,28 @@ class StoreDownError(StoreError):
 
     def __init__(self, where: str, text: str) -> None:
         super().__init__(f"{where} does not answer ({text}); it is tried again")
+
+
+class StoreDamagedError(StoreDownError):
+    """What is there cannot be read as a database, or not whole."""
+
+    def __init__(self, where: str, text: str) -> None:
+        MusterError.__init__(
+            self,
+            f"{where} is damaged ({text}); nothing was changed, and jobs that run go on. "
+            "Stop Muster with `muster down` and put a backup in its place: muster restore FILE",
+        )
+
+
+class StoreReadOnlyError(StoreDownError):
+    """This user may not write the database."""
+
+    def __init__(self, where: str, text: str, uid: int) -> None:
+        MusterError.__init__(
+            self,
+            f"{where} cannot be written ({text}); nothing was changed, and jobs that run go on. "
+            f"Make it writable: chown {uid} {where} and its folder, or mount that disk for writing",
+        )
 
 
 class ForbiddenError(MusterError):

@@ -13,7 +13,15 @@ from typing import Any, Protocol, TypeVar, cast
 
 import apsw
 
-from muster.model.errors import StoreDownError, StoreError, StoreFullError, StoreLockedError
+from muster.model.errors import (
+    StoreDamagedError,
+    StoreDownError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
+from muster.model.value import JobId, Value
 from muster.stores.base import Batch
 from muster.stores.keeping import TableStore
 from muster.stores.migrating import migrating
@@ -87,6 +95,50 @@ class SqliteStore(TableStore):
     def close(self) -> None:
         self.step_down()
         super().close()
+
+
+class Found(Value):
+    """What a database file says of itself. version: 0 where nothing was ever written."""
+
+    schema_number: int
+    version: int
+    next_job: JobId
+
+
+def examined(path: Path) -> Found:
+    """Look at a database file that others may be using, page by page; StoreError if it is bad."""
+    with _errors_told(path):
+        link = cast("Link", apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
+        try:
+            faults = link.execute("PRAGMA quick_check(1)").fetchall()
+            if faults != [("ok",)]:
+                raise StoreDamagedError(str(path), str(faults[0][0]))
+            known = link.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchall()
+            if not known:
+                return Found(schema_number=0, version=0, next_job=JobId(1))
+            sql = "SELECT schema_number, version, next_job FROM meta WHERE id = 1"
+            ((schema_number, version, next_job),) = link.execute(sql).fetchall()
+        finally:
+            link.close()
+    return Found(schema_number=schema_number, version=version, next_job=next_job)
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """A whole copy of a database in use, as it was at one moment; only its owner can read it."""
+    with _errors_told(to):
+        os.close(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with _errors_told(path):
+        source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        source.set_busy_timeout(PATIENCE_MS)
+        copy = apsw.Connection(str(to), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            with copy.backup("main", source, "main") as copying:
+                copying.step()
+            # One file, whole, without a log beside it.
+            cast("Link", copy).execute("PRAGMA journal_mode=DELETE").fetchall()
+        finally:
+            copy.close()
+            source.close()
 
 
 class SqliteDatabase:
@@ -180,19 +232,18 @@ def _errors_told(path: Path, link: Link | None = None) -> Generator[None]:
         raise StoreLockedError(str(path)) from error
     except apsw.FullError as error:
         raise StoreFullError(str(path)) from error
+    except (PermissionError, IsADirectoryError) as error:
+        raise StoreReadOnlyError(str(path), error.strerror, os.geteuid()) from error
+    except (apsw.PermissionsError, apsw.ReadOnlyError) as error:
+        raise StoreReadOnlyError(str(path), str(error), os.geteuid()) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreDamagedError(str(path), str(error)) from error
     except (apsw.IOError, OSError) as error:
         number = error.errno if isinstance(error, OSError) else getattr(link, "system_errno", 0)
         if number in NO_ROOM:
             raise StoreFullError(str(path)) from error
         raise StoreDownError(str(path), str(error)) from error
-    except (
-        apsw.CantOpenError,
-        apsw.PermissionsError,
-        apsw.ReadOnlyError,
-        apsw.CorruptError,
-        apsw.NotADBError,
-        apsw.ProtocolError,
-    ) as error:
+    except (apsw.CantOpenError, apsw.ProtocolError) as error:
         raise StoreDownError(str(path), str(error)) from error
     except apsw.Error as error:
         raise StoreError(f"{path} did not take it ({error}); nothing was written") from error

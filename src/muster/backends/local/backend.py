@@ -25,7 +25,7 @@ from muster.backends.base import (
     Suspend,
     Wake,
 )
-from muster.backends.local.attempt import cleanup, processes, spool, translate
+from muster.backends.local.attempt import cleanup, processes, recovery, spool, translate
 from muster.backends.local.attempt.events import AttemptEvents
 from muster.backends.local.attempt.live_usage import measured
 from muster.backends.local.attempt.notifications import Notifications
@@ -200,6 +200,7 @@ class LocalBackend:
         self._facts.setdefault(key, AttemptEvents(folder))
         self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
+            recovery.keep(folder, run)
             spool.write(folder / spool.LAUNCH, self._launch_file(run, key))
         self._ensure_supervised(key)
 
@@ -315,7 +316,7 @@ def place_of(home: Path) -> str:
 
 
 def _made_spool(home: Path) -> Path:
-    folder = home / "spool"
+    folder = home / spool.FOLDER
     home.mkdir(mode=0o711, parents=True, exist_ok=True)
     folder.mkdir(mode=0o711, exist_ok=True)
     return folder

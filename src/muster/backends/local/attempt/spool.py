@@ -18,6 +18,7 @@ from typing import Any, NotRequired, TypedDict
 
 from muster.backends.local.attempt import processes
 
+FOLDER = "spool"
 LAUNCH = "launch.json"
 BEGUN = "begun.json"
 STARTED = "started.json"

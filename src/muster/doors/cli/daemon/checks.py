@@ -59,17 +59,6 @@ def _socket(home: Path) -> Check:
     return _ok("socket", str(path))
 
 
-def _store(home: Path) -> Check:
-    path = home / "muster.db"
-    if not path.exists():
-        return _ok("database", "none here yet, or it is elsewhere")
-    if home.stat().st_uid != os.geteuid():
-        return _ok("database", f"{path} belongs to another user, as it should")
-    if os.access(path, os.W_OK) and os.access(home, os.W_OK):
-        return _ok("database", f"{path} can be written")
-    return _fail("database", f"{path} cannot be written", f"chown {os.geteuid()} {path} {home}")
-
-
 def _disk(home: Path) -> Check:
     there = next(path for path in (home, *home.parents) if path.exists())
     free_mib = shutil.disk_usage(there).free // 1_048_576
@@ -150,7 +139,7 @@ def _user() -> Check:
     return _ok("account", f"{name} (uid {number})")
 
 
-HOME_CHECKS: tuple[Callable[[Path], Check], ...] = (_home, _socket, _store, _disk)
+HOME_CHECKS: tuple[Callable[[Path], Check], ...] = (_home, _socket, _disk)
 MACHINE_CHECKS: tuple[Callable[[], Check], ...] = (
     _cgroup,
     _nvml,

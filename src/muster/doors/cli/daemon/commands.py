@@ -72,6 +72,11 @@ def _listening(command: F) -> F:
     metavar="PROGRAM",
     help="What sends mail about jobs, such as /usr/bin/mail; none: nothing does.",
 )
+@click.option(
+    "--recover",
+    is_flag=True,
+    help="The database was lost or is old: take over the jobs that run without it.",
+)
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C.")
 @_listening
 @click.pass_obj
@@ -96,6 +101,7 @@ def up(call: Call, **chosen: Any) -> int:
             store=chosen["store"],
             standby_for=chosen["standby_for"],
             mail_program=chosen["mail_program"],
+            recover=chosen["recover"],
             foreground=chosen["foreground"],
         )
     )

@@ -33,6 +33,7 @@ class UpOptions(Value):
     store: where the state is kept, `postgresql://...`; SQLite in the home folder without it.
     standby_for: the state folder of a Muster on this machine whose jobs this one would take over.
     mail_program: what sends mail, by its whole path; `none` to send none.
+    recover: take over jobs that run and that the database does not know.
     foreground: stay in the foreground until told to end.
     """
 
@@ -45,6 +46,7 @@ class UpOptions(Value):
     store: str | None = None
     standby_for: Path | None = None
     mail_program: str | None = None
+    recover: bool = False
     foreground: bool = False
 
 
