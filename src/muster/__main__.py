@@ -4,10 +4,12 @@ import os
 import sys
 
 from muster.doors.cli.daemon.port import (
+    BackupOptions,
     Daemon,
     DoctorOptions,
     DoctorReport,
     DownOptions,
+    RestoreOptions,
     ServeOptions,
     UpOptions,
 )
@@ -31,6 +33,16 @@ class Here:
         from muster.app.daemon import serve  # noqa: PLC0415
 
         return serve(options)
+
+    def backup(self, options: BackupOptions) -> int:
+        from muster.app.backup import backup  # noqa: PLC0415
+
+        return backup(options)
+
+    def restore(self, options: RestoreOptions) -> int:
+        from muster.app.backup import restore  # noqa: PLC0415
+
+        return restore(options)
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport:
         from muster.app.doctor import doctor_report  # noqa: PLC0415

@@ -73,7 +73,7 @@ SITE = Site(
 
 
 MORE = frozenset(
-    "after begin_at cancel_if_hopeless deadline labels mail max_attempts pools"
+    "after begin_at cancel_if_hopeless deadline labels launch mail max_attempts pools"
     " reservation retry".split()
 )
 

@@ -10,7 +10,7 @@ from muster.controller.use_cases.job_actions import JobAction, JobActionRequest,
 from muster.controller.use_cases.submission import NO_QUEUE, NodeKinds, Submission
 from muster.controller.world.transaction import Transaction
 from muster.model.errors import ForbiddenError, RefusedError
-from muster.model.event import NodeSeen
+from muster.model.event import ClusterSeen, NodeSeen
 from muster.model.history import Finished
 from muster.model.job import Dependency, DependencyKind, JobState
 from muster.model.launch import NO_LAUNCH, Launch
@@ -235,3 +235,32 @@ def test_nodes_that_come_are_counted_from_then_on() -> None:
     desk.applies(NodeSeen(at=Instant(0), node=node("n2", gpus=8)))
 
     assert desk.simulation.journal.write(entry.enter).result().jobs == (1,)
+
+
+def images_run(desk: Desk, **abilities: bool) -> None:
+    """Its clusters have just these of the abilities about images."""
+    found = desk.backend.cluster
+    can = replace(found.abilities, **({"images": False, "image_files": False} | abilities))
+    desk.applies(ClusterSeen(at=Instant(0), cluster=replace(found, abilities=can)))
+
+
+def test_an_image_is_refused_where_nothing_runs_images() -> None:
+    desk = Desk()
+    images_run(desk)
+
+    with pytest.raises(RefusedError, match="No node can run the image alpine"):
+        enters(desk, caller("ada"), launch=Launch(argv=("true",), image="alpine"))
+    with pytest.raises(RefusedError, match="apptainer is missing"):
+        enters(desk, caller("ada"), launch=Launch(argv=("true",), image="/images/torch.sif"))
+
+
+def test_an_image_is_taken_where_one_can_be_run_or_done_without() -> None:
+    desk = Desk()
+    images_run(desk, images=True)
+    image, file = (Launch(argv=("true",), image=each) for each in ("alpine", "/t.sif"))
+
+    assert enters(desk, caller("ada"), launch=image).jobs
+    with pytest.raises(RefusedError, match=r"the image /t\.sif"):
+        enters(desk, caller("ada"), launch=file)
+    desk.changes_site(images_on_host=True)
+    assert enters(desk, caller("ada"), launch=file).jobs

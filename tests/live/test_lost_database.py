@@ -1,4 +1,4 @@
-"""The database is gone, empty, damaged, old or read-only while jobs run: nothing is ended for it."""
+"""The database is gone, empty, damaged or old while jobs run: nothing is ended for it."""
 
 import os
 import shutil
@@ -154,3 +154,38 @@ def test_a_database_that_cannot_be_written_is_told_with_what_to_do(place: Path) 
     assert refused.code == 1
     assert f"{database.resolve()} cannot be written" in refused.said
     assert f"chown {os.getuid()}" in refused.said
+
+
+def test_a_backup_of_a_running_muster_brings_everything_back(scene: Scene, place: Path) -> None:
+    copy = place / "copy.db"
+    scene.user.muster("submit", "--hold", "--name", "kept", "--", "true")
+
+    made = scene.user.muster("backup", str(copy))
+    again = scene.user.muster("backup", str(copy))
+    scene.runs_a_job()
+    too_early = scene.user.muster("restore", str(copy))
+    scene.stops()
+    restored = scene.user.muster("restore", str(copy))
+
+    assert made.code == 0, made.said
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert (again.code, "is there already" in again.said) == (1, True)
+    assert (too_early.code, "muster down" in too_early.said) == (1, True)
+    assert restored.code == 0, restored.said
+    assert (scene.user.home / "muster.db.before-1").exists()
+    assert scene.user.muster("up").code == 1
+    assert scene.user.muster("up", "--recover").code == 0
+    assert "kept" in scene.user.muster("ps").said
+    assert scene.ends().exit_code == 3
+
+
+def test_only_a_backup_of_muster_can_be_restored(scene: Scene, place: Path) -> None:
+    other = place / "other.db"
+    other.write_bytes(b"")
+    scene.stops()
+
+    for file, why in ((place / "none", "there is no file"), (other, "is no backup of Muster's")):
+        refused = scene.user.muster("restore", str(file))
+        assert refused.code == 1
+        assert why in refused.said
+    assert scene.user.muster("up").code == 0

@@ -73,7 +73,7 @@ def up(options: UpOptions) -> int:
     wanted = options.home or own_home()
     with state_folder(wanted):
         home = made_home(wanted).resolve()
-        kept, pid = read_settings(home), _pid(home)
+        kept, pid = read_settings(home), running_pid(home)
     settings = _settled(kept, options)
     if options.standby_for is not None:
         settings = _beside(options.standby_for.resolve(), home, settings)
@@ -91,7 +91,7 @@ def down(options: DownOptions) -> int:
     """Stop the daemon; its jobs run on."""
     home = (options.home or own_home()).resolve()
     with state_folder(home):
-        pid = _pid(home)
+        pid = running_pid(home)
         if pid is not None:
             os.kill(pid, signal.SIGTERM)
     if pid is None:
@@ -99,7 +99,7 @@ def down(options: DownOptions) -> int:
         return 0
     deadline = time.monotonic() + options.patience_s
     while time.monotonic() < deadline:
-        if _pid(home) is None:
+        if running_pid(home) is None:
             click.echo("Muster has stopped. Jobs that run go on; muster up takes them over.")
             return 0
         time.sleep(LOOK_AGAIN_S)
@@ -115,7 +115,7 @@ def serve(options: ServeOptions) -> int:
     wanted = options.home or own_home()
     with state_folder(wanted):
         home = made_home(wanted).resolve()
-        _pid(home)
+        running_pid(home)
     settings = Settings(store=options.store, listen=_listen(options.listen), doors_only=True)
     return run(home, Beginning(settings=settings))
 
@@ -345,7 +345,7 @@ def _locked(home: Path) -> int:
     raise AlreadyRunningError(f"another Muster runs with the state in {home}")
 
 
-def _pid(home: Path) -> int | None:
+def running_pid(home: Path) -> int | None:
     """The daemon that has this folder, if one is alive."""
     try:
         file = os.open(home / LOCK_NAME, os.O_RDWR)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from muster.app.recovery import ADVICE, listed
-
 from muster.backends.local.attempt.recovery import attempts_kept, was_used
 from muster.backends.local.hardware.machine import find_machine
+from muster.backends.local.isolation import container
 from muster.client.address import own_home
 from muster.doors.cli.daemon.port import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError
@@ -25,7 +25,7 @@ def doctor_report(options: DoctorOptions) -> DoctorReport:
         check = Check(name="settings", level=Level.OK, text=text)
         return DoctorReport(home=home, store="", checks=(check,))
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
-    checks = (_database(home, settings), *_checks(home, settings))
+    checks = (_database(home, settings), _containers(), *_checks(home, settings))
     return DoctorReport(home=home, store=store, checks=checks)
 
 
@@ -41,6 +41,22 @@ def _database(home: Path, settings: Settings) -> Check:
     if not path.exists():
         return Check(name="database", level=Level.FAIL, text=f"{path} is gone", advice=ADVICE)
     return _examined(path, jobs)
+
+
+def _containers() -> Check:
+    found = container.tools_found()
+    usable = ", ".join(path for path, is_up in found.items() if is_up)
+    if all(found.values()) and found:
+        return Check(name="containers", level=Level.OK, text=usable)
+    if found:
+        text = f"docker is installed, but its daemon does not answer at {container.DOCKER_SOCKET}"
+        text += f"; jobs use {usable}" if usable else "; jobs with --image are refused"
+        advice = "start it, for instance with systemctl start docker, or remove docker"
+        return Check(name="containers", level=Level.WARN, text=text, advice=advice)
+    advice = "install podman, docker or apptainer if jobs shall use --image"
+    return Check(
+        name="containers", level=Level.WARN, text="no container tool is there", advice=advice
+    )
 
 
 def _examined(path: Path, jobs: Path) -> Check:

@@ -94,6 +94,12 @@ class NotOffered(Value, tag="not_offered", gc=False):
     sharing: SharingMode
 
 
+class NoContainerTool(Value, tag="no_container_tool", gc=False):
+    """No cluster here runs commands in such an image."""
+
+    image: str
+
+
 class NoSuchLevel(Value, tag="no_such_level", gc=False):
     """No pool that the job may use has this topology level."""
 
@@ -161,6 +167,7 @@ Reason = (
     | NoSuchModel
     | NoSuchProfile
     | NotOffered
+    | NoContainerTool
     | NoSuchLevel
     | BadNumber
     | BadGroups

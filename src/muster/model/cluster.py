@@ -34,6 +34,7 @@ class Abilities(Value, gc=False):
     repartition: it cuts devices into other MIG instances. suspend: it stops attempts in place.
     resize: it changes the number of tasks of a running attempt.
     device_wall: a job can use the devices that it was given and no others, whatever it tries.
+    images, image_files: it runs commands in container images of a registry, and in files of them.
     """
 
     mig: bool = True
@@ -43,6 +44,8 @@ class Abilities(Value, gc=False):
     suspend: bool = True
     resize: bool = False
     device_wall: bool = True
+    images: bool = True
+    image_files: bool = True
 
     def serves(self, part: Slice | None) -> bool:
         """Can tasks have such a part of a GPU here? Whole GPUs they always can."""

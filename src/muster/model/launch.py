@@ -43,6 +43,15 @@ class Terminal(Value, gc=False):
     columns: int = 80
 
 
+IMAGE_FILES = (".sif", ".sqsh", ".squashfs")
+"""What names of files of container images end with."""
+
+
+def is_image_file(image: str) -> bool:
+    """Is it a file, rather than the name of an image in a registry?"""
+    return image.removeprefix("file://").endswith(IMAGE_FILES)
+
+
 class Launch(Value):
     """A command or a script, and everything its processes find around them.
 

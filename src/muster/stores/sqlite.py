@@ -233,7 +233,7 @@ def _errors_told(path: Path, link: Link | None = None) -> Generator[None]:
     except apsw.FullError as error:
         raise StoreFullError(str(path)) from error
     except (PermissionError, IsADirectoryError) as error:
-        raise StoreReadOnlyError(str(path), error.strerror, os.geteuid()) from error
+        raise StoreReadOnlyError(str(path), error.strerror or str(error), os.geteuid()) from error
     except (apsw.PermissionsError, apsw.ReadOnlyError) as error:
         raise StoreReadOnlyError(str(path), str(error), os.geteuid()) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:

@@ -14,11 +14,13 @@ import pytest
 
 from doors.cli.canned import CannedServer
 from muster.doors.cli.daemon.port import (
+    BackupOptions,
     Check,
     DoctorOptions,
     DoctorReport,
     DownOptions,
     Level,
+    RestoreOptions,
     ServeOptions,
     UpOptions,
 )
@@ -47,6 +49,14 @@ class RememberingDaemon:
     def serve(self, options: ServeOptions) -> int:
         self.calls.append(options)
         return 7
+
+    def backup(self, options: BackupOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def restore(self, options: RestoreOptions) -> int:
+        self.calls.append(options)
+        return 0
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport:
         self.calls.append(options)

@@ -65,7 +65,7 @@ def test_the_doctor_looks_at_the_machine_the_daemon_and_the_server(
     found = {each["name"]: each for each in json.loads(outcome.out)}
     assert muster.daemon.calls == [DoctorOptions(home=tmp_path)]
     assert {"home", "socket", "disk", "cgroups", "nvml", "mps"} <= set(found)
-    assert {"containers", "clock", "account", "spawner", "server", "version"} <= set(found)
+    assert {"clock", "account", "spawner", "server", "version"} <= set(found)
     assert found["spawner"]["level"] == "ok"
     assert found["user"]["text"] == "you are alice: admin"
     assert all(each["advice"] for each in found.values() if each["level"] != "ok")

@@ -32,7 +32,7 @@ from muster.backends.local.attempt.notifications import Notifications
 from muster.backends.local.attempt.output import read_output
 from muster.backends.local.attempt.spawner_client import SpawnerClient, reachable
 from muster.backends.local.attempt.terminal_client import SocketTerminal
-from muster.backends.local.isolation import cgroup
+from muster.backends.local.isolation import cgroup, container
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.launch.attempt import DeviceAccess, in_rank_order
 from muster.launch.prepare import prepare
@@ -88,13 +88,17 @@ class LocalBackend:
         self._nodes: dict[NodeId, Node] = {}
         self._cluster: Cluster | None = None
         self._scanned_at = Instant(0)
+        self._images = container.can_run()
         self._orders = 0
 
     @property
     def cluster(self) -> Cluster:
         found = self._machine.cluster()
         is_walled = found.abilities.device_wall and self._why_no_wall is None
-        abilities = replace(found.abilities, device_wall=is_walled)
+        images, image_files = self._images
+        abilities = replace(
+            found.abilities, device_wall=is_walled, images=images, image_files=image_files
+        )
         return replace(found, place=self._place, abilities=abilities)
 
     def adopt(self, allocations: tuple[Allocation, ...]) -> None:
@@ -127,6 +131,7 @@ class LocalBackend:
         if now - self._scanned_at >= _SCAN:
             self._scanned_at = now
             keys |= self._scan()
+            events.extend(self._container_tools(now))
         for key in sorted(keys):
             events.extend(self._news(key))
         return tuple(events)
@@ -286,6 +291,15 @@ class LocalBackend:
         events.extend(NodeGone(at=now, node=id) for id in self._nodes if id not in nodes)
         self._nodes = nodes
         return events
+
+    def _container_tools(self, now: Instant) -> list[Event]:
+        """Tools are installed, and docker's daemon comes and goes, while we run."""
+        images = container.can_run()
+        if images == self._images:
+            return []
+        self._images = images
+        self._cluster = self.cluster
+        return [ClusterSeen(at=now, cluster=self._cluster)]
 
     def _scan(self) -> set[str]:
         """Every attempt that goes on: one whose supervisor died silently is found here."""

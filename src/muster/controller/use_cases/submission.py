@@ -13,6 +13,7 @@ from muster.lifecycle.admit import admit
 from muster.lifecycle.refusal import (
     Accepted,
     Caution,
+    NoContainerTool,
     NoMailProgram,
     Refusal,
     TooManySubmitted,
@@ -23,6 +24,7 @@ from muster.model.event import JobSubmitted
 from muster.model.forbidden import SubmitsForAnother
 from muster.model.history import Finished
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
+from muster.model.launch import is_image_file
 from muster.model.queue import WhenFull, is_within
 from muster.model.site import Role
 from muster.model.snapshot import Snapshot
@@ -97,6 +99,7 @@ class Submission(Value):
         if isinstance(answer, Refusal):
             raise RefusedError(answer.reason, answer.advice)
         self._demand_places(spec, snapshot)
+        _demand_container_tool(answer.spec.launch.image, transaction)
         return answer
 
     def whose(self, transaction: Transaction) -> JobSpec:
@@ -181,6 +184,22 @@ def _after_by_part(
         for index in indices if each.part is None else (each.part,):
             found[index].append(each)
     return {index: tuple(conditions) for index, conditions in found.items()}
+
+
+def _demand_container_tool(image: str | None, transaction: Transaction) -> None:
+    """Refuse what could only fail: an image where no cluster can run one."""
+    if image is None or transaction.site.images_on_host:
+        return
+    clusters = transaction.record.clusters.values()
+    is_file = is_image_file(image)
+    runs = [each.abilities.image_files if is_file else each.abilities.images for each in clusters]
+    if runs and not any(runs):
+        tools = "apptainer" if is_file else "podman, docker (and its daemon) or apptainer"
+        raise RefusedError(
+            NoContainerTool(image=image),
+            f"No node can run the image {image}: {tools} is missing. Leave out the image, or ask "
+            "an administrator to install one, or to allow images_on_host.",
+        )
 
 
 def _counts_jobs(spec: JobSpec, transaction: Transaction) -> bool:

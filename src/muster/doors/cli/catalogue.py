@@ -72,6 +72,8 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
     "Administration": {
         "up": Entry(module="daemon.commands", help="Start Muster on this machine."),
         "down": Entry(module="daemon.commands", help="Stop Muster; jobs run on."),
+        "backup": Entry(module="daemon.backup", help="Copy the database while Muster runs."),
+        "restore": Entry(module="daemon.backup", help="Put a backup in the database's place."),
         "serve": Entry(module="daemon.commands", help="Answer at the doors for a shared store."),
         "apply": Entry(module="rules.apply", help="Put a configuration file into force."),
         "site": Entry(module="rules.apply", help="Print the configuration in force."),

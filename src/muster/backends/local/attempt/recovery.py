@@ -37,7 +37,7 @@ def keep(folder: Path, run: Run) -> None:
 
 
 def attempts_kept(home: Path) -> Iterator[KeptJob]:
-    """Every attempt in the spool of this folder that says whose it is, in the order of their ids."""
+    """Every attempt in the spool of this folder that says whose it is, by their ids."""
     place = home / spool.FOLDER
     names = os.listdir(place) if place.is_dir() else []
     for name in sorted(names, key=lambda each: spool.parts_of(each) or (0, 0)):

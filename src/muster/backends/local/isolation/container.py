@@ -10,9 +10,11 @@ import os
 import re
 import shlex
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from muster.model.launch import IMAGE_FILES, is_image_file
 from muster.model.value import Value
 
 TOOL_FAILED = 125
@@ -76,9 +78,20 @@ class Carried(Value):
 
 def tool_for(image: str) -> str | None:
     """The path of a tool on this machine that can run the image; None when there is none."""
-    wanted = ("apptainer", "singularity") if _is_file(image) else _TOOLS
+    wanted = ("apptainer", "singularity") if is_image_file(image) else _TOOLS
     found = (shutil.which(tool) for tool in wanted if _is_up(tool))
     return next((path for path in found if path), None)
+
+
+def tools_found() -> dict[str, bool]:
+    """The tools that are installed, by their paths, and whether each can be used now."""
+    found = {tool: shutil.which(tool) for tool in _TOOLS}
+    return {path: _is_up(tool) for tool, path in found.items() if path is not None}
+
+
+def can_run() -> tuple[bool, bool]:
+    """Whether images of a registry, and files of images, can be run on this machine now."""
+    return tool_for("image") is not None, tool_for(f"image{IMAGE_FILES[0]}") is not None
 
 
 def runs_as_root(tool: str) -> bool:
@@ -147,8 +160,8 @@ def unpause_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[s
     return _on_container(tool, ("unpause",), name, options)
 
 
+DOCKER_SOCKET = "/var/run/docker.sock"
 _TOOLS = ("podman", "docker", "apptainer", "singularity")
-_FILES = (".sif", ".sqsh", ".squashfs")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_IMAGE = frozenset(
     "HOSTNAME LD_LIBRARY_PATH LD_PRELOAD OLDPWD PATH PWD PYTHONHOME SHELL SHLVL TMPDIR _".split()
@@ -164,15 +177,17 @@ _CHOOSING = frozenset(
 _OF_DOCKERS_RUN = frozenset({"--runtime"})
 
 
-def _is_file(image: str) -> bool:
-    return image.removeprefix("file://").endswith(_FILES)
-
-
 def _is_up(tool: str) -> bool:
     """Docker's command may be there without the daemon that does the work."""
     if tool != "docker" or "DOCKER_HOST" in os.environ:
         return True
-    return Path("/var/run/docker.sock").exists()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(1.0)
+        try:
+            connection.connect(DOCKER_SOCKET)
+        except OSError:
+            return False
+    return True
 
 
 def _kind(tool: str) -> str:
@@ -198,7 +213,9 @@ def _reference(image: str) -> str:
 
 
 def _to_fetch(image: str) -> str:
-    return image.removeprefix("file://") if _is_file(image) else f"docker://{_reference(image)}"
+    return (
+        image.removeprefix("file://") if is_image_file(image) else f"docker://{_reference(image)}"
+    )
 
 
 def _apptainer(around: ContainerSettings) -> Iterator[str]:

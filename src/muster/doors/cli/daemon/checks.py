@@ -13,7 +13,6 @@ from muster.doors.cli.daemon.port import Check, Level
 from muster.doors.cli.screen.text import memory
 
 LITTLE_MIB, VERY_LITTLE_MIB = 2_048, 256
-CONTAINER_TOOLS = ("podman", "docker", "apptainer")
 WRITTEN_IN_2026 = 1_767_225_600
 """No right clock is behind the first year of this program."""
 
@@ -111,14 +110,6 @@ def _mps() -> Check:
     return _warn("mps", "nvidia-cuda-mps-control is not there", advice)
 
 
-def _containers() -> Check:
-    found = [path for tool in CONTAINER_TOOLS if (path := shutil.which(tool)) is not None]
-    if found:
-        return _ok("containers", ", ".join(found))
-    advice = f"install one of {', '.join(CONTAINER_TOOLS)} if jobs shall use --image"
-    return _warn("containers", "no container tool is there", advice)
-
-
 def _clock() -> Check:
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now))
@@ -144,7 +135,6 @@ MACHINE_CHECKS: tuple[Callable[[], Check], ...] = (
     _cgroup,
     _nvml,
     _mps,
-    _containers,
     _clock,
     _user,
 )

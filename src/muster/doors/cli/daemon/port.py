@@ -65,6 +65,20 @@ class ServeOptions(Value):
     store: str | None = None
 
 
+class BackupOptions(Value):
+    """Into which new file."""
+
+    file: Path
+    home: Path | None = None
+
+
+class RestoreOptions(Value):
+    """From which backup."""
+
+    file: Path
+    home: Path | None = None
+
+
 class DoctorOptions(Value):
     """Which installation to look at."""
 
@@ -108,5 +122,9 @@ class Daemon(Protocol):
     def down(self, options: DownOptions) -> int: ...
 
     def serve(self, options: ServeOptions) -> int: ...
+
+    def backup(self, options: BackupOptions) -> int: ...
+
+    def restore(self, options: RestoreOptions) -> int: ...
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport: ...

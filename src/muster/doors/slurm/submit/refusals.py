@@ -11,6 +11,7 @@ from muster.lifecycle.refusal import (
     BadNumber,
     DeadlineTooSoon,
     MayNotSubmit,
+    NoContainerTool,
     NoMailProgram,
     NoSuchJob,
     NoSuchLevel,
@@ -70,7 +71,7 @@ def submission_words(error: MusterError) -> str:
     return "Unable to contact slurm controller (connect failure)"
 
 
-def _refused(why: Reason) -> str:  # noqa: C901 (one branch for each of Slurm's sentences)
+def _refused(why: Reason) -> str:  # noqa: C901, PLR0912 (one branch for each of Slurm's sentences)
     match why:
         case NoSuchQueue() | MayNotSubmit():
             return ACCOUNT
@@ -93,6 +94,8 @@ def _refused(why: Reason) -> str:  # noqa: C901 (one branch for each of Slurm's 
         case TooManySubmitted() | OverLimit() | OverClassLimit():
             return POLICY
         case NoUsablePool() | NoSuchModel() | NoSuchProfile() | NotOffered() | NoSuchLevel():
+            return UNAVAILABLE
+        case NoContainerTool():
             return UNAVAILABLE
         case NeverFits() | AsksForNothing() | BadGroups() | BadNumber() | BadAddress():
             return UNAVAILABLE

@@ -1,11 +1,14 @@
 import os
+import socket
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from muster.backends.local.isolation.container import (
+    DOCKER_SOCKET,
     ContainerSettings,
+    can_run,
     carried,
     has_init,
     options_of,
@@ -14,6 +17,7 @@ from muster.backends.local.isolation.container import (
     runs_as_root,
     stop_argv,
     tool_for,
+    tools_found,
     unpause_argv,
     wrapped,
 )
@@ -270,13 +274,27 @@ def test_docker_counts_only_where_there_is_a_daemon_to_ask(
     without = tool_for("repo/name")
     monkeypatch.setenv("DOCKER_HOST", "unix:///somewhere.sock")
 
-    assert without == (str(path / "docker") if Path("/var/run/docker.sock").exists() else None)
+    with socket.socket(socket.AF_UNIX) as asking:
+        answers = asking.connect_ex(DOCKER_SOCKET) == 0
+    assert without == (str(path / "docker") if answers else None)
     assert tool_for("repo/name") == str(path / "docker")
+
+
+def test_what_is_installed_is_told_with_whether_it_can_be_used(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(path / "docker")
+    program(path / "apptainer")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///somewhere.sock")
+
+    assert tools_found() == {str(path / "docker"): True, str(path / "apptainer"): True}
+    assert can_run() == (True, True)
 
 
 @pytest.mark.usefixtures("path")
 def test_without_a_tool_there_is_none() -> None:
     assert tool_for("repo/name") is None
+    assert can_run() == (False, False)
     assert has_init("docker")
 
 
