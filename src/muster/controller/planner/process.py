@@ -45,7 +45,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
 from muster.model.versioned import VersionHistory
 
-R = TypeVar("R", ExplanationReply, RehearsalReply, PlanReply, ReadyReply)
+R = TypeVar("R", BacklogReply, ExplanationReply, RehearsalReply, PlanReply, ReadyReply)
 
 NOTHING_YET = Snapshot(now=Instant(0))
 
@@ -80,13 +80,10 @@ class ProcessPlanner:
             found: dict[JobId, Prospect] = {}
             _send(wire, BacklogRequest())
             while True:
-                match _next(wire):
-                    case BacklogReply(prospects=prospects, is_last=is_last):
-                        found.update(prospects)
-                        if is_last:
-                            return found
-                    case other:
-                        raise _error(other)
+                part = _expect(BacklogReply, wire)
+                found.update(part.prospects)
+                if part.is_last:
+                    return found
 
     def explain(self, job: JobId) -> Explanation:
         """Ask a copy of the process, which knows the last plan."""
@@ -276,5 +273,12 @@ def _error(reply: Reply) -> MusterError:
             return BadPlanError((text,))
         case ErrorReply(kind=kind, text=text):
             return OurBugError(f"{kind}: {text}")
-        case _:
+        case (
+            WaitsReply()
+            | PlanReply()
+            | ReadyReply()
+            | RehearsalReply()
+            | BacklogReply()
+            | ExplanationReply()
+        ):
             return OurBugError(f"a reply of the wrong kind: {type(reply).__name__}")

@@ -101,6 +101,9 @@ class Transaction:
 
     def apply(self, event: Event) -> None:
         """What is true after this event; events that change nothing are left out."""
+        if isinstance(event, JobEvent):
+            self._move(event)
+            return
         match event:
             case JobSubmitted():
                 self._submit(event)
@@ -114,8 +117,6 @@ class Transaction:
                 self.events.append(event)
             case StepBegan() | StepEnded():
                 self._apply_to_step(event)
-            case _:
-                self._move(event)
 
     def apply_all(self, events: Iterable[Event]) -> None:
         for event in events:

@@ -11,6 +11,7 @@ from muster.doors.config.shapes import (
     Key,
     Many,
     Metered,
+    NamedMapping,
     Pairs,
     Section,
     ValueList,
@@ -77,7 +78,7 @@ def called(key: Key) -> str:
             return "keys, below"
         case ValueList():
             return "a list, below"
-        case _:
+        case NamedMapping() | Branches():
             return "names, below"
 
 
@@ -89,7 +90,7 @@ def _default(key: Key, section: Section) -> str:
             return f"`{kind_text(kind_of(shape, section.blank), _told(key, section))}`"
         case Branches() | Many() | Pairs() | ValueList():
             return "empty"
-        case _:
+        case ValueType() | Metered() | Inside() | Aside() | NamedMapping():
             return ""
 
 

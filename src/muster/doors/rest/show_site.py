@@ -20,7 +20,34 @@ from muster.controller.messages import Health, Rehearsal
 from muster.doors.rest.show_jobs import stamp, stamp_or_none
 from muster.doors.rest.words import happened, kind
 from muster.model.cluster import Node
-from muster.model.event import JobSubmitted, JobUpdated, SiteChanged
+from muster.model.event import (
+    CancelAsked,
+    ClaimDropped,
+    ClusterSeen,
+    DeviceCut,
+    JobCheckpointed,
+    JobClaimed,
+    JobEnded,
+    JobHeld,
+    JobPlaced,
+    JobPreempted,
+    JobReleased,
+    JobRequeued,
+    JobResized,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobUpdated,
+    NodeChanged,
+    NodeGone,
+    NodeSeen,
+    RequeueAsked,
+    SignalAsked,
+    SiteChanged,
+    StepBegan,
+    StepEnded,
+)
 from muster.model.history import AuditEntry
 from muster.model.job import FINAL, JobState
 from muster.model.launch import NO_LAUNCH
@@ -132,7 +159,31 @@ def event_document(stored: Stored) -> EventDocument:
             fact = {**_plain(shown), "spec": _whole(shown.spec)}
         case SiteChanged(at=at, by=by):
             fact = {"at": at, "by": by}
-        case _:
+        case (
+            JobHeld()
+            | JobReleased()
+            | JobClaimed()
+            | ClaimDropped()
+            | JobPlaced()
+            | JobStarted()
+            | JobCheckpointed()
+            | JobResized()
+            | JobSuspended()
+            | JobResumed()
+            | JobPreempted()
+            | CancelAsked()
+            | RequeueAsked()
+            | SignalAsked()
+            | JobEnded()
+            | JobRequeued()
+            | StepBegan()
+            | StepEnded()
+            | NodeSeen()
+            | DeviceCut()
+            | NodeGone()
+            | NodeChanged()
+            | ClusterSeen()
+        ):
             fact = _plain(event)
     return EventDocument(
         number=stored.number,

@@ -26,6 +26,20 @@ def test_what_is_left_is_exact_to_the_last_digits(elapsed: int, left: int) -> No
     assert abs(found - left) <= 10**6
 
 
+@pytest.mark.parametrize(
+    ("elapsed", "left"),
+    [
+        (1, 999_999_998_854_538_284),
+        (HOUR, 995_882_623_658_357_152),
+        (DAY + 7, 905_723_656_997_770_681),
+        (7 * DAY // 2, 707_106_781_186_547_496),
+        (30 * DAY, 51_270_959_750_495_835),
+    ],
+)
+def test_what_is_left_is_the_same_number_on_every_machine(elapsed: int, left: int) -> None:
+    assert decayed(10**18, elapsed=Duration(elapsed), half_life=WEEK) == left
+
+
 def test_all_of_it_is_forgotten_in_the_end() -> None:
     assert decayed(10**18, elapsed=Duration(100 * WEEK), half_life=WEEK) == 0
 

@@ -20,7 +20,7 @@ from muster.backends.local.hardware.nvml import Nvml, NvmlError, RawGpu, RawInst
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import Abilities, Node
 from muster.model.errors import BackendDownError
-from muster.model.gpu import Device, Mig, MigInstance
+from muster.model.gpu import Device, Mig, MigInstance, MpsShare, TimeShare
 from muster.model.gpu_products import model_of
 from muster.model.mig import geometry
 from muster.model.placement import DeviceShare
@@ -146,7 +146,7 @@ class NvidiaInventory:
         match share.slice:
             case Mig(profile=profile):
                 return self._instance(share.device, profile, share.start or 0).uuid or ""
-            case _:
+            case MpsShare() | TimeShare() | None:
                 return str(share.device)
 
     def cut(self, action: Cut) -> None:

@@ -17,7 +17,7 @@ from muster.backends.base import Cut
 from muster.backends.local.hardware.inventory import CLUSTER, POOL
 from muster.model.cluster import Abilities, Node
 from muster.model.errors import BackendDownError, MusterError
-from muster.model.gpu import Device, Mig, MigInstance
+from muster.model.gpu import Device, Mig, MigInstance, MpsShare, TimeShare
 from muster.model.gpu_products import memory_of, sizes_of
 from muster.model.mig import geometry, is_legal
 from muster.model.placement import DeviceShare
@@ -116,7 +116,7 @@ class PretendInventory:
             case Mig(profile=profile):
                 named = f"{share.device}/{profile}/{share.start}"
                 return f"MIG-{uuid.uuid5(uuid.NAMESPACE_URL, named)}"
-            case _:
+            case MpsShare() | TimeShare() | None:
                 return str(share.device).rpartition("/gpu")[2]
 
     def wall(self, shares: Iterable[DeviceShare]) -> None:
