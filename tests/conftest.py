@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """One for each process that runs tests; whoever stops it starts it again."""
+    """One for each process that runs tests; a test that stops it starts it again."""
     why_not = Postgres.why_not()
     if why_not is not None:
         pytest.skip(why_not)

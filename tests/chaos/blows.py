@@ -77,7 +77,7 @@ def _several(stage: Stage) -> None:
 
 
 def _full(stage: Stage) -> None:
-    """The disk is full for a while: users are told, and nothing need be started anew."""
+    """The disk is full for a while: users see why, and nothing need be started again."""
     daemon = stage.house.daemon()
     ballast = stage.house.home / "ballast"
     try:
@@ -102,7 +102,7 @@ def _locked(stage: Stage) -> None:
 
 
 def _full_start(stage: Stage) -> None:
-    """The daemon dies while the disk is full: who starts it is told why that fails."""
+    """The daemon dies while the disk is full: who starts it sees why that fails."""
     ballast = stage.house.home / "ballast"
     try:
         _fill(ballast)
@@ -166,7 +166,7 @@ def _wait_for_trouble(
             return
         if again is not None:
             again()
-    raise NotRecoveredError(f"nobody was told {status} with the words: {advice}")
+    raise NotRecoveredError(f"no user was answered {status} with the words: {advice}")
 
 
 def _wait_for_answer(stage: Stage) -> None:

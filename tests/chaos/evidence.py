@@ -1,4 +1,4 @@
-"""What the jobs themselves told: read from the files that they wrote, never from Muster."""
+"""What the jobs themselves wrote: read from their files, never from Muster."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ Task = tuple[int, int]
 
 
 @dataclass(kw_only=True)
-class Told:
-    """What one job told."""
+class Written:
+    """What one job wrote."""
 
     starts: Counter[Task] = field(default_factory=Counter[Task])
     ends: dict[Task, int] = field(default_factory=dict[Task, int])
@@ -23,26 +23,28 @@ class Told:
 
     def ended_with(self, attempt: int, code: int) -> bool:
         """Did a task of this attempt come to its end, with this exit code?"""
-        return any(told == code for (number, _), told in self.ends.items() if number == attempt)
+        return any(
+            written == code for (number, _), written in self.ends.items() if number == attempt
+        )
 
 
-def told_by_all(folder: Path) -> dict[int, Told]:
-    return {int(path.name): _told(path.read_text()) for path in (folder / "told").iterdir()}
+def written_by_all(folder: Path) -> dict[int, Written]:
+    return {int(path.name): _written(path.read_text()) for path in (folder / "written").iterdir()}
 
 
-def _told(text: str) -> Told:
-    told = Told()
+def _written(text: str) -> Written:
+    written = Written()
     for line in text.splitlines():
         word, attempt, rank, *rest = line.split()
         task = (int(attempt), int(rank))
         match word:
             case "start":
-                told.starts[task] += 1
-                told.pids.add(int(rest[0]))
+                written.starts[task] += 1
+                written.pids.add(int(rest[0]))
             case "child":
-                told.pids.add(int(rest[0]))
+                written.pids.add(int(rest[0]))
             case "end":
-                told.ends[task] = int(rest[0])
+                written.ends[task] = int(rest[0])
             case _:
-                told.overlaps.append(line)
-    return told
+                written.overlaps.append(line)
+    return written

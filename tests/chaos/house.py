@@ -37,7 +37,7 @@ class House:
         self.home = folder / "home"
         self.work = folder / "work"
         self.evidence = folder / "evidence"
-        for each in (self.home, self.work, self.evidence / "told", self.evidence / "locks"):
+        for each in (self.home, self.work, self.evidence / "written", self.evidence / "locks"):
             each.mkdir(parents=True)
         self.has_small_disk = _is_mounted(self.home)
         # Tells the processes of this Muster's jobs from all others; known after its first start.

@@ -18,7 +18,7 @@ def main() -> int:
     folder, manner, lasts_ms = sys.argv[1], sys.argv[2], int(sys.argv[3])
     job = os.environ["MUSTER_JOB_ID"]
     who = f"{os.environ['MUSTER_ATTEMPT']} {os.environ['RANK']}"
-    evidence = os.open(f"{folder}/told/{job}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    evidence = os.open(f"{folder}/written/{job}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for name in _mine(job):
         if not _is_locked(f"{folder}/locks/{name}"):
             _tell(evidence, f"OVERLAP {who} {name}")
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def _mine(job: str) -> Iterator[str]:
-    """What nobody else may have while this task runs: its place in the job, and its devices."""
+    """What no other task may have while this one runs: its place in the job, and its devices."""
     yield f"job-{job}-{os.environ['RANK']}"
     for device in filter(None, os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")):
         yield f"slot-{os.environ['MUSTER_NODE']}-{device}"
@@ -53,7 +53,7 @@ def _is_locked(path: str) -> bool:
 
 
 def _leave_a_child(evidence: int, who: str) -> None:
-    """A daemon as it is in the book: forked twice, in a session of its own, nobody's child."""
+    """A daemon as it is in the book: forked twice, in a session of its own, without a parent."""
     if os.fork() != 0:
         return
     os.setsid()

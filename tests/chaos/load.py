@@ -25,13 +25,13 @@ TROUBLES = {503, 507}
 
 @dataclass(kw_only=True)
 class Answers:
-    """What the users were told.
+    """What the users were answered.
 
     acknowledged: jobs by id, with the name they were given.
     lost: names of jobs whose answer never came: they may be there or not.
     refused: names of jobs that the server would not take: they must not be there.
     troubles: how often each status was answered, with the newest text.
-    strange: answers that nobody should get.
+    strange: answers that no user should get.
     """
 
     acknowledged: dict[int, str] = field(default_factory=dict[int, str])
@@ -82,7 +82,7 @@ class Load:
     def _run(self) -> None:
         while not self._stopping.is_set():
             turn = self._submit if self._chance.random() < 0.7 else self._act
-            with self._troubles_told():
+            with self._troubles_written():
                 self._let_go()
                 if turn == self._act or not self._is_much():
                     turn()
@@ -138,7 +138,7 @@ class Load:
             self._to_let_go.remove(each)
 
     @contextmanager
-    def _troubles_told(self) -> Generator[None]:
+    def _troubles_written(self) -> Generator[None]:
         try:
             yield
         except (UnreachableError, LostAnswerError):

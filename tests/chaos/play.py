@@ -36,7 +36,7 @@ class Played:
 
 
 def play(
-    rounds: int, seed: int, folder: Path, told: Callable[[str], object] = lambda _: None
+    rounds: int, seed: int, folder: Path, say: Callable[[str], object] = lambda _: None
 ) -> Played:
     """So many rounds in this folder, by this chance; the house is closed afterwards."""
     chance = Random(seed)  # noqa: S311 seeded on purpose
@@ -50,7 +50,7 @@ def play(
         load.start()
         for number, kind in enumerate(kinds(house, chance, rounds), 1):
             played[kind] += 1
-            told(f"round {number} of {rounds}: {kind}")
+            say(f"round {number} of {rounds}: {kind}")
             mishaps += _mishap(number, kind, Stage(house=house, load=load, chance=chance))
         load.stop()
         mishaps += _early_end(house)

@@ -12,7 +12,7 @@ import pytest
 
 from chaos.__main__ import report
 from chaos.blows import BLOWS
-from chaos.evidence import Told, told_by_all
+from chaos.evidence import Written, written_by_all
 from chaos.load import JOB, Answers
 from chaos.play import play
 from chaos.verdict import Verdict, disagreements, judge_ends
@@ -41,18 +41,18 @@ def test_a_job_that_runs_twice_at_the_same_time_tells_so(evidence: Path) -> None
     first.kill()
     first.wait(PATIENCE_S)
 
-    assert told_by_all(evidence)[7].overlaps == ["OVERLAP 2 0 job-7-0", "OVERLAP 2 0 slot-n1-3"]
+    assert written_by_all(evidence)[7].overlaps == ["OVERLAP 2 0 job-7-0", "OVERLAP 2 0 slot-n1-3"]
 
 
 def test_attempts_one_after_the_other_do_not_overlap(evidence: Path) -> None:
     for attempt in (1, 2):
         job(evidence, attempt=attempt, lasts_ms=0).wait(PATIENCE_S)
 
-    told = told_by_all(evidence)[7]
+    written = written_by_all(evidence)[7]
 
-    assert told.overlaps == []
-    assert told.attempts == {1, 2}
-    assert told.ended_with(2, 0)
+    assert written.overlaps == []
+    assert written.attempts == {1, 2}
+    assert written.ended_with(2, 0)
 
 
 def test_an_acknowledged_job_that_nobody_knows_is_lost() -> None:
@@ -72,25 +72,27 @@ def test_a_refused_job_that_is_there_all_the_same_is_wrong() -> None:
     assert found.wrong == ["job 1 (job) is there, though it was refused"]
 
 
-def test_a_completed_job_that_never_told_of_its_end_is_wrong() -> None:
-    told = Told()
-    told.starts[1, 0] += 1
+def test_a_completed_job_that_never_wrote_of_its_end_is_wrong() -> None:
+    written = Written()
+    written.starts[1, 0] += 1
 
-    assert list(disagreements(document(1), told)) == [
-        "job 1 is recorded with exit code 0, and told of no such end"
+    assert list(disagreements(document(1), written)) == [
+        "job 1 is recorded with exit code 0, and wrote of no such end"
     ]
 
 
 def test_an_attempt_that_ran_and_is_not_recorded_is_wrong() -> None:
-    told = Told(ends={(1, 0): 0})
-    told.starts.update([(1, 0), (2, 0)])
+    written = Written(ends={(1, 0): 0})
+    written.starts.update([(1, 0), (2, 0)])
 
-    assert list(disagreements(document(1), told)) == ["job 1 ran attempt 2, which is not recorded"]
+    assert list(disagreements(document(1), written)) == [
+        "job 1 ran attempt 2, which is not recorded"
+    ]
 
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Path:
-    for name in ("told", "locks"):
+    for name in ("written", "locks"):
         (tmp_path / name).mkdir()
     return tmp_path
 
@@ -110,9 +112,9 @@ def job(evidence: Path, *, attempt: int, lasts_ms: int) -> "subprocess.Popen[byt
 
 def wait_for(evidence: Path, word: str) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    path = evidence / "told" / "7"
+    path = evidence / "written" / "7"
     while not (path.exists() and word in path.read_text()):
-        assert time.monotonic() < deadline, f"the job never told: {word}"
+        assert time.monotonic() < deadline, f"the job never wrote: {word}"
         time.sleep(0.01)
 
 

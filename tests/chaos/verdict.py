@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos.evidence import Told, told_by_all
+from chaos.evidence import Written, written_by_all
 from chaos.house import DAEMON, PLANNER, SPAWNER, House, pids, state, wait_until
 from chaos.load import Answers
 from muster.api.jobs import AttemptDocument, JobDocument
@@ -15,7 +15,7 @@ from muster.client.calls import Client
 
 QUIET_PATIENCE_S = 20.0
 ENDED = frozenset({"completed", "failed", "cancelled"})
-UNTOLD = frozenset({"node_failed", "cancelled", "requeued"})
+UNWRITTEN = frozenset({"node_failed", "cancelled", "requeued"})
 """An attempt that ended so may have been over before its job could say a word."""
 
 
@@ -48,9 +48,9 @@ def verdict(house: House, answers: Answers) -> Verdict:
         judge_ends(found, answers, over, live)
         found.doubled += _ended_twice(client)
         found.leaked += _held_amounts(client)
-    told = told_by_all(house.evidence)
-    _judge_evidence(found, documents, told)
-    _judge_machine(found, house, told)
+    written = written_by_all(house.evidence)
+    _judge_evidence(found, documents, written)
+    _judge_machine(found, house, written)
     found.wrong += _damage(house.home / "muster.db")
     return found
 
@@ -68,7 +68,7 @@ def judge_ends(
         if job.name in answers.refused:
             found.wrong.append(f"job {job.id} ({job.name}) is there, though it was refused")
         elif job.id not in answers.acknowledged and job.name not in answers.lost:
-            found.wrong.append(f"job {job.id} ({job.name}) is there, and nobody asked for it")
+            found.wrong.append(f"job {job.id} ({job.name}) is there, and no user asked for it")
 
 
 def _ended_twice(client: Client) -> Iterator[str]:
@@ -100,12 +100,12 @@ def _held_amounts(client: Client) -> Iterator[str]:
 
 
 def _judge_evidence(
-    found: Verdict, documents: Mapping[int, JobDocument], told: Mapping[int, Told]
+    found: Verdict, documents: Mapping[int, JobDocument], written: Mapping[int, Written]
 ) -> None:
-    nothing = Told()
-    found.wrong += [f"job {id} ran and is not recorded" for id in told if id not in documents]
+    nothing = Written()
+    found.wrong += [f"job {id} ran and is not recorded" for id in written if id not in documents]
     for id, job in documents.items():
-        mine = told.get(id, nothing)
+        mine = written.get(id, nothing)
         found.doubled += [f"job {id}: {line}" for line in mine.overlaps]
         found.doubled += [
             f"job {id}: attempt {attempt} (rank {rank}) began {times} times"
@@ -115,29 +115,31 @@ def _judge_evidence(
         found.wrong += disagreements(job, mine)
 
 
-def disagreements(job: JobDocument, told: Told) -> Iterator[str]:
+def disagreements(job: JobDocument, written: Written) -> Iterator[str]:
     numbers = [attempt.number for attempt in job.attempts]
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"job {job.id} has the attempts {numbers}"
-    for unrecorded in sorted(told.attempts - set(numbers)):
+    for unrecorded in sorted(written.attempts - set(numbers)):
         yield f"job {job.id} ran attempt {unrecorded}, which is not recorded"
     for attempt in job.attempts:
-        yield from _untrue(job.id, attempt, told)
-    if job.exit_code is not None and not (numbers and told.ended_with(numbers[-1], job.exit_code)):
-        yield f"job {job.id} is recorded with exit code {job.exit_code}, and told of no such end"
+        yield from _untrue(job.id, attempt, written)
+    if job.exit_code is not None and not (
+        numbers and written.ended_with(numbers[-1], job.exit_code)
+    ):
+        yield f"job {job.id} is recorded with exit code {job.exit_code}, and wrote of no such end"
     if (job.state == "completed") is not (job.exit_code == 0):
         yield f"job {job.id} is recorded as {job.state} with exit code {job.exit_code}"
 
 
-def _untrue(job: int, attempt: AttemptDocument, told: Told) -> Iterator[str]:
+def _untrue(job: int, attempt: AttemptDocument, written: Written) -> Iterator[str]:
     kind = attempt.reason.kind if attempt.reason else "nothing"
-    if attempt.number not in told.attempts and kind not in UNTOLD:
-        yield f"job {job}: attempt {attempt.number} ended ({kind}) and told nothing"
-    if kind not in UNTOLD | {"exited"}:
-        yield f"job {job}: attempt {attempt.number} ended in a way nobody asked for: {kind}"
+    if attempt.number not in written.attempts and kind not in UNWRITTEN:
+        yield f"job {job}: attempt {attempt.number} ended ({kind}) and wrote nothing"
+    if kind not in UNWRITTEN | {"exited"}:
+        yield f"job {job}: attempt {attempt.number} ended in a way that no user asked for: {kind}"
 
 
-def _judge_machine(found: Verdict, house: House, told: Mapping[int, Told]) -> None:
+def _judge_machine(found: Verdict, house: House, written: Mapping[int, Written]) -> None:
     wait_until(
         lambda: not (house.attempts() or house.marked() or house.busy_supervisors()),
         QUIET_PATIENCE_S,
@@ -151,7 +153,7 @@ def _judge_machine(found: Verdict, house: House, told: Mapping[int, Told]) -> No
         if len(running) > 1:
             found.leaked.append(f"{len(running)} processes run {module}: {running}")
     ours = {pid for each in (DAEMON, PLANNER, SPAWNER) for pid in house.processes(each)}
-    mine = {pid for each in told.values() for pid in each.pids}
+    mine = {pid for each in written.values() for pid in each.pids}
     for pid in pids():
         known = state(pid)
         if known is not None and known[0] == "Z" and (known[1] in ours or pid in mine):

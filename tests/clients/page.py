@@ -80,8 +80,8 @@ def sentences() -> list[str]:
 def _rows(versions: dict[str, str], said: list[str]) -> Iterator[str]:
     for client, word in CLIENTS.items():
         own = [name.removeprefix(f"{word}_") for name in said if name.startswith(f"{word}_")]
-        told = re.sub(r"\bgpu", "GPU", "; ".join(own).replace("_", " "))
-        yield f"| {client} | {versions[client]} | {told} |\n"
+        sentence = re.sub(r"\bgpu", "GPU", "; ".join(own).replace("_", " "))
+        yield f"| {client} | {versions[client]} | {sentence} |\n"
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ def test_executorlib_runs_functions_as_steps_of_an_allocation(desk: Desk) -> Non
 
     ran = desk.uses("salloc", "-n2", "-t", "5", desk.python, script)
 
-    told = dict(line.split(" ", 1) for line in ran.out.splitlines())
-    assert told["squares"] == "0 1 4"
-    assert told["ran"] == told["job"]
-    assert told["steps"] == "0 1 2"
-    desk.slurm.waits_for(told["job"], "COMPLETED")
+    answer = dict(line.split(" ", 1) for line in ran.out.splitlines())
+    assert answer["squares"] == "0 1 4"
+    assert answer["ran"] == answer["job"]
+    assert answer["steps"] == "0 1 2"
+    desk.slurm.waits_for(answer["job"], "COMPLETED")

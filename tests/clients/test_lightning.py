@@ -5,9 +5,9 @@ def test_lightning_joins_the_tasks_of_a_job(lightning: Desk) -> None:
     script = SCRIPTS / "lightning_allreduce.py"
 
     wanted = ("--ntasks-per-node=2", "-J", "sum", "-t", "5")
-    told = lightning.uses("srun", *wanted, lightning.python, str(script)).out
+    answer = lightning.uses("srun", *wanted, lightning.python, str(script)).out
 
-    said = sorted(line for line in told.splitlines() if line.startswith("rank"))
+    said = sorted(line for line in answer.splitlines() if line.startswith("rank"))
     assert said == ["rank 0 of 2 sum 3", "rank 1 of 2 sum 3"]
 
 

@@ -13,9 +13,9 @@ def test_reportseff_tells_how_well_a_job_used_what_it_had(desk: Desk) -> None:
     busy = desk.slurm.submits(f"--wait -J busy -t 1 -o /dev/null --wrap '{spin}'")
     idle = desk.slurm.submits("--wait -J idle -t 1 -c 4 -o /dev/null --wrap 'sleep 1'")
 
-    told = desk.uses("reportseff", "--no-color", "--format=JobName,State,CPUEff", busy, idle)
+    answer = desk.uses("reportseff", "--no-color", "--format=JobName,State,CPUEff", busy, idle)
 
-    _, first, second = [line.split() for line in told.out.splitlines()]
+    _, first, second = [line.split() for line in answer.out.splitlines()]
     assert first[:2] == ["busy", "COMPLETED"]
     assert 0 < float(first[2].rstrip("%")) <= 100
     assert second == ["idle", "COMPLETED", "---"]

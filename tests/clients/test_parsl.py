@@ -5,9 +5,9 @@ from clients.desk import Desk
 
 @pytest.mark.parametrize("launcher", ["simple", "srun"])
 def test_parsl_runs_functions_in_a_block_and_gives_it_back(desk: Desk, launcher: str) -> None:
-    told = desk.runs("parsl_blocks.py", launcher)
+    answer = desk.runs("parsl_blocks.py", launcher)
 
-    job = told["ran"].removeprefix("in ")
-    assert told["squares"] == "0 1 4 9"
-    assert told["failed"] == "with 7"
+    job = answer["ran"].removeprefix("in ")
+    assert answer["squares"] == "0 1 4 9"
+    assert answer["failed"] == "with 7"
     desk.slurm.waits_for(job, "CANCELLED")

@@ -5,9 +5,9 @@ from clients.desk import SCRIPTS, Desk
 
 @pytest.mark.parametrize("launcher", ["single", "srun"])
 def test_psij_sees_how_jobs_end_and_cancels_one(desk: Desk, launcher: str) -> None:
-    told = desk.uses(desk.python, str(SCRIPTS / "psij_jobs.py"), launcher).out.splitlines()
+    answer = desk.uses(desk.python, str(SCRIPTS / "psij_jobs.py"), launcher).out.splitlines()
 
-    good, bad, listed, long = told
+    good, bad, listed, long = answer
     assert good.split()[1:] == ["COMPLETED", "0"]
     assert bad.split()[1:] == ["FAILED", "3"]
     assert listed == "listed True"

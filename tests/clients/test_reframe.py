@@ -28,6 +28,6 @@ def test_reframe_sees_a_job_that_fails(desk: Desk) -> None:
 def reframe(desk: Desk, name: str, system: str) -> dict[str, Any]:
     site, checks = SCRIPTS / "reframe_site.py", SCRIPTS / "reframe_checks.py"
     report = desk.folder / "report.json"
-    told = ("-C", str(site), "-c", str(checks), "--report-file", str(report), "--system", system)
-    desk.tries("reframe", *told, "--name", name, "-r")
+    options = ("-C", str(site), "-c", str(checks), "--report-file", str(report), "--system", system)
+    desk.tries("reframe", *options, "--name", name, "-r")
     return json.loads(report.read_text(encoding="utf-8"))["runs"][-1]

@@ -4,10 +4,10 @@ from clients.desk import SCRIPTS, Desk
 
 
 def test_toil_runs_a_workflow_with_gpus(desk: Desk) -> None:
-    told = desk.runs("toil_workflow.py")
+    answer = desk.runs("toil_workflow.py")
 
-    assert told["total"] == "5"
-    assert [desk.state(job) for job in told["jobs"].split()] == ["COMPLETED"] * 3
+    assert answer["total"] == "5"
+    assert [desk.state(job) for job in answer["jobs"].split()] == ["COMPLETED"] * 3
 
 
 def test_signac_flow_submits_each_operation_once(desk: Desk) -> None:

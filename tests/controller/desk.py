@@ -101,17 +101,17 @@ def caller(user: str) -> Caller:
     return Caller(user=UserName(user), door="test")
 
 
-def spec(user: str = "ada", *, gpus: int = 1, queue: str = "default", **told: object) -> JobSpec:
-    """A request; `job_class`, `slice` and `limit_s` if told, and fields of JobSpec by name."""
-    part = told.get("slice")
-    limit = told.get("limit_s")
+def spec(user: str = "ada", *, gpus: int = 1, queue: str = "default", **fields: object) -> JobSpec:
+    """A request; `job_class`, `slice`, `limit_s` and fields of JobSpec by name."""
+    part = fields.get("slice")
+    limit = fields.get("limit_s")
     ask = GpuAsk(count=gpus, slice=part if isinstance(part, Slice) else None)
-    more = {name: told[name] for name in told.keys() & MORE}
+    more = {name: fields[name] for name in fields.keys() & MORE}
     plain = JobSpec(
-        name=str(told.get("name", "job")),
+        name=str(fields.get("name", "job")),
         user=UserName(user),
         queue=QueuePath(queue),
-        job_class=ClassName(str(told.get("job_class", ""))),
+        job_class=ClassName(str(fields.get("job_class", ""))),
         groups=(TaskGroup(each=Ask(cpu_milli=1_000, gpus=ask if gpus else None)),),
         time_limit=Duration(limit * SECOND) if isinstance(limit, int) else None,
         retry=RetryPolicy(base=Duration(1_000)),
@@ -140,9 +140,9 @@ class Desk:
         self.simulation = Simulation(site, {LAB: self.backend}, planner=planner)
         self.record = self.simulation.record
 
-    def submits(self, user: str = "ada", *, lasts: int = 60, **told: object) -> JobId:
+    def submits(self, user: str = "ada", *, lasts: int = 60, **fields: object) -> JobId:
         """A request that is a job afterwards; it lasts so many seconds."""
-        request = spec(user, **told)  # pyright: ignore[reportArgumentType]
+        request = spec(user, **fields)  # pyright: ignore[reportArgumentType]
         receipt = self.simulation.submit(Arrival(at=self.simulation.now, spec=request))
         self.will_go(receipt.jobs[0], Behaviour(work=Duration(lasts * SECOND)))
         return receipt.jobs[0]
@@ -167,14 +167,14 @@ class Desk:
 
     def carries_out(self, plan: tuple[Plan, Snapshot]) -> list[Event]:
         """What becomes of a plan that was made some time ago."""
-        told: list[Event] = []
+        events: list[Event] = []
 
         def command(transaction: Transaction) -> None:
-            told.extend(events_of(*plan, transaction))
-            transaction.apply_all(told)
+            events.extend(events_of(*plan, transaction))
+            transaction.apply_all(events)
 
         self.simulation.write(command)
-        return told
+        return events
 
     def applies(self, event: Event) -> None:
         """Something happens."""

@@ -41,7 +41,7 @@ class FullStore(MemoryStore):
 
 
 class FullBackend(SimulatedBackend):
-    """A backend whose own disk may be full, and that remembers what it was told."""
+    """A backend whose own disk may be full, and that remembers its orders."""
 
     is_full = False
     said: tuple[Action, ...] = ()

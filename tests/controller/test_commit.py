@@ -51,7 +51,7 @@ def test_a_job_that_is_cancelled_or_held_meanwhile_is_not_placed(move: JobAction
     assert placed(events) == [stays]
 
 
-def test_a_job_that_was_held_and_released_meanwhile_is_planned_anew() -> None:
+def test_a_job_that_was_held_and_released_meanwhile_is_planned_again() -> None:
     desk = Desk(gpus=4)
     job = desk.submits()
     plan = desk.plans()
@@ -151,7 +151,7 @@ def test_a_cut_comes_before_the_job_that_needs_it() -> None:
     assert [type(event) for event in events] == [DeviceCut, JobPlaced]
 
 
-def test_room_is_claimed_before_others_are_told_to_leave_it() -> None:
+def test_room_is_claimed_before_others_are_ordered_to_leave_it() -> None:
     desk = Desk(gpus=1)
     low = desk.submits(job_class="low", lasts=600)
     desk.lets_pass(1)
@@ -163,7 +163,7 @@ def test_room_is_claimed_before_others_are_told_to_leave_it() -> None:
     assert (desk.state(low), desk.job(high).claim is not None) == (JobState.STOPPING, True)
 
 
-def test_who_left_by_itself_meanwhile_is_not_told_to_leave() -> None:
+def test_who_left_by_itself_meanwhile_is_not_reported_to_leave() -> None:
     desk = Desk(gpus=1)
     low = desk.submits(job_class="low", lasts=600)
     desk.lets_pass(1)

@@ -1,4 +1,4 @@
-"""One batch for all that queued up; durable before anybody is told; nobody pays for another."""
+"""One batch for all that queued up; durable before it is answered; no command pays for another."""
 
 from concurrent.futures import Future
 from typing import Any
@@ -42,8 +42,8 @@ def begin(transaction: Transaction) -> None:
     transaction.apply(NodeSeen(at=transaction.now, node=node("n1", 4)))
 
 
-def entry(**told: Any) -> Submission:
-    return Submission(caller=caller("ada"), spec=spec(**told), kinds=NodeKinds())
+def entry(**fields: Any) -> Submission:
+    return Submission(caller=caller("ada"), spec=spec(**fields), kinds=NodeKinds())
 
 
 def test_commands_that_queue_up_share_one_transaction() -> None:
@@ -94,7 +94,7 @@ def test_when_there_is_room_again_writing_goes_on() -> None:
     assert [job.id for job in store.load().jobs] == [1]
 
 
-def test_whoever_comes_second_looks_again_and_writes_then() -> None:
+def test_who_comes_second_looks_again_and_writes_then() -> None:
     store = MemoryStore()
     one, other = journal_on(store), journal_on(store)
 
@@ -129,7 +129,7 @@ def test_a_mistake_in_one_command_does_not_end_the_journal() -> None:
     assert journal.write(entry().enter).result().jobs == (1,)
 
 
-def test_listeners_are_told_after_the_change_is_so() -> None:
+def test_listeners_are_called_after_the_change_is_made() -> None:
     journal = journal_on(MemoryStore())
     seen: list[int] = []
     journal.subscribers.add(lambda batch, _: seen.append(len(journal.record.jobs) * batch.version))

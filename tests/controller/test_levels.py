@@ -91,7 +91,7 @@ def test_levels_are_learned_as_jobs_end_and_again_from_the_history() -> None:
     assert again.levels({}, {}, now).level(spec, 0) < before.level(spec, 0)
 
 
-def test_levels_are_found_anew_when_the_site_has_another_aim() -> None:
+def test_levels_are_found_again_when_the_site_has_another_aim() -> None:
     desk = Desk(gpus=4, site=BY_SERVICE)
     job = desk.submits(gpus=4, lasts=36_000)
     spec = desk.job(job).spec

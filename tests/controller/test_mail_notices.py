@@ -32,7 +32,7 @@ def test_a_job_begins_reaches_parts_of_its_time_and_ends() -> None:
     assert ear.heard() == [f"{job} end"]
 
 
-def test_a_job_that_runs_out_of_time_is_told_of_twice() -> None:
+def test_a_job_that_runs_out_of_time_is_announced_twice() -> None:
     desk = Desk()
     ear = listening(desk)
     mail = Mail(on=(Occasion.FAIL, Occasion.TIME_LIMIT))
@@ -53,7 +53,7 @@ def test_nobody_hears_of_jobs_for_which_nobody_asked() -> None:
     assert ear.heard() == []
 
 
-def test_more_time_moves_the_parts_of_it_that_were_not_told_yet() -> None:
+def test_more_time_moves_the_parts_of_it_that_were_not_announced_yet() -> None:
     desk = Desk()
     ear = listening(desk)
     mail = Mail(on=(Occasion.TIME_LIMIT_50, Occasion.TIME_LIMIT_90))
@@ -69,7 +69,7 @@ def test_more_time_moves_the_parts_of_it_that_were_not_told_yet() -> None:
     assert ear.heard() == [f"{job} time_limit_90"]
 
 
-def test_who_asks_while_the_job_runs_is_told_from_then_on() -> None:
+def test_who_asks_while_the_job_runs_is_announced_from_then_on() -> None:
     desk = Desk()
     ear = listening(desk)
     job = desk.submits(lasts=60)
@@ -93,7 +93,7 @@ def test_a_job_that_fails_and_is_tried_again_is_requeued_before_it_ends() -> Non
     assert ear.heard() == [f"{job} {each}" for each in ("begin", "requeue", "begin", "fail")]
 
 
-def test_an_array_is_told_of_once_and_when_all_of_it_is_over() -> None:
+def test_an_array_is_announced_once_and_when_all_of_it_is_over() -> None:
     desk = Desk(gpus=1)
     ear = listening(desk)
     array = submits_array(desk, 3)
@@ -104,7 +104,7 @@ def test_an_array_is_told_of_once_and_when_all_of_it_is_over() -> None:
     assert ear.heard() == [f"array {array} over"]
 
 
-def test_each_part_of_an_array_is_told_of_where_that_is_wanted() -> None:
+def test_each_part_of_an_array_is_announced_where_that_is_wanted() -> None:
     desk = Desk(gpus=1)
     ear = listening(desk)
     array = submits_array(desk, 2, mail=replace(EVERYTHING, each_part=True))
@@ -112,8 +112,8 @@ def test_each_part_of_an_array_is_told_of_where_that_is_wanted() -> None:
     desk.lets_all_end()
 
     first, second = array, array + 1
-    told = [f"{first} begin", f"{first} end", f"{second} begin", f"{second} end"]
-    assert ear.heard() == told
+    notices = [f"{first} begin", f"{first} end", f"{second} begin", f"{second} end"]
+    assert ear.heard() == notices
 
 
 def test_an_array_that_is_cancelled_is_over_once() -> None:
@@ -127,7 +127,7 @@ def test_an_array_that_is_cancelled_is_over_once() -> None:
     assert ear.heard() == [f"array {array} over"]
 
 
-def test_who_waits_for_something_that_cannot_happen_any_more_is_told_once() -> None:
+def test_who_waits_for_something_that_cannot_happen_any_more_is_announced_once() -> None:
     desk = Desk()
     ear = listening(desk)
     others = [desk.submits(), desk.submits()]
@@ -147,7 +147,7 @@ def test_who_waits_for_something_that_cannot_happen_any_more_is_told_once() -> N
     assert desk.job(patient).attempt == 1
 
 
-def test_who_comes_too_late_to_wait_is_told_too() -> None:
+def test_who_comes_too_late_to_wait_is_announced_too() -> None:
     desk = Desk()
     ear = listening(desk)
     other = desk.submits()
@@ -162,7 +162,7 @@ def test_who_comes_too_late_to_wait_is_told_too() -> None:
     assert ear.heard() == [f"{late} invalid_depend"]
 
 
-def test_whoever_leads_next_tells_what_happens_then_and_nothing_again() -> None:
+def test_the_next_leader_announces_what_happens_then_and_nothing_again() -> None:
     desk = Desk()
     ear = listening(desk)
     job = desk.submits(lasts=90, limit_s=100, mail=EVERYTHING)

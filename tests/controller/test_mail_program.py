@@ -57,7 +57,7 @@ def test_a_sendmail_gets_the_whole_message(tmp_path: Path) -> None:
     assert "Subject: Slurm Job_id=12 =?utf-8?" in message
 
 
-def test_what_a_failing_program_said_is_told(tmp_path: Path) -> None:
+def test_what_a_failing_program_said_is_reported(tmp_path: Path) -> None:
     made = program(tmp_path, "echo no such mailbox >&2; exit 67")
 
     with pytest.raises(NotSentError, match="ended with 67: no such mailbox"):

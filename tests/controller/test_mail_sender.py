@@ -1,4 +1,4 @@
-"""The thread that sends mail: nobody waits for it, and it sends while this process leads."""
+"""The thread that sends mail: nothing waits for it, and it sends while this process leads."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager

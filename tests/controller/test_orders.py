@@ -1,4 +1,4 @@
-"""What backends are told after a change, and again after a restart."""
+"""What backends are ordered to do after a change, and again after a restart."""
 
 import pytest
 
@@ -114,7 +114,7 @@ def test_what_happens_to_a_running_job_is_said_once(event: JobEvent, order: Acti
     assert life.after(event) == []
 
 
-def test_a_job_that_goes_on_is_told_to() -> None:
+def test_a_job_that_goes_on_is_reported_to() -> None:
     life = Life(PLACED, STARTED, SUSPENDED)
 
     orders = life.after(JobResumed(at=AT, job=JOB, attempt=1))
@@ -122,7 +122,7 @@ def test_a_job_that_goes_on_is_told_to() -> None:
     assert orders == [Continue(job=JOB, attempt=1)]
 
 
-def test_who_stops_for_another_and_is_cancelled_then_is_told_the_new_reason() -> None:
+def test_who_stops_for_another_and_is_cancelled_then_is_reported_the_new_reason() -> None:
     life = Life(PLACED, STARTED, preempted(PreemptMode.REQUEUE))
 
     orders = life.after(CancelAsked(at=AT, job=JOB, by=ADA))
@@ -182,7 +182,7 @@ def test_after_a_restart_a_cancelled_attempt_is_begun_before_it_is_stopped() -> 
     assert [type(order) for order in life.again()] == [Begin, Stop]
 
 
-def test_whoever_takes_over_leaves_running_jobs_alone_and_stops_the_cancelled() -> None:
+def test_a_new_leader_leaves_running_jobs_alone_and_stops_the_cancelled() -> None:
     desk = Desk(gpus=2)
     runs, leaves = desk.submits(lasts=600), desk.submits(lasts=600)
     desk.lets_pass(1)

@@ -47,7 +47,7 @@ def test_quick_jobs_pass_slow_ones_that_came_before() -> None:
     assert short.prediction.count == 28
 
 
-def test_waiting_jobs_are_told_when_more_is_known_of_their_like() -> None:
+def test_waiting_jobs_learn_when_more_is_known_of_their_like() -> None:
     jobs = [traced(0, 60, 2, name="old"), *(traced(100, 500, 2, name="new") for _ in range(4))]
     given = scenario(jobs, gpus=2)
     simulation = begun(replace(given, site=shortest_first(given.site)))

@@ -161,7 +161,7 @@ def test_everyone_can_be_made_a_viewer() -> None:
     assert has_role(who("user"), rules, USER, QueuePath("a"))
 
 
-def test_who_is_refused_is_told_what_it_takes() -> None:
+def test_who_is_refused_learns_what_it_takes() -> None:
     with pytest.raises(ForbiddenError, match="to drain takes the role admin; user has not got it"):
         demand(who("user"), RULES, ADMIN, to="drain")
     with pytest.raises(ForbiddenError, match="takes the role queue_admin in a; user"):

@@ -1,4 +1,4 @@
-"""Steps are kept with their attempt, told twice or late, and end with it at the latest."""
+"""Steps are kept with their attempt, reported twice or late, and end with it at the latest."""
 
 from controller.desk import SITE, Desk
 from muster.controller.use_cases.job_actions import JobAction
@@ -60,7 +60,7 @@ def test_steps_of_a_running_job_are_kept_and_over_when_they_are() -> None:
     assert kept(desk, job) == (over, second)
 
 
-def test_what_is_told_twice_or_late_changes_nothing() -> None:
+def test_what_is_reported_twice_or_late_changes_nothing() -> None:
     desk = Desk()
     job = running_job(desk)
     over = ends(desk, begins(desk, step(desk, job)))

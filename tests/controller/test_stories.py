@@ -251,7 +251,7 @@ def test_an_array_that_does_not_fit_into_its_queue_is_refused_whole() -> None:
 
 
 def test_the_same_story_gives_the_same_events() -> None:
-    def told() -> list[object]:
+    def events_of_one_run() -> list[object]:
         desk = Desk(nodes=2)
         for number in range(12):
             desk.submits(gpus=number % 4 + 1, lasts=30 + number)
@@ -259,7 +259,7 @@ def test_the_same_story_gives_the_same_events() -> None:
         events = desk.simulation.parts.history.events
         return [stored.event for stored in events(EventQuery())]
 
-    assert told() == told()
+    assert events_of_one_run() == events_of_one_run()
 
 
 def test_nodes_whose_pool_is_taken_out_of_the_rules_go_on_in_a_plain_pool() -> None:

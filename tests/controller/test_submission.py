@@ -21,11 +21,11 @@ from muster.model.value import Instant, JobId, QueuePath, UserName, replace
 ROOT = Caller(user=UserName("root"), door="test", root=True)
 
 
-def enters(desk: Desk, who: Caller, **told: Any) -> Receipt:
+def enters(desk: Desk, who: Caller, **asked: Any) -> Receipt:
     """Somebody asks; fields of the entry or the spec."""
-    fields = {name: told.pop(name) for name in ENTRY & told.keys()}
-    user = told.pop("user", who.user)
-    entry = Submission(caller=who, spec=spec(user, **told), kinds=NodeKinds(), **fields)
+    fields = {name: asked.pop(name) for name in ENTRY & asked.keys()}
+    user = asked.pop("user", who.user)
+    entry = Submission(caller=who, spec=spec(user, **asked), kinds=NodeKinds(), **fields)
     return desk.simulation.journal.write(entry.enter).result()
 
 

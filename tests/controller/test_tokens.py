@@ -1,4 +1,4 @@
-"""A token's secret is told once; what is kept opens nothing by itself."""
+"""A token's secret is shown once; what is kept opens nothing by itself."""
 
 import pytest
 
@@ -60,10 +60,10 @@ def test_a_revoked_token_opens_nothing() -> None:
 )
 def test_what_is_not_the_secret_opens_nothing(wrong: str) -> None:
     new = new_token(WISH, NOW)
-    told = wrong.format(secret=new.secret, id=new.token.id)
+    given = wrong.format(secret=new.secret, id=new.token.id)
 
     with pytest.raises(ForbiddenError, match="not known"):
-        token_of(told, {new.token.id: new.token}, NOW)
+        token_of(given, {new.token.id: new.token}, NOW)
 
 
 @pytest.mark.parametrize("nothing", ["", "_", "__", "___", "mst", "mst_"])

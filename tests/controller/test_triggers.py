@@ -1,4 +1,4 @@
-"""The planner wakes exactly when something falls due, and not for what gives nobody a chance."""
+"""The planner wakes exactly when something falls due, and not for what lets no job start."""
 
 import pytest
 
@@ -193,7 +193,7 @@ def test_a_start_that_somebody_waits_for_is_a_reason_to_plan() -> None:
     assert attention.note(batch(JobStarted(at=Instant(1), job=first, attempt=1)), (), Instant(1))
 
 
-def test_whoever_takes_over_remembers_what_falls_due() -> None:
+def test_a_new_leader_remembers_what_falls_due() -> None:
     desk = Desk(gpus=4)
     desk.changes_site(
         reservations=(

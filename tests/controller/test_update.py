@@ -42,15 +42,15 @@ def larger(gpus: int) -> Changed:
     return lambda old: replace(old, groups=spec(gpus=gpus).groups)
 
 
-def waiting(desk: Desk, **told: object) -> JobId:
+def waiting(desk: Desk, **fields: object) -> JobId:
     """A job that finds no room."""
     desk.submits(gpus=4, lasts=600)
     desk.lets_pass(1)
-    return desk.submits(**told)  # pyright: ignore[reportArgumentType]
+    return desk.submits(**fields)  # pyright: ignore[reportArgumentType]
 
 
-def running(desk: Desk, **told: object) -> JobId:
-    job = desk.submits(lasts=600, **told)  # pyright: ignore[reportArgumentType]
+def running(desk: Desk, **fields: object) -> JobId:
+    job = desk.submits(lasts=600, **fields)  # pyright: ignore[reportArgumentType]
     desk.lets_pass(1)
     return job
 
@@ -156,7 +156,7 @@ def test_a_running_job_can_be_given_less_time_by_its_owner() -> None:
 
 
 @pytest.mark.parametrize("limit", [501, None])
-def test_more_time_for_a_running_job_comes_from_whoever_looks_after_its_queue(
+def test_more_time_for_a_running_job_comes_from_the_admins_of_its_queue(
     limit: int | None,
 ) -> None:
     desk = Desk(gpus=4)

@@ -25,7 +25,7 @@ ALWAYS: tuple[Rule, ...] = (
     (re.compile(r"(?<=sbatch: Job )\d+(?= to start)"), "JOB"),
     (re.compile(r"(?<=(?:srun|lloc): job )\d+|(?<=allocation )\d+"), "JOB"),
     # Whether there is room at once, and whether salloc hears of the end of its job before it ends
-    # itself, hangs on how busy the scheduler is at that moment.
+    # itself, depends on how busy the scheduler is at that moment.
     (re.compile(WAITING, re.MULTILINE), ""),
     # Where a job was submitted from: the session of a shell has another number each time.
     (re.compile(r"(?<=AllocNode:Sid=)\S+"), "HOST:SID"),
@@ -33,7 +33,7 @@ ALWAYS: tuple[Rule, ...] = (
     (re.compile(r"(?<=RunTime=)(?!00:00:00)\d\d:\d\d:\d\d"), "HH:MM:SS"),
     # Without its multifactor plugin Slurm counts down from 2^32; ours is what the planner sorts by.
     (re.compile(r"(?<=Priority=)[1-9]\d*"), "PRIORITY"),
-    # Which of its two schedulers looked at a job last hangs on when they come to it.
+    # Which of its two schedulers looked at a job last depends on when they come to it.
     (re.compile(r"(?<= Scheduler=)\w+(?::\*)?"), "SCHEDULER"),
 )
 

@@ -54,8 +54,8 @@ def prepare(side: Side) -> None:
     _until(side, "sacct -n -X -P -j $ENDED -o state%9", {"CANCELLED by 0"})
     # Slurm tells its database of jobs when it has the time.
     waiting = "$HELD,$WIDE,$AFTER,$NEVER,$LATER,$ARRAY"
-    told = f"sacct -n -X -P -j {waiting} -o state | sort | uniq -c | xargs"
-    _until(side, told, {"6 PENDING 2 RUNNING"})
+    states = f"sacct -n -X -P -j {waiting} -o state | sort | uniq -c | xargs"
+    _until(side, states, {"6 PENDING 2 RUNNING"})
 
 
 def _until(side: Side, line: str, wanted: set[str]) -> None:

@@ -109,7 +109,7 @@ def away(postgres: Postgres) -> Generator[None]:
         postgres.start()
 
 
-def test_mail_is_sent_once_whoever_leads_when_it_is_due(postgres: Postgres) -> None:
+def test_mail_is_sent_once_by_the_leader_when_it_is_due(postgres: Postgres) -> None:
     with folder() as place:
         program, sent = place / "mail", place / "sent"
         program.write_text(f'#!/bin/sh\necho "$3: $2" >> {sent}\n', encoding="utf-8")

@@ -188,7 +188,7 @@ class Here:
         os.kill(self.supervisor(), signal.SIGKILL)
 
     def remnants(self) -> list[int]:
-        """Processes below the spawner that are no supervisors, and those that nobody reaped."""
+        """Processes below the spawner that are no supervisors, and those that were not reaped."""
         supervisors = [pid for pid in processes.children(self.spawner()) if _is_spawner(pid)]
         below = processes.descendants(self.spawner())
         return [pid for pid in below if pid not in supervisors or not processes.is_alive(pid)]

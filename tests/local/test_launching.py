@@ -38,14 +38,14 @@ def test_a_command_runs_and_its_output_can_be_read(here: Here) -> None:
     assert here.backend.output(asked(run, offset=-8)).content == b"trouble\n"
 
 
-def test_the_cluster_and_its_nodes_are_told_once(here: Here) -> None:
+def test_the_cluster_and_its_nodes_are_reported_once(here: Here) -> None:
     here.shell("true")
 
     here.ends()
 
-    told = [type(event) for event in here.heard]
-    assert told.count(ClusterSeen) == 1
-    assert told.count(NodeSeen) == 1
+    kinds = [type(event) for event in here.heard]
+    assert kinds.count(ClusterSeen) == 1
+    assert kinds.count(NodeSeen) == 1
 
 
 def test_a_job_is_started_before_it_ends(here: Here) -> None:
@@ -182,7 +182,7 @@ def test_files_are_named_by_patterns(here: Here) -> None:
     assert here.backend.output(asked(run, stderr=True)).content == b"err\n"
 
 
-def test_another_attempt_begins_its_file_anew_unless_it_appends(here: Here) -> None:
+def test_another_attempt_begins_its_file_again_unless_it_appends(here: Here) -> None:
     for attempt, append in ((1, False), (2, False), (3, True)):
         here.run(
             Launch(argv=("echo", str(attempt)), stdout="out", append=append),
@@ -247,7 +247,7 @@ def test_a_failing_task_ends_the_others(here: Here) -> None:
     assert all(is_gone(pid) for pid in pids)
 
 
-def test_a_restarted_job_is_told_of_its_checkpoint(here: Here) -> None:
+def test_a_restarted_job_finds_its_checkpoint(here: Here) -> None:
     launch = Launch(argv=("sh", "-c", "echo $MUSTER_CHECKPOINT $MUSTER_RESTARTS"), stdout="out")
 
     here.run(launch, Wanted(attempt=3, checkpoint="/data/step-7.pt"))

@@ -20,7 +20,7 @@ WAITS = "while ! test -e go; do sleep 0.02; done"
 HELD = Launch(runs=Runs.STEPS_ONLY)
 
 
-def steps_told(events: list[Event], kind: type[StepBegan | StepEnded]) -> list[Step]:
+def reported_steps(events: list[Event], kind: type[StepBegan | StepEnded]) -> list[Step]:
     return [event.step for event in events if isinstance(event, kind)]
 
 
@@ -33,16 +33,16 @@ def begun_step(here: Here, text: str, **wish: object) -> Asker:
     return asker
 
 
-def test_a_step_is_told_of_with_what_it_may_use_and_how_it_ended(here: Here) -> None:
+def test_a_step_is_reported_with_what_it_may_use_and_how_it_ended(here: Here) -> None:
     here.shell(WAITS, Wanted(tasks=2))
 
     with begun_step(here, "exit 3") as asker:
         assert asker.hears("exited")["status"] == 3 << 8
         asker.hears("over")
-    here.until(lambda: bool(steps_told(here.heard, StepEnded)))
+    here.until(lambda: bool(reported_steps(here.heard, StepEnded)))
 
-    (began,) = steps_told(here.heard, StepBegan)
-    (ended,) = steps_told(here.heard, StepEnded)
+    (began,) = reported_steps(here.heard, StepBegan)
+    (ended,) = reported_steps(here.heard, StepEnded)
     assert (began.job, began.attempt, began.number, began.name) == (1, 1, 0, "step")
     assert (began.tasks, began.nodes) == (1, (NodeId("n1"),))
     assert began.amount == Resources(cpu_milli=1_000)
@@ -53,35 +53,35 @@ def test_a_step_is_told_of_with_what_it_may_use_and_how_it_ended(here: Here) -> 
     here.ends()
 
 
-def test_what_happened_to_steps_is_told_again_to_whoever_adopts(home: Path) -> None:
+def test_what_happened_to_steps_is_reported_again_after_adoption(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell(WAITS)
     with begun_step(first, "exit 1") as asker:
         asker.hears("over")
     going = begun_step(first, "echo $$ > pid; sleep 600")
-    first.until(lambda: len(steps_told(first.heard, StepBegan)) == 2)
-    first.until(lambda: len(steps_told(first.heard, StepEnded)) == 1)
+    first.until(lambda: len(reported_steps(first.heard, StepBegan)) == 2)
+    first.until(lambda: len(reported_steps(first.heard, StepEnded)) == 1)
     first.backend.close()
 
     second = Here(home)
     second.adopts(run)
-    second.until(lambda: len(steps_told(second.heard, StepBegan)) == 2)
+    second.until(lambda: len(reported_steps(second.heard, StepBegan)) == 2)
     pid = second.pid_in("pid")
     with going:
         going.says("signal", signal=int(signal.SIGTERM))
         going.hears("over")
-    second.until(lambda: len(steps_told(second.heard, StepEnded)) == 2)
+    second.until(lambda: len(reported_steps(second.heard, StepEnded)) == 2)
 
-    told = steps_told(second.heard, StepEnded)
-    assert steps_told(first.heard, StepEnded) == told[:1]
-    assert steps_told(first.heard, StepBegan) == steps_told(second.heard, StepBegan)
-    assert (told[1].number, told[1].signal) == (1, signal.SIGTERM)
+    reported = reported_steps(second.heard, StepEnded)
+    assert reported_steps(first.heard, StepEnded) == reported[:1]
+    assert reported_steps(first.heard, StepBegan) == reported_steps(second.heard, StepBegan)
+    assert (reported[1].number, reported[1].signal) == (1, signal.SIGTERM)
     assert is_gone(pid)
     second.leaves()
 
 
-def test_steps_end_with_their_supervisor_and_their_ends_are_told_first(here: Here) -> None:
+def test_steps_end_with_their_supervisor_and_their_ends_are_reported_first(here: Here) -> None:
     here.shell(WAITS)
     with begun_step(here, "echo $$ > pid; sleep 600") as asker:
         pid = here.pid_in("pid")
@@ -92,10 +92,10 @@ def test_steps_end_with_their_supervisor_and_their_ends_are_told_first(here: Her
     here.until(lambda: is_gone(pid))
     kinds = [type(event) for event in here.heard if isinstance(event, StepEnded | JobEnded)]
     assert kinds == [StepEnded, JobEnded]
-    assert steps_told(here.heard, StepEnded)[0].signal == signal.SIGKILL
+    assert reported_steps(here.heard, StepEnded)[0].signal == signal.SIGKILL
 
 
-def test_a_step_ends_with_whoever_asked_for_it(here: Here) -> None:
+def test_a_step_ends_with_its_client(here: Here) -> None:
     here.shell(WAITS)
     asker = begun_step(
         here, "(setsid sh -c 'echo $$ > deep; exec sleep 600' &) ; echo $$ > pid; wait; sleep 600"
@@ -105,7 +105,7 @@ def test_a_step_ends_with_whoever_asked_for_it(here: Here) -> None:
         pass
 
     here.until(lambda: is_gone(pid))
-    here.until(lambda: bool(steps_told(here.heard, StepEnded)))
+    here.until(lambda: bool(reported_steps(here.heard, StepEnded)))
     (here.work / "go").touch()
     assert here.ends().why == Exited(code=0)
     here.until(lambda: is_gone(deep))
@@ -173,14 +173,14 @@ def test_strangers_may_not_start_steps(here: Here) -> None:
         "s = socket.socket(socket.AF_UNIX); s.connect('steps.sock'); print(s.recv(4096).decode())"
     )
 
-    told = subprocess.run(  # noqa: S603  our own interpreter
+    reported = subprocess.run(  # noqa: S603  our own interpreter
         [sys.executable, "-c", script, str(here.folder())],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
 
-    assert "Access/permission denied" in told
+    assert "Access/permission denied" in reported
 
 
 def test_nothing_begins_while_the_attempt_stands_still(here: Here) -> None:

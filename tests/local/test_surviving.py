@@ -87,7 +87,7 @@ def test_another_backend_adopts_what_runs_and_tells_it_again(home: Path) -> None
     second.leaves()
 
 
-def test_an_end_that_nobody_saw_is_told_by_the_next_backend(home: Path) -> None:
+def test_an_end_that_was_not_seen_is_reported_by_the_next_backend(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell("exit 5")
@@ -116,7 +116,7 @@ def test_what_nobody_allocated_is_ended_by_adopting(home: Path) -> None:
     second.leaves()
 
 
-def test_a_run_that_was_written_but_never_told_begins_after_a_restart(home: Path) -> None:
+def test_a_run_that_was_written_but_never_sent_begins_after_a_restart(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell("echo ran >> ran")
@@ -170,7 +170,7 @@ def test_the_spawner_stays_while_it_is_needed(here: Here) -> None:
     here.until(here.backend.stop_spawner)
 
 
-def test_the_spawner_ends_with_whoever_used_it_when_nothing_runs(home: Path) -> None:
+def test_the_spawner_ends_with_its_user_when_nothing_runs(home: Path) -> None:
     here = Here(home)
     here.adopts()
     here.shell("true")
@@ -182,7 +182,7 @@ def test_the_spawner_ends_with_whoever_used_it_when_nothing_runs(home: Path) -> 
     here.until_gone(lambda: is_gone(spawner))
 
 
-def test_the_spawner_stays_when_whoever_used_it_leaves_jobs_behind(home: Path) -> None:
+def test_the_spawner_stays_when_its_user_leaves_jobs_behind(home: Path) -> None:
     first = Here(home)
     first.adopts()
     run = first.shell(WAITS)

@@ -160,22 +160,22 @@ def _add_machines(draw: DrawFn, world: World, mix: Mix) -> None:
     world.has_pool("second", **second)
     for pool in ("main", "second"):
         for number in range(1, draw(st.integers(pool == "main", mix.nodes)) + 1):
-            told: NodesAre = {
+            fields: NodesAre = {
                 **draw(st.sampled_from(KINDS_OF_NODE)),
                 "pool": pool,
                 "where": draw(st.sampled_from(PLACES)),
             }
-            world.has_nodes(f"{pool[0]}{number}", **told)
+            world.has_nodes(f"{pool[0]}{number}", **fields)
 
 
 def _add_queues(draw: DrawFn, world: World) -> None:
     for path in QUEUES:
-        told: QueueIs = {
+        fields: QueueIs = {
             **draw(st.sampled_from(BOUNDED_QUEUES)),
             "quotas": tuple(draw(st.lists(quotas(), max_size=2, unique_by=_scope))),
             "weight": draw(st.sampled_from((1, 3))),
         }
-        world.has_queue(path, **told)
+        world.has_queue(path, **fields)
 
 
 def quotas() -> SearchStrategy[Quota]:

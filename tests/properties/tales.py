@@ -1,4 +1,4 @@
-"""Random tales: stories that nobody thought of, and the shortest one that still goes wrong.
+"""Random tales: stories that no author thought of, and the shortest one that still goes wrong.
 
     tale = tell(Random(7))
     if problem(tale):
@@ -19,7 +19,7 @@ from muster.model.policy import Packing, Policy, Preference
 from muster.model.value import HOUR, JobId
 from muster.schedule.verify import Violation
 from properties import samples
-from stories.telling import told
+from stories.telling import as_text
 from stories.world import World
 
 HAPPENINGS = (
@@ -42,8 +42,8 @@ class Step:
     details: Mapping[str, object]
 
     def __str__(self) -> str:
-        said = [told(each) for each in self.about]
-        said += [f"{name}={told(each)}" for name, each in self.details.items()]
+        said = [as_text(each) for each in self.about]
+        said += [f"{name}={as_text(each)}" for name, each in self.details.items()]
         return f"world.{self.word}({', '.join(said)})"
 
 
@@ -55,7 +55,7 @@ class Tale:
     steps: tuple[Step, ...]
 
     def __str__(self) -> str:
-        return "\n".join([f"world = World({told(self.policy)})", *map(str, self.steps)])
+        return "\n".join([f"world = World({as_text(self.policy)})", *map(str, self.steps)])
 
 
 def tell(dice: Random) -> Tale:

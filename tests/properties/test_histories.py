@@ -11,7 +11,7 @@ from properties.strategies import requests, worlds
 from stories.world import World
 
 SOME = settings(max_examples=max(10, settings().max_examples // 5))
-"""A history is many plans, so fewer of them are told."""
+"""A history is many plans, so fewer of them are played."""
 
 
 @SOME

@@ -1,4 +1,4 @@
-"""Whatever happens to jobs, each end is told once, and nothing that nobody asked for."""
+"""Whatever happens to jobs, each end is mailed once, and nothing that was not asked for."""
 
 from collections import Counter
 
@@ -44,29 +44,29 @@ def history(desk: Desk, ear: Ear, deeds: list[tuple[str, int]], mail: Mail) -> N
     deeds=st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 9)), max_size=12),
     on=st.one_of(st.just(tuple(Occasion)), st.just((Occasion.BEGIN, Occasion.FAIL))),
 )
-def test_every_end_is_told_once(deeds: list[tuple[str, int]], on: tuple[Occasion, ...]) -> None:
+def test_every_end_is_mailed_once(deeds: list[tuple[str, int]], on: tuple[Occasion, ...]) -> None:
     desk = Desk(gpus=2)
     ear = listening(desk)
 
     history(desk, ear, deeds, replace(EVERYTHING, on=on))
 
-    told = Counter(ear.heard())
-    assert {text.split()[1] for text in told if not text.startswith("array")} <= {*on}
+    mailed = Counter(ear.heard())
+    assert {text.split()[1] for text in mailed if not text.startswith("array")} <= {*on}
     jobs = [
         each.job for each in desk.simulation.parts.history.ended(HistoryQuery(limit=1_000)).jobs
     ]
     for job in jobs:
         if job.spec.array is None or job.spec.mail.each_part:
-            ends = [told[f"{job.id} {each}"] for each in (Occasion.END, Occasion.FAIL)]
+            ends = [mailed[f"{job.id} {each}"] for each in (Occasion.END, Occasion.FAIL)]
             is_failed = job.state is JobState.FAILED
             assert ends == [int(not is_failed and Occasion.END in on), int(is_failed)]
-            assert told[f"{job.id} begin"] <= job.attempt
+            assert mailed[f"{job.id} begin"] <= job.attempt
         else:
             array = job.spec.array.array
-            assert told[f"array {array} over"] == 1
-            first = {text for text in told if text.endswith(" begin")}
+            assert mailed[f"array {array} over"] == 1
+            first = {text for text in mailed if text.endswith(" begin")}
             parts = {f"{each.id} begin" for each in jobs if _array(each) == array}
-            assert sum(told[text] for text in first & parts) <= 1
+            assert sum(mailed[text] for text in first & parts) <= 1
 
 
 def _array(job: Job) -> JobId | None:

@@ -158,7 +158,7 @@ def _mixed(mapping: Mapping[Key, Item], dice: Random) -> dict[Key, Item]:
 
 
 def starts_alone(job: Job, snapshot: Snapshot, world: World) -> bool:
-    """Would the job start if nobody else were waiting? Jobs that wait for others do not count."""
+    """Would the job start if no other job were waiting? Jobs that wait for others do not count."""
     if job.spec.after:
         return False
     alone = replace(snapshot, jobs={job.id: job})

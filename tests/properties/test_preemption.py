@@ -1,4 +1,4 @@
-"""Nobody is stopped for nothing, and nobody for ever."""
+"""No job is stopped for nothing, and none for ever."""
 
 from collections.abc import Iterator
 

@@ -233,7 +233,7 @@ def test_a_site_that_is_shown_and_read_is_the_same(site: Site) -> None:
 
 @settings(max_examples=60)
 @given(sites(), sites())
-def test_changes_are_told_exactly_where_there_are_some(one: Site, other: Site) -> None:
+def test_changes_are_listed_exactly_where_there_are_some(one: Site, other: Site) -> None:
     assert changes(one, one) == ()
     assert (changes(one, other) == ()) == (one == other)
 

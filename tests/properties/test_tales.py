@@ -1,4 +1,4 @@
-"""Whatever is told about a cluster, its plans keep to the rules and memory does not change them."""
+"""Whatever happens to a cluster, its plans keep to the rules and memory does not change them."""
 
 import os
 from random import Random
@@ -9,13 +9,13 @@ from muster.model.policy import Policy
 from properties.tales import Step, Tale, problem, shortest, tell
 
 TALES = int(os.environ.get("TALES", "150"))
-"""How many tales are told; each number tells its own, the same one every time."""
+"""How many tales are played; each number makes its own, the same one every time."""
 
 
 @pytest.mark.slow
 def test_no_tale_goes_wrong() -> None:
     for number in range(TALES):
-        tale = tell(Random(number))  # noqa: S311  a tale must be told again as it was
+        tale = tell(Random(number))  # noqa: S311  a tale must come out again as it was
         wrong = problem(tale)
         assert wrong is None, f"tale {number}: {wrong}\n{shortest(tale)}"
 

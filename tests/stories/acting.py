@@ -25,7 +25,7 @@ Stopping = dict[JobId, PreemptMode]
 
 
 def carry_out(scene: Scene, plan: Plan) -> Stopping:
-    """Do all that the plan says; victims are told to stop, and still hold what they have."""
+    """Do all that the plan says; victims are ordered to stop, and still hold what they have."""
     for measure in plan.measures:
         _take(scene, measure)
     for decision in plan.moves:
@@ -94,9 +94,9 @@ def _resize(scene: Scene, resize: Resize) -> None:
 
 
 def _repartition(scene: Scene, cut: Repartition) -> None:
-    def anew(device: Device) -> Device:
+    def recut(device: Device) -> Device:
         return replace(device, mig=cut.instances) if device.id == cut.device else device
 
     node: Node = scene.nodes[cut.node]
-    devices = tuple(anew(device) for device in node.devices)
+    devices = tuple(recut(device) for device in node.devices)
     scene.nodes[cut.node] = replace(node, devices=devices)

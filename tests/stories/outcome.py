@@ -66,7 +66,7 @@ class Outcome:
         return self._wait(name).why
 
     def expected(self, name: str) -> float | NoEstimate:
-        """In how many minutes a waiting job is expected to start, or why nobody can say."""
+        """In how many minutes a waiting job is expected to start, or why that is unknown."""
         expected = self.backlog[self._wait(name).job].expected
         if isinstance(expected, NoEstimate):
             return expected
@@ -100,7 +100,7 @@ class Outcome:
         return found[0]
 
     def repartitions(self) -> list[Repartition]:
-        """Devices that are cut anew."""
+        """Devices that are cut again."""
         return [one for one in self.plan.measures if isinstance(one, Repartition)]
 
     def grown(self, name: str) -> int:

@@ -53,7 +53,7 @@ class JobAsked(GroupAsked, total=False):
 
 
 def spec_of(name: str, asked: JobAsked, *, now: Instant, names: Mapping[str, JobId]) -> JobSpec:
-    """The request: one task with one GPU, by ann, in the queue `root`, unless told."""
+    """The request: one task with one GPU, by ann, in the queue `root`, unless given."""
     return JobSpec(
         name=asked.get("named", name),
         user=UserName(asked.get("user", "ann")),

@@ -7,20 +7,20 @@ from typing import cast
 import msgspec
 
 
-def told(value: object) -> str:
+def as_text(value: object) -> str:
     """The value as an expression, without the fields that have their defaults."""
     match value:
         case msgspec.Struct():
-            said = ", ".join(f"{name}={told(part)}" for name, part in _unusual(value).items())
+            said = ", ".join(f"{name}={as_text(part)}" for name, part in _unusual(value).items())
             return f"{type(value).__name__}({said})"
         case Enum():
             return f"{type(value).__name__}.{value.name}"
         case tuple():
             parts = cast("tuple[object, ...]", value)
-            return f"({', '.join(told(part) for part in parts)},)" if parts else "()"
+            return f"({', '.join(as_text(part) for part in parts)},)" if parts else "()"
         case Mapping():
             items = cast("Mapping[object, object]", value).items()
-            return f"{{{', '.join(f'{told(key)}: {told(item)}' for key, item in items)}}}"
+            return f"{{{', '.join(f'{as_text(key)}: {as_text(item)}' for key, item in items)}}}"
         case _:
             return repr(value)
 

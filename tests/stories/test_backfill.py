@@ -51,7 +51,7 @@ def test_the_default_time_of_the_policy_lets_a_job_run_past_a_blocked_one() -> N
     assert world.plans().started() == ["unsaid"]
 
 
-def test_the_blocked_job_starts_when_it_was_told() -> None:
+def test_the_blocked_job_starts_when_it_was_expected_to() -> None:
     world = blocked_big_job()
     world.submits("test", gpus=4, minutes=10)
     world.goes_on()
@@ -140,7 +140,7 @@ def test_a_job_behind_an_endless_one_that_starts_now_has_no_estimate() -> None:
     assert world.plans().expected("second") is NoEstimate.UNBOUNDED
 
 
-def test_all_who_will_fit_when_an_exclusive_job_ends_are_told_so() -> None:
+def test_all_who_will_fit_when_an_exclusive_job_ends_say_so() -> None:
     world = World()
     world.has_nodes("n1", gpus=8)
     world.submits("alone", exclusive=True, minutes=60)
@@ -171,7 +171,7 @@ def test_nobody_can_say_when_a_job_without_a_time_limit_makes_room() -> None:
     assert world.plans().expected("next") is NoEstimate.UNBOUNDED
 
 
-def test_a_job_over_its_limit_is_told_when_enough_will_have_ended() -> None:
+def test_a_job_over_its_limit_learns_when_enough_will_have_ended() -> None:
     world = World()
     world.has_nodes("n1", gpus=8)
     world.has_queue("nlp", limit=4)
@@ -193,7 +193,7 @@ def test_a_job_over_its_limit_does_not_hold_others_back() -> None:
     assert world.plans().started() == ["other"]
 
 
-def test_every_waiting_job_is_told_when_or_why_nobody_can_say() -> None:
+def test_every_waiting_job_learns_when_or_why_nobody_can_say() -> None:
     world = World()
     world.has_nodes("n1", gpus=2)
     world.runs("now", on="n1", gpus=2, minutes=60)

@@ -1,4 +1,4 @@
-"""Many jobs that ask for the same: what keeps one keeps all, and nobody between them is missed."""
+"""Many jobs that ask for the same: what keeps one keeps all, and no job between them is missed."""
 
 from muster.model.plan import NoEstimate
 from muster.model.reason import Behind, NoRoom
@@ -6,7 +6,7 @@ from stories.world import World
 
 
 def crowded() -> World:
-    """Two nodes with one GPU free on each, beside jobs that nobody knows the end of."""
+    """Two nodes with one GPU free on each, beside jobs without a known end."""
     world = World()
     world.has_nodes("n1", "n2", gpus=4)
     world.runs("old1", user="old", on="n1", gpus=3)
@@ -26,7 +26,7 @@ def test_a_small_job_between_many_large_ones_has_its_turn() -> None:
     assert len(outcome.waiting()) == 10
 
 
-def test_all_of_a_crowd_are_told_the_same_reason() -> None:
+def test_all_of_a_crowd_learn_the_same_reason() -> None:
     world = crowded()
     world.submits_many("large", 12, user="ann", gpus=2)
 

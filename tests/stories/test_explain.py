@@ -1,4 +1,4 @@
-"""Nothing waits unexplained: each job is told why, who is in its way, and what would help."""
+"""Nothing waits unexplained: each job's user reads why, who is in its way, and what would help."""
 
 from muster.model.explanation import (
     AnyNode,
@@ -19,26 +19,30 @@ from stories.scene import NEW_YEAR
 from stories.world import World
 
 
-def test_a_job_that_starts_is_told_where() -> None:
+def test_a_job_that_starts_learns_where() -> None:
     world = World()
     world.has_nodes("n1", "n2")
     world.submits("gang", tasks=2, gpus=8)
 
-    told = world.plans().explained("gang")
+    explanation = world.plans().explained("gang")
 
-    assert told.text == "Starts now on n1 and n2 with 16 GPUs."
-    assert (told.expected, told.blockers, told.alternatives) == (NEW_YEAR, (), ())
+    assert explanation.text == "Starts now on n1 and n2 with 16 GPUs."
+    assert (explanation.expected, explanation.blockers, explanation.alternatives) == (
+        NEW_YEAR,
+        (),
+        (),
+    )
 
 
-def test_a_job_that_runs_is_told_since_when() -> None:
+def test_a_job_that_runs_learns_since_when() -> None:
     world = World()
     world.has_nodes("n1")
     world.runs("train", on="n1", gpus=4, ran=90)
 
-    told = world.plans().explained("train")
+    explanation = world.plans().explained("train")
 
-    assert told.text == "Runs on n1 with 4 GPUs; it started 1h 30m ago."
-    assert told.decision is None
+    assert explanation.text == "Runs on n1 with 4 GPUs; it started 1h 30m ago."
+    assert explanation.decision is None
 
 
 def test_four_gpus_instead_of_eight_would_start_now() -> None:
@@ -50,11 +54,11 @@ def test_four_gpus_instead_of_eight_would_start_now() -> None:
 
     outcome = world.plans()
 
-    told = outcome.explained("big")
-    assert told.text == "Needs 8 GPUs on one node; none of 2 usable nodes has that free."
-    assert told.expected == Instant(NEW_YEAR + HOUR)
+    explanation = outcome.explained("big")
+    assert explanation.text == "Needs 8 GPUs on one node; none of 2 usable nodes has that free."
+    assert explanation.expected == Instant(NEW_YEAR + HOUR)
     assert outcome.blockers("big") == ["short"]
-    assert [each.text for each in told.alternatives] == [
+    assert [each.text for each in explanation.alternatives] == [
         "With 4 GPUs instead of 8 it would start now."
     ]
 
@@ -207,7 +211,7 @@ def test_another_queue_would_start_now() -> None:
     assert found == [FewerGpus(gpus=2), OtherQueue(queue=QueuePath("root"))]
 
 
-def test_a_job_behind_its_own_array_is_told_which_part_runs() -> None:
+def test_a_job_behind_its_own_array_learns_which_part_runs() -> None:
     world = World()
     world.has_nodes("n1")
     world.submits_array("sweep", parts=2, at_once=1)
@@ -226,24 +230,28 @@ def test_a_dependency_names_the_other_job_and_suggests_nothing() -> None:
 
     outcome = world.plans()
 
-    told = outcome.explained("train")
-    assert told.text == "Waits until job 1 has completed."
-    assert (told.expected, told.alternatives) == (NoEstimate.DEPENDENCY, ())
+    explanation = outcome.explained("train")
+    assert explanation.text == "Waits until job 1 has completed."
+    assert (explanation.expected, explanation.alternatives) == (NoEstimate.DEPENDENCY, ())
     assert outcome.blockers("train") == ["prepare"]
 
 
-def test_a_held_job_is_told_who_holds_it() -> None:
+def test_a_held_job_learns_who_holds_it() -> None:
     world = World()
     world.has_nodes("n1")
     world.submits("job", held=True)
 
-    told = world.plans().explained("job")
+    explanation = world.plans().explained("job")
 
-    assert told.text == "Held by admin until it is released."
-    assert (told.expected, told.blockers, told.alternatives) == (NoEstimate.HELD, (), ())
+    assert explanation.text == "Held by admin until it is released."
+    assert (explanation.expected, explanation.blockers, explanation.alternatives) == (
+        NoEstimate.HELD,
+        (),
+        (),
+    )
 
 
-def test_a_job_is_told_that_its_nodes_are_drained() -> None:
+def test_a_job_learns_that_its_nodes_are_drained() -> None:
     world = World()
     world.has_nodes("n1")
     world.drains("n1")
@@ -253,19 +261,19 @@ def test_a_job_is_told_that_its_nodes_are_drained() -> None:
     assert world.plans().explained("job").text == text
 
 
-def test_a_job_that_can_never_fit_is_told_what_would() -> None:
+def test_a_job_that_can_never_fit_learns_what_would() -> None:
     world = World()
     world.has_nodes("n1")
     world.submits("huge", gpus=16)
 
-    told = world.plans().explained("huge")
+    explanation = world.plans().explained("huge")
 
     text = "Needs 16 GPUs on one node; no node that it may use has that much, even empty."
-    assert (told.text, told.expected) == (text, NoEstimate.NEVER)
-    assert [each.change for each in told.alternatives] == [FewerGpus(gpus=8)]
+    assert (explanation.text, explanation.expected) == (text, NoEstimate.NEVER)
+    assert [each.change for each in explanation.alternatives] == [FewerGpus(gpus=8)]
 
 
-def test_a_job_is_told_who_makes_room_for_it() -> None:
+def test_a_job_learns_who_makes_room_for_it() -> None:
     world = World()
     world.has_nodes("n1")
     world.has_class("urgent", priority=10, preempts=("normal",))
@@ -279,7 +287,7 @@ def test_a_job_is_told_who_makes_room_for_it() -> None:
     assert asked.blockers("serve") == stopping.blockers("serve") == ["train"]
 
 
-def test_a_job_is_told_that_another_starts_before_it_in_the_same_plan() -> None:
+def test_a_job_learns_that_another_starts_before_it_in_the_same_plan() -> None:
     world = World()
     world.has_nodes("n1")
     world.submits("first", gpus=8, minutes=60)
@@ -312,7 +320,7 @@ def test_a_slice_waits_for_the_tenant_in_its_place() -> None:
     assert world.plans().blockers("slice") == ["left"]
 
 
-def test_a_gang_is_told_who_is_in_its_rack() -> None:
+def test_a_gang_learns_who_is_in_its_rack() -> None:
     world = World()
     world.has_nodes("a1", "a2", where=("zone1", "a"))
     world.has_nodes("b1", "b2", where=("zone1", "b"))
@@ -334,10 +342,10 @@ def test_what_would_start_sooner_comes_after_what_would_start_now() -> None:
     world.runs("long", on="n1", gpus=4, minutes=120)
     world.submits("big", gpus=8)
 
-    told = world.plans().explained("big").alternatives
+    explanation = world.plans().explained("big").alternatives
 
-    assert [(each.change, each.starts_now) for each in told] == [
+    assert [(each.change, each.starts_now) for each in explanation] == [
         (FewerGpus(gpus=1), True),
         (FewerGpus(gpus=4), False),
     ]
-    assert told[1].text == "With 4 GPUs instead of 8 it is expected to start in 1h."
+    assert explanation[1].text == "With 4 GPUs instead of 8 it is expected to start in 1h."

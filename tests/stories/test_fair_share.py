@@ -1,4 +1,4 @@
-"""Whose turn it is: who had little goes first, old use fades, and nobody starves."""
+"""Whose turn it is: who had little goes first, old use fades, and no user starves."""
 
 from muster.model.policy import OrderWeights, Policy, SharePolicy
 from muster.model.value import HOUR, Duration
@@ -170,7 +170,7 @@ def test_the_older_of_two_equal_jobs_goes_first() -> None:
     assert world.plans().started() == ["old"]
 
 
-def test_size_does_not_count_unless_told() -> None:
+def test_size_does_not_count_unless_named() -> None:
     world = World()
     world.has_nodes("n1", gpus=8)
     world.submits("small", gpus=1)

@@ -61,7 +61,7 @@ def test_a_task_lies_on_one_node_whole() -> None:
     assert outcome.expected("wide") is NoEstimate.NEVER
 
 
-def test_a_gang_larger_than_the_cluster_is_told_so() -> None:
+def test_a_gang_larger_than_the_cluster_says_so() -> None:
     world = World()
     world.has_nodes("n1", "n2", gpus=4)
     world.submits("huge", tasks=9)

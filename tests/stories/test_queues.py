@@ -374,7 +374,7 @@ def test_memory_has_its_own_line_of_quota() -> None:
     assert isinstance(outcome.why(outcome.waiting()[0]), OverLimit)
 
 
-def test_a_job_larger_than_its_limit_is_told_that_it_will_never_start() -> None:
+def test_a_job_larger_than_its_limit_learns_that_it_will_never_start() -> None:
     world = World()
     world.has_nodes("n1")
     world.has_queue("nlp", limit=4)

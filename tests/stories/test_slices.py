@@ -61,7 +61,7 @@ def test_an_idle_gpu_is_cut_for_a_tenant_that_needs_a_slice() -> None:
     assert MigInstance(profile="1g.5gb", start=start) in (cut.instances or ())
 
 
-def test_an_idle_gpu_is_cut_anew_and_instances_in_use_stay() -> None:
+def test_an_idle_gpu_is_cut_again_and_instances_in_use_stay() -> None:
     world = World()
     world.has_nodes("n1", gpus=1, mig=("1g.5gb@0", "1g.5gb@1", "1g.5gb@2", "1g.5gb@3"))
     world.runs("tenant", on="n1", mig="1g.5gb")

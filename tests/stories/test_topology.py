@@ -31,7 +31,7 @@ def test_a_rack_local_job_waits_rather_than_straddle_two_racks() -> None:
     assert (why.placed, why.wanted) == (1, 2)
 
 
-def test_a_rack_local_job_larger_than_every_rack_is_told_so() -> None:
+def test_a_rack_local_job_larger_than_every_rack_says_so() -> None:
     world = two_racks()
     world.submits("huge", tasks=3, gpus=8, together="rack")
 

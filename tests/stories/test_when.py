@@ -195,7 +195,7 @@ def test_all_conditions_of_a_way_must_be_met() -> None:
     assert world.plans().started() == ["join"]
 
 
-def test_of_several_conditions_the_hopeless_one_is_told() -> None:
+def test_of_several_conditions_the_hopeless_one_is_reported() -> None:
     world = World()
     world.has_nodes("n1")
     world.runs("left", on="n1")

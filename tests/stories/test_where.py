@@ -28,7 +28,7 @@ def test_a_job_keeps_off_a_label_it_does_not_want() -> None:
     assert (outcome.nodes("not_hdd"), outcome.nodes("any_disk")) == (["n2"], ["n1"])
 
 
-def test_a_label_that_no_node_has_is_told_as_never() -> None:
+def test_a_label_that_no_node_has_is_reported_as_never() -> None:
     world = World()
     world.has_nodes("n1")
     world.submits("job", needs=("disk=ssd",))

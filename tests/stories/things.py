@@ -82,82 +82,82 @@ class ClassIs(TypedDict, total=False):
     per_queue: Ceiling
 
 
-def cluster_of(name: str, told: ClusterIs) -> Cluster:
-    """A cluster that can do everything, unless told."""
+def cluster_of(name: str, fields: ClusterIs) -> Cluster:
+    """A cluster that can do everything, unless given."""
     return Cluster(
         name=ClusterName(name),
-        order=told.get("order", 0),
-        reachable=told.get("reachable", True),
-        abilities=told.get("abilities", Abilities()),
+        order=fields.get("order", 0),
+        reachable=fields.get("reachable", True),
+        abilities=fields.get("abilities", Abilities()),
     )
 
 
-def pool_of(name: str, told: PoolIs) -> Pool:
-    """A pool in zones and racks, unless told."""
+def pool_of(name: str, fields: PoolIs) -> Pool:
+    """A pool in zones and racks, unless given."""
     return Pool(
         name=PoolName(name),
-        cluster=ClusterName(told.get("cluster", "c")),
-        levels=told.get("levels", ("zone", "rack")),
-        default_time=minutes(told.get("default_minutes")),
-        max_time=minutes(told.get("max_minutes")),
-        spot=told.get("spot", False),
-        gpu_hour_micros=told.get("price", 0) * 1_000_000,
-        starts=told.get("starts", True),
-        users=tuple(map(UserName, told.get("users", ()))),
-        queues=tuple(map(QueuePath, told.get("queues", ()))),
+        cluster=ClusterName(fields.get("cluster", "c")),
+        levels=fields.get("levels", ("zone", "rack")),
+        default_time=minutes(fields.get("default_minutes")),
+        max_time=minutes(fields.get("max_minutes")),
+        spot=fields.get("spot", False),
+        gpu_hour_micros=fields.get("price", 0) * 1_000_000,
+        starts=fields.get("starts", True),
+        users=tuple(map(UserName, fields.get("users", ()))),
+        queues=tuple(map(QueuePath, fields.get("queues", ()))),
     )
 
 
-def node_of(name: str, pool: Pool, told: NodesAre) -> Node:
-    """A node with 8 A100, 64 cores and 512 GiB in the first rack, unless told."""
+def node_of(name: str, pool: Pool, fields: NodesAre) -> Node:
+    """A node with 8 A100, 64 cores and 512 GiB in the first rack, unless given."""
     return Node(
         id=NodeId(name),
         cluster=pool.cluster,
         pool=pool.name,
-        cpu_milli=told.get("cpu", 64) * 1_000,
-        memory_mib=told.get("memory_gib", 512) * GIB,
-        devices=tuple(_device(name, index, told) for index in range(told.get("gpus", 8))),
-        where=told.get("where", tuple(f"{level}1" for level in pool.levels)),
-        labels=told.get("labels", {}),
-        taints=tuple(taint(text) for text in told.get("taints", ())),
+        cpu_milli=fields.get("cpu", 64) * 1_000,
+        memory_mib=fields.get("memory_gib", 512) * GIB,
+        devices=tuple(_device(name, index, fields) for index in range(fields.get("gpus", 8))),
+        where=fields.get("where", tuple(f"{level}1" for level in pool.levels)),
+        labels=fields.get("labels", {}),
+        taints=tuple(taint(text) for text in fields.get("taints", ())),
     )
 
 
-def queue_of(path: str, told: QueueIs) -> Queue:
-    """A queue that owns nothing and may have everything, unless told."""
-    one_line = {"guaranteed", "limit", "lend", "borrow"} & set(told)
+def queue_of(path: str, fields: QueueIs) -> Queue:
+    """A queue that owns nothing and may have everything, unless given."""
+    one_line = {"guaranteed", "limit", "lend", "borrow"} & set(fields)
     return Queue(
         path=QueuePath(path),
-        quotas=(quota_of(told),) if one_line else told.get("quotas", ()),
-        weight=told.get("weight", 1),
-        priority=told.get("priority", 0),
-        max_jobs=told.get("max_jobs"),
+        quotas=(quota_of(fields),) if one_line else fields.get("quotas", ()),
+        weight=fields.get("weight", 1),
+        priority=fields.get("priority", 0),
+        max_jobs=fields.get("max_jobs"),
     )
 
 
-def class_of(name: str, told: ClassIs) -> JobClass:
-    """A class without rules, unless told."""
+def class_of(name: str, fields: ClassIs) -> JobClass:
+    """A class without rules, unless given."""
     return JobClass(
         name=ClassName(name),
-        priority=told.get("priority", 0),
-        preempts=tuple(ClassName(other) for other in told.get("preempts", ())),
-        preemptible=told.get("preemptible", True),
-        preempt_mode=PreemptMode(told.get("mode", "requeue")),
-        min_run=Duration(told.get("min_run_minutes", 0) * MINUTE),
-        max_time=minutes(told.get("max_minutes")),
-        spot_only=told.get("spot_only", False),
-        per_user=told.get("per_user", Ceiling()),
-        per_queue=told.get("per_queue", Ceiling()),
+        priority=fields.get("priority", 0),
+        preempts=tuple(ClassName(other) for other in fields.get("preempts", ())),
+        preemptible=fields.get("preemptible", True),
+        preempt_mode=PreemptMode(fields.get("mode", "requeue")),
+        min_run=Duration(fields.get("min_run_minutes", 0) * MINUTE),
+        max_time=minutes(fields.get("max_minutes")),
+        spot_only=fields.get("spot_only", False),
+        per_user=fields.get("per_user", Ceiling()),
+        per_queue=fields.get("per_queue", Ceiling()),
     )
 
 
-def _device(node: str, index: int, told: NodesAre) -> Device:
-    model = told.get("model", DEFAULT_MODEL)
-    gib = told.get("gpu_memory_gib")
+def _device(node: str, index: int, fields: NodesAre) -> Device:
+    model = fields.get("model", DEFAULT_MODEL)
+    gib = fields.get("gpu_memory_gib")
     return Device(
         id=DeviceId(f"{node}/{index}"),
         index=index,
         model=GpuModel(model),
         memory_mib=MEMORY_MIB[model] if gib is None else gib * GIB,
-        mig=tuple(instance(text) for text in told["mig"]) if "mig" in told else None,
+        mig=tuple(instance(text) for text in fields["mig"]) if "mig" in fields else None,
     )

@@ -44,7 +44,7 @@ from stories.outcome import Outcome
 from stories.requests import JobAsked, spec_of
 from stories.scene import Scene
 from stories.seats import seat
-from stories.telling import told
+from stories.telling import as_text
 from stories.things import (
     ClassIs,
     ClusterIs,
@@ -61,7 +61,7 @@ from stories.words import GroupAsked, group_of, minutes
 
 
 class World:
-    """A cluster and its people, told step by step."""
+    """A cluster and its people, built step by step."""
 
     def __init__(self, policy: Policy | None = None) -> None:
         self.policy = policy or Policy()
@@ -76,35 +76,35 @@ class World:
 
     def __repr__(self) -> str:
         """All that is unusual about this world, so that a failing example can be read."""
-        return told(self.scene.copy().snapshot()) + " under " + told(self.policy)
+        return as_text(self.scene.copy().snapshot()) + " under " + as_text(self.policy)
 
     # What there is.
 
-    def has_cluster(self, name: str, **told: Unpack[ClusterIs]) -> None:
+    def has_cluster(self, name: str, **fields: Unpack[ClusterIs]) -> None:
         """A cluster with no pools yet, or other rules for one that exists."""
-        self.scene.clusters[ClusterName(name)] = cluster_of(name, told)
+        self.scene.clusters[ClusterName(name)] = cluster_of(name, fields)
 
-    def has_pool(self, name: str, **told: Unpack[PoolIs]) -> None:
+    def has_pool(self, name: str, **fields: Unpack[PoolIs]) -> None:
         """A pool with no nodes yet, or other rules for one that exists."""
-        self.scene.pools[PoolName(name)] = pool_of(name, told)
+        self.scene.pools[PoolName(name)] = pool_of(name, fields)
 
-    def has_nodes(self, *names: str, **told: Unpack[NodesAre]) -> None:
+    def has_nodes(self, *names: str, **fields: Unpack[NodesAre]) -> None:
         """Nodes that are all alike."""
-        pool = PoolName(told.get("pool", "main"))
+        pool = PoolName(fields.get("pool", "main"))
         if pool not in self.scene.pools:
             self.has_pool(pool)
         for name in names:
-            self.scene.nodes[NodeId(name)] = node_of(name, self.scene.pools[pool], told)
+            self.scene.nodes[NodeId(name)] = node_of(name, self.scene.pools[pool], fields)
 
-    def has_queue(self, path: str, **told: Unpack[QueueIs]) -> None:
+    def has_queue(self, path: str, **fields: Unpack[QueueIs]) -> None:
         """A queue, and the queues above it where they are missing."""
         for ancestor in lineage(QueuePath(path)):
             self.scene.queues.setdefault(ancestor, Queue(path=ancestor))
-        self.scene.queues[QueuePath(path)] = queue_of(path, told)
+        self.scene.queues[QueuePath(path)] = queue_of(path, fields)
 
-    def has_class(self, name: str, **told: Unpack[ClassIs]) -> None:
+    def has_class(self, name: str, **fields: Unpack[ClassIs]) -> None:
         """A job class, or other rules for one that exists."""
-        self.scene.classes[ClassName(name)] = class_of(name, told)
+        self.scene.classes[ClassName(name)] = class_of(name, fields)
 
     def usually_sees(self, count: int, **asked: Unpack[GroupAsked]) -> None:
         """Such tasks come `count` times as often as others."""
@@ -117,7 +117,7 @@ class World:
     # What people do.
 
     def submits(self, name: str, **asked: Unpack[JobAsked]) -> JobId:
-        """Somebody asks for a job: one task with one GPU, unless told."""
+        """Somebody asks for a job: one task with one GPU, unless named otherwise."""
         job = JobId(len(self.names) + 1)
         assert name not in self.names, f"there is a job {name} already"
         self.names[name] = job
@@ -205,7 +205,7 @@ class World:
     def reserves(self, name: str, *, nodes: str, begins: int, ends: int, **whose: str) -> None:
         """Nodes are kept from minute `begins` to minute `ends`.
 
-        whose: a `queue`, `users`, and `by_name` for jobs that ask for it; without, for nobody.
+        whose: a `queue`, `users`, and `by_name` for jobs that ask for it; without, for no user.
         `flexible`: these may begin before it.
         """
         self.scene.reservations.append(
@@ -250,12 +250,12 @@ class World:
             self.scene.allocations[job.id] = replace(allocation, checkpointed_at=self.scene.now)
 
     def stops(self, *names: str) -> None:
-        """Victims that were told to stop have stopped."""
+        """Victims that were ordered to stop have stopped."""
         for job in self._jobs(names):
             stop(self.scene, job.id, self._stopping.pop(job.id))
 
     def stopping(self) -> list[str]:
-        """Victims that were told to stop and have not stopped yet."""
+        """Victims that were ordered to stop and have not stopped yet."""
         return [name for name, job in self.names.items() if job in self._stopping]
 
     def drains(self, *nodes: str) -> None:

@@ -58,10 +58,10 @@ def test_muster_says_which_one_it_saw_finished(monkeypatch: pytest.MonkeyPatch) 
     second = save("step-2.pt", text("two"))
 
     monkeypatch.setenv("MUSTER_CHECKPOINT", str(first))
-    told = latest()
+    newest = latest()
     first.unlink()
 
-    assert told == first
+    assert newest == first
     assert latest() == second
 
 
@@ -140,7 +140,7 @@ def test_a_block_that_fails_changes_nothing() -> None:
     assert Path("checkpoints", "last.pt").read_text() == "good"
 
 
-def test_a_block_that_writes_nothing_is_told_so() -> None:
+def test_a_block_that_writes_nothing_says_so() -> None:
     with pytest.raises(FileNotFoundError, match="nothing was written"), saving("last.pt"):
         pass
 
@@ -255,7 +255,7 @@ def test_handlers_from_before_are_called_too_and_come_back(heard: list[int]) -> 
     assert heard == [signal.SIGUSR2, signal.SIGUSR2]
 
 
-def test_restarts_are_counted_by_whoever_runs_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restarts_are_counted_by_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     outside = restarts()
     monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
     slurm = restarts()

@@ -1,4 +1,4 @@
-"""A user of Lightning whose job is told to make room: it checkpoints, requeues itself, goes on."""
+"""A user of Lightning whose job must make room: it checkpoints, requeues itself, goes on."""
 
 import os
 import signal

@@ -17,11 +17,11 @@ def main() -> None:
     bad = submitted(executor, "exit 3")
     long = submitted(executor, "sleep 600")
     for job in (good, bad):
-        print(told(job, job.wait(PATIENCE)))
+        print(line_of(job, job.wait(PATIENCE)))
     long.wait(PATIENCE, target_states=[JobState.ACTIVE])
     print("listed", long.native_id in executor.list())
     long.cancel()
-    print(told(long, long.wait(PATIENCE)))
+    print(line_of(long, long.wait(PATIENCE)))
 
 
 def submitted(executor: JobExecutor, line: str) -> Job:
@@ -38,7 +38,7 @@ def submitted(executor: JobExecutor, line: str) -> Job:
     return job
 
 
-def told(job: Job, status: object) -> str:
+def line_of(job: Job, status: object) -> str:
     return f"{job.native_id} {status.state.name} {status.exit_code}"
 
 

@@ -20,7 +20,7 @@ def main() -> None:
     print("job", job)
     print("running", running.name, running.info.cpus, running.info.time_limit, running.queue_name)
     print("listed", listed.state.value, listed.username)
-    print("told", manager.cancel(job).status.value)
+    print("cancelling", manager.cancel(job).status.value)
     print("gone", seen(manager, job, "CANCELLED").sub_state.value)
 
 

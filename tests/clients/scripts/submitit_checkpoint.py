@@ -8,7 +8,7 @@ from submitit.helpers import DelayedSubmission
 
 
 class Counting:
-    """Counts for ever at first; started anew it says how far it had been."""
+    """Counts for ever at first; started again it says how far it had been."""
 
     def __init__(self) -> None:
         self.reached = 0

@@ -54,11 +54,11 @@ class Engine(ABC):
 
     @abstractmethod
     def until_over_unseen(self, run: Run) -> None:
-        """Time passes until the attempt is over, and nobody observes."""
+        """Time passes until the attempt is over, and nothing is observed."""
 
     @abstractmethod
     def is_ready(self, run: Run) -> bool:
-        """Is the attempt at its work, and set for whatever it is told?"""
+        """Is the attempt at its work, and ready for orders?"""
 
     @abstractmethod
     def lives(self, run: Run) -> bool:
@@ -99,7 +99,7 @@ class Engine(ABC):
         self, run: Run, why: EndReason, *, grace: int = 60_000, saving: bool = False
     ) -> Instant:
         """Tell it to stop; returns when that was."""
-        told_at = self.now()
+        ordered_at = self.now()
         self.backend.do(
             Stop(
                 job=run.job.id,
@@ -109,7 +109,7 @@ class Engine(ABC):
                 checkpoint=saving,
             )
         )
-        return told_at
+        return ordered_at
 
     def sees(self, kind: type[_News], run: Run) -> _News:
         """Wait until the backend says so."""

@@ -23,7 +23,7 @@ def test_what_is_named_goes_on_and_everything_else_ends(engine: Engine) -> None:
     assert engine.story_of(dropped) == []
 
 
-def test_what_happened_meanwhile_is_told(engine: Engine) -> None:
+def test_what_happened_meanwhile_is_reported(engine: Engine) -> None:
     run = engine.runs_and_is_ready(Doing(code=3, lasts=Duration(300)))
     engine.leaves()
     engine.until_over_unseen(run)
@@ -34,7 +34,7 @@ def test_what_happened_meanwhile_is_told(engine: Engine) -> None:
     assert engine.times_run(run) == 1
 
 
-def test_what_was_told_before_is_told_again(engine: Engine) -> None:
+def test_what_was_reported_before_is_reported_again(engine: Engine) -> None:
     run = engine.runs(Doing(code=0))
     first = engine.end_of(run)
 
@@ -44,7 +44,7 @@ def test_what_was_told_before_is_told_again(engine: Engine) -> None:
     assert engine.story_of(run) == [JobStarted, JobEnded]
 
 
-def test_one_that_stands_is_told_to_stand(engine: Engine) -> None:
+def test_one_that_stands_is_ordered_to_stand(engine: Engine) -> None:
     run = engine.runs_and_is_ready(GOES_ON)
     engine.does(Suspend(job=run.job.id, attempt=run.job.attempt))
     engine.sees(JobSuspended, run)
@@ -65,7 +65,7 @@ def test_one_that_was_never_begun_can_still_be_run(engine: Engine) -> None:
     assert engine.story_of(run) == [JobStarted, JobEnded]
 
 
-def test_one_that_ran_and_is_not_here_any_more_is_told_lost(engine: Engine) -> None:
+def test_one_that_ran_and_is_not_here_any_more_is_reported_lost(engine: Engine) -> None:
     run = engine.begins(GOES_ON, None)
     allocation = replace(run.allocation, started_at=run.allocation.placed_at)
 

@@ -34,7 +34,7 @@ def test_the_cluster_and_its_nodes_are_seen_at_first_sight(engine: Engine) -> No
     assert {node.cluster for node in nodes} == {engine.backend.cluster.name}
 
 
-def test_what_was_seen_is_not_told_again(engine: Engine) -> None:
+def test_what_was_seen_is_not_reported_again(engine: Engine) -> None:
     engine.backend.observe(engine.now())
 
     assert engine.backend.observe(engine.now()) == ()
@@ -125,7 +125,7 @@ def test_a_limit_that_is_lifted_counts_no_more(engine: Engine) -> None:
     assert engine.end_of(run).why == Exited(code=0)
 
 
-def test_a_checkpoint_that_was_written_is_told(engine: Engine) -> None:
+def test_a_checkpoint_that_was_written_is_reported(engine: Engine) -> None:
     begun_at = engine.now()
     run = engine.runs(Doing(saves=True))
 

@@ -12,7 +12,7 @@ from muster.stores.opening import WholeStore
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """Somewhere to keep things; whoever opens it twice finds the same things."""
+    """Somewhere to keep things; opened twice, it has the same things."""
     match request.param:
         case "sqlite":
             place: Place = SqlitePlace(tmp_path)

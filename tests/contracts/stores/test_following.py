@@ -82,28 +82,28 @@ def test_following_leads_to_what_loading_gives(place: Place, steps: list[Any]) -
         assert followed(follower, known) == follower.load() == writer.load()
 
 
-def test_who_is_up_to_date_is_told_nothing(store: WholeStore) -> None:
+def test_who_is_up_to_date_gets_nothing(store: WholeStore) -> None:
     write(store, jobs=(job(1),))
 
     assert store.since(1) == ()
 
 
-def test_events_are_told_in_order(store: WholeStore) -> None:
+def test_events_come_in_order(store: WholeStore) -> None:
     write(store, events=(submitted(1),))
     write(store, events=(submitted(2), over(1)))
     write(store, events=(over(2),))
 
-    told = [event for batch in store.since(1) for event in batch.events]
+    events = [event for batch in store.since(1) for event in batch.events]
 
-    assert told == [submitted(2), over(1), over(2)]
+    assert events == [submitted(2), over(1), over(2)]
 
 
-def test_steps_are_told_as_they_are_now(store: WholeStore) -> None:
+def test_steps_come_as_they_are_now(store: WholeStore) -> None:
     write(store, allocations=(allocation(1),), steps=(step(1, 0), step(1, 1)))
     write(store, steps=(step(1, 0, ended_at=Instant(9)),))
     write(store, steps=(step(2, 4), step(1, 7, attempt_number=2)))
 
-    last = {(each.job, each.attempt, each.number): each for each in told_steps(store, 1)}
+    last = {(each.job, each.attempt, each.number): each for each in reported_steps(store, 1)}
 
     assert last == {
         (1, 1, 0): step(1, 0, ended_at=Instant(9)),
@@ -112,7 +112,7 @@ def test_steps_are_told_as_they_are_now(store: WholeStore) -> None:
     }
 
 
-def test_who_missed_what_was_forgotten_is_told_all_or_to_load_anew(store: WholeStore) -> None:
+def test_who_missed_what_was_forgotten_gets_all_or_must_load_again(store: WholeStore) -> None:
     write(store, jobs=(job(1),))
     write(store, ended=(ended(1, at=5),))
     store.forget(Instant(10), limit=10)
@@ -121,7 +121,7 @@ def test_who_missed_what_was_forgotten_is_told_all_or_to_load_anew(store: WholeS
 
 
 @pytest.mark.slow
-def test_who_is_far_behind_is_told_to_load_anew(store: WholeStore) -> None:
+def test_who_is_far_behind_must_load_again(store: WholeStore) -> None:
     for version in range(1, 11_002):
         store.append(Batch(version=version, next_job=JobId(version)))
 
@@ -130,7 +130,7 @@ def test_who_is_far_behind_is_told_to_load_anew(store: WholeStore) -> None:
     assert store.since(10_990)[-1].next_job == 11_001
 
 
-def told_steps(store: WholeStore, version: int) -> list[Step]:
+def reported_steps(store: WholeStore, version: int) -> list[Step]:
     return [each for batch in store.since(version) for each in batch.steps]
 
 

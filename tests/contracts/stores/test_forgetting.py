@@ -49,7 +49,7 @@ def test_all_that_is_kept_of_an_old_job_goes(store: WholeStore) -> None:
     assert [each.job.id for each in by_node.jobs] == [2]
 
 
-def test_the_oldest_go_first_and_no_more_than_told(store: WholeStore) -> None:
+def test_the_oldest_go_first_and_no_more_than_asked(store: WholeStore) -> None:
     write(store, ended=tuple(ended(number, at=1_000 - number) for number in range(1, 301)))
 
     assert store.forget(Instant(2_000), limit=250) == 250

@@ -85,13 +85,13 @@ def test_newer_values_replace_older_ones(store: WholeStore) -> None:
     assert state.usual == (usual(4),)
 
 
-def test_a_value_that_is_told_twice_is_as_it_was_told_last(store: WholeStore) -> None:
+def test_a_value_that_is_reported_twice_is_as_it_was_reported_last(store: WholeStore) -> None:
     write(store, jobs=(job(1), job(1, state=JobState.HELD)))
 
     assert store.load().jobs == (job(1, state=JobState.HELD),)
 
 
-def test_what_is_not_told_stays(store: WholeStore) -> None:
+def test_what_is_not_reported_stays(store: WholeStore) -> None:
     write(store, site=site(), usual=(usual(3),), jobs=(job(1),))
 
     write(store, jobs=(job(2),))

@@ -74,7 +74,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         SqliteStore(tmp_path / "muster.db")
 
 
-def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreDownError, match="No such file"):
         SqliteStore(tmp_path / "nowhere" / "muster.db")
 
@@ -152,7 +152,7 @@ def test_a_commit_whose_answer_was_lost_is_looked_up(pg: PostgresPlace) -> None:
         assert store.load().version == 2
 
 
-def test_a_commit_that_did_not_arrive_is_told(pg: PostgresPlace) -> None:
+def test_a_commit_that_did_not_arrive_is_reported(pg: PostgresPlace) -> None:
     with (
         closing(Middleman(pg.server.socket)) as middleman,
         closing(through(middleman, pg)) as store,
@@ -168,7 +168,7 @@ def test_a_commit_that_did_not_arrive_is_told(pg: PostgresPlace) -> None:
         assert store.load().jobs == (job(1), job(3))
 
 
-def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreDownError):
         open_store(f"postgresql://muster@/muster?host={tmp_path}")
 

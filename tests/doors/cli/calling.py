@@ -85,8 +85,8 @@ class Caller:
 
     def __call__(self, *argv: str) -> Outcome:
         code = main(argv, daemon=self.daemon, surroundings=self.surroundings())
-        told = self.capsys.readouterr()
-        return Outcome(code=code, out=told.out, err=told.err)
+        captured = self.capsys.readouterr()
+        return Outcome(code=code, out=captured.out, err=captured.err)
 
     def surroundings(self) -> Surroundings:
         return Surroundings(
@@ -127,5 +127,5 @@ def muster_process(
 
 
 def _hear_interrupts() -> None:
-    """Whoever runs the tests in the background may have had interrupts ignored."""
+    """Tests that run in the background may have inherited ignored interrupts."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

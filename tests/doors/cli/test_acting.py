@@ -61,7 +61,7 @@ def test_filters_that_choose_nothing_change_nothing(muster: Caller, server: Cann
     assert server.asked("POST", ACTIONS) == []
 
 
-def test_what_could_not_be_done_is_told_and_exits_with_one(
+def test_what_could_not_be_done_is_reported_and_exits_with_one(
     muster: Caller, server: CannedServer
 ) -> None:
     failed = {"18": "it is over", "19": "job 19 is not yours"}

@@ -100,7 +100,7 @@ def test_the_doctor_finds_something_else_in_place_of_the_socket(
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"version": "9.9.9"}, "the server 9.9.9"),
         ({"leading": False}, "no controller leads"),
@@ -110,11 +110,11 @@ def test_the_doctor_finds_something_else_in_place_of_the_socket(
     ],
 )
 def test_the_doctor_warns_about_the_server(
-    muster: Caller, server: CannedServer, changes: dict[str, object], told: str
+    muster: Caller, server: CannedServer, changes: dict[str, object], message: str
 ) -> None:
     server.answer("GET", "/v1/status", replace(STATUS, **changes))
 
-    assert told in muster("doctor").out
+    assert message in muster("doctor").out
 
 
 def test_the_doctor_tells_who_may_do_nothing(muster: Caller, server: CannedServer) -> None:

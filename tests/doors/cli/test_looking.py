@@ -50,7 +50,7 @@ def test_ps_reads_every_page(muster: Caller, server: CannedServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "message"),
     [
         (("ps", "--user", "nobody"), "There are no such jobs.\n"),
         (("nodes",), "There are no nodes.\n"),
@@ -59,13 +59,13 @@ def test_ps_reads_every_page(muster: Caller, server: CannedServer) -> None:
     ],
 )
 def test_an_empty_list_says_so_on_stderr(
-    muster: Caller, server: CannedServer, argv: tuple[str, ...], told: str
+    muster: Caller, server: CannedServer, argv: tuple[str, ...], message: str
 ) -> None:
     server.answer("GET", "/v1/nodes", NodePage(nodes=()))
 
     outcome = muster(*argv)
 
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", told)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", message)
 
 
 def test_an_empty_list_as_json_is_an_empty_list(muster: Caller) -> None:

@@ -142,7 +142,7 @@ def test_png_files_say_what_they_need(muster: Caller, trace: str, tmp_path: Path
         (["compare", "TRACE", "--nodes", "1", "--set", "policy.packing=x"], "NAME:KEY=VALUE"),
     ],
 )
-def test_mistakes_are_told(muster: Caller, trace: str, words: list[str], hint: str) -> None:
+def test_mistakes_are_reported(muster: Caller, trace: str, words: list[str], hint: str) -> None:
     outcome = muster(*(trace if word == "TRACE" else word for word in words))
 
     assert outcome.code in {1, 2}

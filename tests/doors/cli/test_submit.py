@@ -184,7 +184,7 @@ def test_the_words_after_the_options_must_be_a_script_or_follow_two_dashes(
     binary = tmp_path / "binary"
     binary.write_bytes(b"\x7fELF\xff\xfe")
 
-    for argv, told in (
+    for argv, message in (
         ((), "Nothing to run"),
         (("hostname",), "muster submit -- hostname"),
         ((str(plain),), "does not begin with `#!`"),
@@ -192,7 +192,7 @@ def test_the_words_after_the_options_must_be_a_script_or_follow_two_dashes(
     ):
         outcome = muster("submit", *argv)
         assert outcome.code == 2
-        assert told in outcome.err
+        assert message in outcome.err
 
 
 def test_a_mistake_in_a_script_names_its_line(muster: Caller, tmp_path: Path) -> None:

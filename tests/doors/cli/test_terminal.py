@@ -140,7 +140,7 @@ def test_a_broken_connection_is_told_apart_from_an_end(path: str) -> None:
         assert left is Left.LOST
 
 
-def test_the_job_is_told_when_the_window_changes(path: str, job: Job) -> None:
+def test_the_job_learns_when_the_window_changes(path: str, job: Job) -> None:
     def acts(person: Person) -> None:
         person.sees(b"hello")
         termios.tcsetwinsize(person.master, (50, 132))

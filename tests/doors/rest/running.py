@@ -106,7 +106,7 @@ def started(client: Client, job: int) -> JobDocument:
 
 def as_uid(uid: int, act: Callable[[], str]) -> str:
     """What a process of another user gets; the test must be root."""
-    told, tell = os.pipe()
+    reader, tell = os.pipe()
     child = os.fork()
     if child == 0:
         try:
@@ -119,7 +119,7 @@ def as_uid(uid: int, act: Callable[[], str]) -> str:
         os.write(tell, answer.encode())
         os._exit(0)
     os.close(tell)
-    with os.fdopen(told, "rb") as pipe:
+    with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read().decode()
     os.waitpid(child, 0)
     return answer

@@ -71,7 +71,7 @@ def test_a_stream_has_only_what_is_asked_for(client: Client) -> None:
     assert {event.job for event in of_user} == {others, job}
 
 
-def test_many_listen_and_each_is_told_everything_once(daemon: Daemon, client: Client) -> None:
+def test_many_listen_and_each_learns_everything_once(daemon: Daemon, client: Client) -> None:
     before = newest(client)
     last = client.submit_document(shell("true", array="0-99", held=True)).ids[-1]
     seen: dict[int, list[int]] = {}
@@ -92,7 +92,7 @@ def test_many_listen_and_each_is_told_everything_once(daemon: Daemon, client: Cl
         assert numbers == list(range(before + 1, numbers[-1] + 1))
 
 
-def test_a_stream_goes_on_when_the_server_is_started_anew() -> None:
+def test_a_stream_goes_on_when_the_server_is_started_again() -> None:
     with running() as daemon, daemon.client() as client:
         before = client.event_page(limit=1).next
         first = client.submit_document(shell("true", held=True)).id
@@ -136,7 +136,7 @@ def test_a_listener_who_does_not_read_is_let_go_and_harms_nobody(
         ids = client.submit_document(shell("true", array="0-11999", held=True)).ids
         client.cancel(ids)
 
-        # It hears what was on its way, and then that nobody speaks to it any more.
+        # It hears what was on its way, and then that the server has ended.
         while deaf.recv(1 << 20):
             pass
     assert client.jobs().jobs == ()

@@ -9,7 +9,7 @@ from muster.api.pages import JobFilter
 from muster.api.requests import GroupDocument, SubmitDocument
 
 
-def test_a_job_is_submitted_runs_and_its_end_is_told(client: Client) -> None:
+def test_a_job_is_submitted_runs_and_its_end_is_reported(client: Client) -> None:
     made = client.submit_document(shell("exit 3", gpus=1, name="three"))
 
     over = client.wait(made.id)
@@ -114,7 +114,7 @@ def test_a_held_job_says_who_holds_it(client: Client) -> None:
     assert over.state == "completed"
 
 
-def test_what_cannot_be_done_to_one_of_many_is_told_beside_what_was(client: Client) -> None:
+def test_what_cannot_be_done_to_one_of_many_is_reported_beside_what_was(client: Client) -> None:
     job = client.submit_document(shell("true", held=True)).id
 
     outcome = client.cancel([job, 999_999])
@@ -226,7 +226,7 @@ def test_only_the_last_word_of_a_restarted_server_is_lost(daemon: Daemon, client
     daemon.stop()
     daemon.start()
 
-    # The same client: it notices that its connection is gone, and connects anew.
+    # The same client: it notices that its connection is gone, and connects again.
     assert client.job(job).state == "running"
     client.cancel([job])
 

@@ -52,7 +52,9 @@ def test_a_log_can_be_followed_before_its_job_starts(client: Client, tmp_path: P
     assert b"".join(read) == b"at last\n"
 
 
-def test_whoever_hangs_up_while_following_harms_nobody(client: Client, tmp_path: Path) -> None:
+def test_a_client_that_hangs_up_while_following_harms_no_other(
+    client: Client, tmp_path: Path
+) -> None:
     job = client.submit_document(writer("echo one; sleep 60", tmp_path)).id
     parts = client.follow_log(job)
     next(parts)

@@ -77,9 +77,9 @@ def test_a_rehearsed_submit_says_what_would_become_of_it(client: Client) -> None
     fits = SubmitDocument(command=("true",), groups=(GroupDocument(gpus=1),))
     before = client.event_page().next
 
-    told = client.rehearse(RehearsalAsked(submit=fits))
+    rehearsal = client.rehearse(RehearsalAsked(submit=fits))
 
-    assert "Starts now" in told.text
+    assert "Starts now" in rehearsal.text
     assert client.event_page(after=before).events == ()
 
 

@@ -81,9 +81,9 @@ def test_another_user_is_known_and_may_do_less(daemon: Daemon, client: Client) -
             refused = own.cancel([roots]).failed
             return f"{me.user} {me.roles} {job.launch} {len(refused)}"
 
-    told = as_uid(NOBODY, look_around)
+    answer = as_uid(NOBODY, look_around)
 
-    assert told == f"{pwd.getpwuid(NOBODY).pw_name} ('user',) None 1"
+    assert answer == f"{pwd.getpwuid(NOBODY).pw_name} ('user',) None 1"
     client.cancel([roots])
 
 
@@ -112,9 +112,9 @@ def test_one_job_of_somebody_else_is_forbidden(daemon: Daemon, client: Client) -
             own.send("DELETE", f"/v1/jobs/{job}", None, JobDocument)
         return "it was allowed"
 
-    told = as_uid(NOBODY, cancel_it)
+    answer = as_uid(NOBODY, cancel_it)
 
-    assert told.startswith(f"ApiError: job {job}")
+    assert answer.startswith(f"ApiError: job {job}")
     assert client.job(job).state == "held"
     client.cancel([job])
 

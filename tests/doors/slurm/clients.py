@@ -30,7 +30,7 @@ class Client:
     @property
     def environ(self) -> dict[str, str]:
         path = f"{self.folder}:{self.house.environ['PATH']}"
-        # Nobody frees what the end of the process frees.
+        # What the end of the process frees is not freed here.
         return self.house.environ | {"PATH": path, "ASAN_OPTIONS": "detect_leaks=0"}
 
     def shell(self, line: str, **env: str) -> Ran:

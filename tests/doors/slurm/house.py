@@ -16,7 +16,7 @@ from pathlib import Path
 PATIENCE_S = 60
 
 NO_MAIL = ("--mail-program", "/bin/true")
-"""Nobody is really written to, and nothing is said about that."""
+"""No mail is really sent, and no warning says so."""
 
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")

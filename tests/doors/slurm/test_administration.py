@@ -117,7 +117,7 @@ def test_sdiag_counts_what_happened_and_what_was_asked(slurm: House) -> None:
     assert by_id == sorted(by_id)
 
 
-def test_sdiag_begins_anew(slurm: House) -> None:
+def test_sdiag_begins_again(slurm: House) -> None:
     slurm.out(f"scancel {slurm.submits('-H -o /dev/null --wrap true')}")
 
     assert slurm.out("sdiag -r") == "Reset scheduling statistics\n"

@@ -95,7 +95,7 @@ def test_an_answer_that_makes_no_sense_harms_nothing(
     assert "runtime error" not in ran.err
 
 
-def test_what_went_wrong_with_a_request_is_told(commands: Client, folder: Path) -> None:
+def test_what_went_wrong_with_a_request_is_printed(commands: Client, folder: Path) -> None:
     problem = b'{"kind":"unauthorized","text":"Say who you are.","where":null}'
 
     with wire(folder, [[http(problem, status="401 Unauthorized")]]) as server:
@@ -233,7 +233,7 @@ def test_a_script_may_come_from_stdin_or_a_pipe(commands: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         ("true", "Batch script is empty!"),
         ("printf '#!/bin/sh\\n\\377\\n'", "the script is not UTF-8 text"),
@@ -244,12 +244,12 @@ def test_a_script_may_come_from_stdin_or_a_pipe(commands: Client) -> None:
         ("printf '#!/bin/sh\\n\\0\\n'", "contain a NULL character '\\0'."),
     ],
 )
-def test_what_is_no_script_is_refused(commands: Client, made: str, told: str) -> None:
+def test_what_is_no_script_is_refused(commands: Client, made: str, message: str) -> None:
     from_stdin = commands.shell(f"{made} | sbatch")
     from_file = commands.shell(f"{made} > bad.sh; sbatch bad.sh")
 
     assert (from_stdin.code, from_stdin.out) == (1, "")
-    assert from_stdin.err.endswith(f"sbatch: error: {told}\n")
+    assert from_stdin.err.endswith(f"sbatch: error: {message}\n")
     assert from_file == from_stdin
 
 
@@ -291,7 +291,7 @@ def test_words_that_are_no_text_are_answered_too(commands: Client) -> None:
     assert "squeue: error: " in ran.err
 
 
-def test_a_call_that_is_too_large_is_told(commands: Client) -> None:
+def test_a_call_that_is_too_large_is_printed(commands: Client) -> None:
     line = "(echo '#!/bin/sh'; head -c 3000000 /dev/zero | tr '\\0' '\\1') > many.sh"
     commands.out(line)
 
@@ -301,7 +301,7 @@ def test_a_call_that_is_too_large_is_told(commands: Client) -> None:
     assert "A request may carry 8388608 bytes, not more." in ran.err
 
 
-def test_one_that_was_installed_by_another_version_is_told(slurm: House) -> None:
+def test_one_that_was_installed_by_another_version_is_reported(slurm: House) -> None:
     made = client("compiled", slurm)
     path = made.folder / "squeue"
     content = path.read_bytes()

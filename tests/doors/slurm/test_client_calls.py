@@ -87,7 +87,7 @@ def busy(slurm: House) -> Iterator[Busy]:
 def test_what_clients_call_is_answered_without_a_word_of_trouble(busy: Busy, line: str) -> None:
     ran = busy.slurm.shell(line.replace("{job}", busy.job))
 
-    is_told = "--test-only" in line
+    is_test_only = "--test-only" in line
     assert ran.code == 0
-    assert (ran.err == "") is not is_told
-    assert ran.out or is_told or line.startswith("srun")
+    assert (ran.err == "") is not is_test_only
+    assert ran.out or is_test_only or line.startswith("srun")

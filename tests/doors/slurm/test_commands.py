@@ -108,7 +108,7 @@ def test_a_job_waits_for_one_of_several(slurm: House) -> None:
     slurm.waits_for(job, "COMPLETED")
 
 
-def test_a_job_that_was_told_so_does_not_wait_for_what_cannot_be(slurm: House) -> None:
+def test_a_job_with_that_option_does_not_wait_for_what_cannot_be(slurm: House) -> None:
     bad = slurm.submits("-o /dev/null --wrap false")
     slurm.waits_for(bad, "FAILED")
 
@@ -161,10 +161,10 @@ def test_scancel_sends_signals_and_follows_filters(slurm: House) -> None:
 
     slurm.out(f"scancel {job} --signal USR2")
     slurm.waits_for(job, "COMPLETED")
-    told = slurm.shell("scancel -v -n other")
+    answer = slurm.shell("scancel -v -n other")
 
     assert has(slurm.work / "trap.out", "got it")
-    assert f"scancel: Terminating job {other}\n" in told.err
+    assert f"scancel: Terminating job {other}\n" in answer.err
     slurm.waits_for(other, "CANCELLED")
 
 
@@ -173,11 +173,11 @@ def test_sacct_knows_how_jobs_ended(slurm: House) -> None:
     slurm.shell("sbatch --wait -J bad -o /dev/null --wrap 'exit 3'")
     slurm.shell("sbatch --wait -J sig -o /dev/null --wrap 'kill -SEGV $$'")
 
-    told = slurm.out("sacct -X -n -P -o JobName,State,ExitCode --name good,bad,sig")
+    answer = slurm.out("sacct -X -n -P -o JobName,State,ExitCode --name good,bad,sig")
     steps = slurm.out(f"sacct -j {good} -j 999999 --parsable2 -o JobID,State")
     table = slurm.out(f"sacct -j {good} -o jobid,jobname%6,state%12,elapsed")
 
-    assert told.splitlines() == ["good|COMPLETED|0:0", "bad|FAILED|3:0", "sig|FAILED|0:11"]
+    assert answer.splitlines() == ["good|COMPLETED|0:0", "bad|FAILED|3:0", "sig|FAILED|0:11"]
     assert steps == f"JobID|State\n{good}|COMPLETED\n{good}.batch|COMPLETED\n"
     assert table.splitlines()[:2] == [
         "JobID        JobNam        State    Elapsed ",

@@ -100,7 +100,7 @@ def test_the_command_of_the_last_is_that_of_all_who_name_none(slurm: House) -> N
     assert slurm.shell("srun -n1 true :").err == "srun: fatal: No command given to execute.\n"
 
 
-def test_the_exit_code_is_the_highest_and_tasks_are_counted_anew(slurm: House) -> None:
+def test_the_exit_code_is_the_highest_and_tasks_are_counted_again(slurm: House) -> None:
     ran = slurm.shell(
         "srun -w pretend1 -n1 sh -c 'exit 5' : -w pretend2 -n2 sh -c 'exit $SLURM_PROCID'"
     )

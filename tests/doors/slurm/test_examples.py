@@ -31,14 +31,14 @@ def test_a_story_goes_as_it_says(lab: House, story: str) -> None:
 def test_every_story_is_listed_and_every_wish_has_one() -> None:
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     scripts = list(EXAMPLES.glob("*.sh"))
-    told = {
+    shown = {
         number
         for path in scripts
         for number in re.findall(r"\bR\d+\b", path.read_text(encoding="utf-8").splitlines()[1])
     }
 
     assert [path.name for path in scripts if f"({path.name})" not in page] == []
-    assert sorted(WANTED - told) == []
+    assert sorted(WANTED - shown) == []
 
 
 def test_the_stories_are_shell_that_bash_can_read() -> None:

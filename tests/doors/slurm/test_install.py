@@ -67,7 +67,7 @@ def test_a_real_slurm_is_never_shadowed_unasked(real_slurm: Path) -> None:
     assert not any("PATH" in note for note in notes)
 
 
-def test_beside_a_real_slurm_the_user_is_told(real_slurm: Path) -> None:
+def test_beside_a_real_slurm_the_user_is_warned(real_slurm: Path) -> None:
     notes = install(real_slurm.parent / "elsewhere").notes
 
     assert any("real Slurm" in note for note in notes)
@@ -83,7 +83,7 @@ def test_with_a_compiler_most_commands_are_compiled(tmp_path: Path, a_compiler: 
     assert len({files[name] for name in NAMES}) == len(NAMES)
 
 
-def test_without_a_compiler_they_are_scripts_and_their_user_is_told(
+def test_without_a_compiler_they_are_scripts_and_their_user_is_warned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
@@ -95,7 +95,7 @@ def test_without_a_compiler_they_are_scripts_and_their_user_is_told(
     assert all((tmp_path / name).read_bytes().startswith(b"#!") for name in NAMES)
 
 
-def test_a_compiler_that_fails_is_told_and_does_no_harm(
+def test_a_compiler_that_fails_is_reported_and_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cc").write_text("#!/bin/sh\necho 'fatal error: stdio.h is missing' >&2; exit 1\n")

@@ -61,20 +61,20 @@ def test_a_job_that_goes_well_begins_and_ends(slurm: House) -> None:
     assert "Ended, Run time 00:00:0" in ended
 
 
-def test_the_program_is_told_about_the_job(slurm: House) -> None:
+def test_the_program_learns_about_the_job(slurm: House) -> None:
     job = slurm.submits(
-        "--mail-type=FAIL --mail-user=told@x -J told -o %x.out --comment=so --wrap 'exit 3'"
+        "--mail-type=FAIL --mail-user=mailed@x -J mailed -o %x.out --comment=so --wrap 'exit 3'"
     )
-    waits_for(slurm, "told@x", f"Slurm Job_id={job} Name=told Failed, FAILED, ExitCode 3")
+    waits_for(slurm, "mailed@x", f"Slurm Job_id={job} Name=mailed Failed, FAILED, ExitCode 3")
 
-    lines = (slurm.root / "variables of told@x").read_text(encoding="utf-8").splitlines()
+    lines = (slurm.root / "variables of mailed@x").read_text(encoding="utf-8").splitlines()
 
-    told = dict(line.split("=", 1) for line in lines)
-    assert (told["SLURM_JOB_ID"], told["SLURM_JOB_NAME"]) == (job, "told")
-    assert (told["SLURM_JOB_MAIL_TYPE"], told["SLURM_JOB_STATE"]) == ("Failed", "FAILED")
-    assert (told["SLURM_JOB_EXIT_CODE2"], told["SLURM_JOB_COMMENT"]) == ("3:0", "so")
-    assert told["SLURM_JOB_STDOUT"] == str(slurm.work / "told.out")
-    assert told["SLURM_JOB_NODELIST"].startswith("pretend")
+    variables = dict(line.split("=", 1) for line in lines)
+    assert (variables["SLURM_JOB_ID"], variables["SLURM_JOB_NAME"]) == (job, "mailed")
+    assert (variables["SLURM_JOB_MAIL_TYPE"], variables["SLURM_JOB_STATE"]) == ("Failed", "FAILED")
+    assert (variables["SLURM_JOB_EXIT_CODE2"], variables["SLURM_JOB_COMMENT"]) == ("3:0", "so")
+    assert variables["SLURM_JOB_STDOUT"] == str(slurm.work / "mailed.out")
+    assert variables["SLURM_JOB_NODELIST"].startswith("pretend")
 
 
 def test_who_asks_for_the_end_alone_hears_nothing_of_failures(slurm: House) -> None:
@@ -111,7 +111,7 @@ def test_a_requeued_job_begins_twice_and_is_cancelled(slurm: House) -> None:
     )
 
 
-def test_parts_of_a_jobs_time_are_told(slurm: House) -> None:
+def test_parts_of_a_jobs_time_are_announced(slurm: House) -> None:
     given = "--time 3s --mail-type time_limit,time_limit_50,time_limit_80,time_limit_90,fail"
     line = f"submit --quiet --name slow {given} --mail-user=slow@x --output /dev/null -- sleep 100"
     job = slurm.muster(*line.split()).strip()
@@ -128,7 +128,7 @@ def test_parts_of_a_jobs_time_are_told(slurm: House) -> None:
     )
 
 
-def test_an_array_is_told_of_as_a_whole(slurm: House) -> None:
+def test_an_array_is_announced_as_a_whole(slurm: House) -> None:
     line = f"{ALL} --mail-user=array@x -J a -a 1-3 -o /dev/null"
     job = slurm.submits(f"{line} --wrap 'exit $((SLURM_ARRAY_TASK_ID - 1))'")
 
@@ -136,7 +136,7 @@ def test_an_array_is_told_of_as_a_whole(slurm: House) -> None:
     waits_for(slurm, "array@x", f"{name} Began", f"{name} Failed, Mixed, ExitCode [0-2]")
 
 
-def test_each_part_of_an_array_is_told_of_where_that_is_wanted(slurm: House) -> None:
+def test_each_part_of_an_array_is_announced_where_that_is_wanted(slurm: House) -> None:
     line = "--mail-type=END,ARRAY_TASKS --mail-user=parts@x -J p -a 4,7%1 -o /dev/null --wrap true"
     job = slurm.submits(line)
 
@@ -158,7 +158,7 @@ def test_a_job_whose_dependency_cannot_come_true_says_so(slurm: House) -> None:
 
 
 @pytest.mark.parametrize("command", ["srun", "salloc"])
-def test_jobs_of_srun_and_salloc_are_told_of_too(slurm: House, command: str) -> None:
+def test_jobs_of_srun_and_salloc_are_announced_too(slurm: House, command: str) -> None:
     to = f"{command}@x"
     ran = slurm.shell(f"{command} --mail-type=BEGIN,END --mail-user={to} -J {command} true")
 
@@ -225,7 +225,7 @@ def test_configuration_names_the_program(slurm: House) -> None:
     assert f"MailProg                = {slurm.root}/send mail\n" in shown
 
 
-def test_what_ends_while_muster_is_down_is_told_when_it_is_up_again(slurm: House) -> None:
+def test_what_ends_while_muster_is_down_is_announced_when_it_is_up_again(slurm: House) -> None:
     gate = slurm.root / "work" / "gate"
     wait = f"until [ -e {gate} ]; do sleep 0.02; done; touch {gate}.passed"
     line = f"--mail-type=ALL --mail-user=down@x -J down -o /dev/null --wrap '{wait}'"

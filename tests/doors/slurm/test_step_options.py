@@ -42,7 +42,7 @@ def test_a_task_prolog_changes_what_the_task_finds_and_what_it_shows(slurm: Hous
     ]
 
 
-def test_the_task_has_the_number_that_it_is_told_behind_a_prolog(slurm: House) -> None:
+def test_the_task_has_its_own_number_behind_a_prolog(slurm: House) -> None:
     prolog = program(slurm, "quiet.sh", "true")
 
     out = slurm.out("srun sh -c 'echo $$ $SLURM_TASK_PID'", SLURM_TASK_PROLOG=str(prolog))
@@ -62,7 +62,7 @@ def test_a_task_epilog_runs_whatever_became_of_the_task(slurm: House) -> None:
     assert "task 0: Terminated" in ended.err
 
 
-def test_a_task_that_is_told_to_end_has_its_epilog_after_it(slurm: House) -> None:
+def test_a_task_that_is_ordered_to_end_has_its_epilog_after_it(slurm: House) -> None:
     epilog = program(slurm, "late.sh", "echo after >&2")
     step = begun(slurm, f"exec srun -X --task-epilog={epilog} sh -c 'echo up; exec sleep 600'")
     assert step.stdout is not None
@@ -129,7 +129,7 @@ def test_srun_and_salloc_run_in_a_reservation(slurm: House) -> None:
     assert salloc.err == f"salloc: error: Job submit/allocate failed: {invalid}\n"
 
 
-def test_an_mpi_that_is_not_there_is_told_as_slurm_tells_it(slurm: House) -> None:
+def test_an_mpi_that_is_not_there_is_reported_as_slurm_tells_it(slurm: House) -> None:
     ran = slurm.shell("srun --mpi=pmix true")
 
     missing = "Couldn't find the specified plugin name for mpi/pmix looking at all files"

@@ -122,7 +122,7 @@ def test_a_job_ends_when_its_srun_is_killed(slurm: House) -> None:
 
 
 def test_steps_run_in_a_job_with_its_gpus_and_numbers(slurm: House) -> None:
-    told = batch(
+    output = batch(
         slurm,
         "steps",
         "-n2 --gres=gpu:2",
@@ -133,7 +133,7 @@ def test_steps_run_in_a_job_with_its_gpus_and_numbers(slurm: House) -> None:
         "srun --gres=gpu:3 true\n",
     )
 
-    *lines, many, _, gres = without_step_id(told).splitlines()
+    *lines, many, _, gres = without_step_id(output).splitlines()
     gpus = lines[0].split()[2]
     assert lines[:2] == [f"0 2 {gpus}", f"0 2 {gpus}"]
     assert sorted(lines[2:4]) == [f"{at}: 1 {gpu}" for at, gpu in enumerate(gpus.split(","))]
@@ -144,7 +144,7 @@ def test_steps_run_in_a_job_with_its_gpus_and_numbers(slurm: House) -> None:
 
 
 def test_steps_wait_for_each_other_unless_they_overlap_or_are_exact(slurm: House) -> None:
-    told = batch(
+    output = batch(
         slurm,
         "parallel",
         "-n2 --gres=gpu:2",
@@ -161,7 +161,7 @@ def test_steps_wait_for_each_other_unless_they_overlap_or_are_exact(slurm: House
         "wait\n",
     )
 
-    lines = [line for line in without_step_id(told).splitlines() if line]
+    lines = [line for line in without_step_id(output).splitlines() if line]
     assert lines[0] == "beside"
     assert lines.index("opened") < lines.index("first") < lines.index("after")
     busy = "step creation temporarily disabled, retrying (Requested nodes are busy)"
@@ -171,7 +171,7 @@ def test_steps_wait_for_each_other_unless_they_overlap_or_are_exact(slurm: House
 
 
 def test_output_goes_where_patterns_say(slurm: House) -> None:
-    told = batch(
+    output = batch(
         slurm,
         "named",
         "-n2 -J named",
@@ -184,7 +184,7 @@ def test_output_goes_where_patterns_say(slurm: House) -> None:
         "ls o-*\n",
     )
 
-    lines = told.splitlines()
+    lines = output.splitlines()
     assert lines[0] == "1"
     assert lines[1] == "1: #!/bin/bash"
     assert sorted(lines[2:4]) == ["0: all", "1: all"]
@@ -307,9 +307,9 @@ def test_steps_may_end_gracefully_when_their_job_is_cancelled(slurm: House) -> N
 
 
 def test_a_step_has_a_time_limit_of_its_own(slurm: House) -> None:
-    told = batch(slurm, "limited", "-n1", "srun -t 1 true; srun --time=0 sleep 0.1; echo $?")
+    output = batch(slurm, "limited", "-n1", "srun -t 1 true; srun --time=0 sleep 0.1; echo $?")
 
-    assert told == "0\n"
+    assert output == "0\n"
 
 
 # From outside, and beside other things.
@@ -565,9 +565,9 @@ def test_one_step_can_be_cancelled_and_its_job_goes_on(slurm: House) -> None:
     assert f"scancel: error: Kill job error on job step id {job}.0: " in late
 
 
-def test_sbcast_copies_with_the_rights_of_whoever_calls(slurm: House) -> None:
+def test_sbcast_copies_with_the_rights_of_its_caller(slurm: House) -> None:
     (slurm.work / "source.txt").write_text("copied\n")
-    told = batch(
+    output = batch(
         slurm,
         "copying",
         "-n1",
@@ -578,7 +578,7 @@ def test_sbcast_copies_with_the_rights_of_whoever_calls(slurm: House) -> None:
     )
     outside = slurm.shell("sbcast source.txt there.txt")
 
-    lines = told.splitlines()
+    lines = output.splitlines()
     assert lines[0] == "copied"
     assert re.fullmatch(r"sbcast: error: REQUEST_FILE_BCAST\(pretend\d\): File exists", lines[1])
     assert lines[2:] == [

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, byte by byte, and remembers what it was asked."""
+"""A server that answers as a test says, byte by byte, and remembers what it was asked."""
 
 import json
 import socket

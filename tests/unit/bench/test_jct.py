@@ -54,7 +54,7 @@ def test_backfill_does_not_delay_the_first_in_line() -> None:
     assert started[3] > long
 
 
-def test_ours_is_told_nothing_and_lets_short_jobs_through() -> None:
+def test_ours_learns_nothing_and_lets_short_jobs_through() -> None:
     jobs = park((0, 40 * HOUR_S, 8), (10 * HOUR_S, 60, 8))
 
     outcome = ours_in(jobs, Aim.COMPLETION)

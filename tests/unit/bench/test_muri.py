@@ -57,7 +57,7 @@ def test_tiresias_lets_who_had_much_wait_for_who_comes() -> None:
     assert ended[0] > 1_020.0
 
 
-def test_ours_lets_a_short_job_pass_a_long_one_without_being_told() -> None:
+def test_ours_lets_a_short_job_pass_a_long_one_without_knowing_durations() -> None:
     jobs = [job(0, work_s=100_000), job(1, at_s=50_000, work_s=60)]
 
     ended, restarts = ours(jobs)

@@ -28,7 +28,7 @@ def test_a_submission_is_a_whole_request() -> None:
     ("errors", "is_taken"),
     [([], True), ([{"error_code": 2042}], True), ([{"error_code": 2017}], False)],
 )
-def test_a_job_that_is_held_was_taken_in_and_other_errors_are_told(
+def test_a_job_that_is_held_was_taken_in_and_other_errors_are_reported(
     tmp_path: Path, errors: list[dict[str, int]], is_taken: bool
 ) -> None:
     layout = Layout(

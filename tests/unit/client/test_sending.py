@@ -27,10 +27,10 @@ def test_what_is_not_text_is_left_out() -> None:
 
 
 def test_the_folder_and_the_umask_come_from_where_the_job_is_submitted() -> None:
-    plain, told = sent(JobFile(), HERE), sent(JobFile(workdir="runs/../a", umask=0o077), HERE)
+    plain, named = sent(JobFile(), HERE), sent(JobFile(workdir="runs/../a", umask=0o077), HERE)
 
     assert (plain.workdir, plain.umask) == ("/home/alice", 0o022)
-    assert (told.workdir, told.umask) == ("/home/alice/a", 0o077)
+    assert (named.workdir, named.umask) == ("/home/alice/a", 0o077)
 
 
 def test_a_date_without_a_zone_is_meant_on_the_clock_of_the_user() -> None:

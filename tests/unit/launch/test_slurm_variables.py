@@ -23,7 +23,7 @@ from muster.model.value import (
 
 # Known only to the process that starts a task, or of use to Slurm's own daemons alone.
 NOT_OURS = {"SLURM_TASK_PID", "SLURM_WORKING_CLUSTER", "SLURM_CONF"}
-# Set where the user is looked up, and by whoever reads the request.
+# Set where the user is looked up, and where the request is read.
 ELSEWHERE = {"SLURM_JOB_UID", "SLURM_JOB_GID"}
 
 GRES2 = """

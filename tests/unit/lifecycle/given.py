@@ -55,7 +55,7 @@ H100 = GpuModel("H100-80GB")
 
 
 def spec(**asked: Any) -> JobSpec:
-    """A job of one whole GPU in queue `acme/nlp`, unless told otherwise."""
+    """A job of one whole GPU in queue `acme/nlp`, unless named otherwise."""
     usual = JobSpec(name="train", user=ANN, queue=QueuePath("acme/nlp"), groups=(group(gpus=1),))
     return replace(usual, **asked)
 

@@ -158,7 +158,7 @@ REFUSED: dict[str, tuple[Mapping[str, object], Reason, str]] = {
         NoUsablePool(spot_only=True),
         "No pool is left",
     ),
-    "a GPU model that nobody has": (
+    "a GPU model that no node has": (
         tasks(gpus=1, models=(GpuModel("A100-80GB"),)),
         NoSuchModel(model=GpuModel("A100-80GB")),
         "There is no GPU model A100-80GB. Did you mean H100-80GB or A100-40GB?",

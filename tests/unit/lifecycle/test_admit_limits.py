@@ -70,7 +70,7 @@ def limited(limit: Amount, scope: Scope | None = None) -> Queue:
     return queue("acme/nlp", quotas=(Quota(scope=scope or Scope(), limit=limit),))
 
 
-def test_a_job_larger_than_its_queues_limit_is_told_where_it_could_go() -> None:
+def test_a_job_larger_than_its_queues_limit_is_refused_with_where_it_could_go() -> None:
     snapshot = world(queue("aaa"), queue("acme"), limited(6_000), queue("acme/research"))
 
     refusal = refused(gpus(7), snapshot)

@@ -88,7 +88,7 @@ def test_a_repeated_placement_does_not_bring_an_old_attempt_back() -> None:
     assert holding(placed(), started(), ended(LOST), placed()) is None
 
 
-def test_what_is_told_of_an_old_attempt_leaves_the_new_one_alone() -> None:
+def test_what_is_reported_of_an_old_attempt_leaves_the_new_one_alone() -> None:
     fresh = holding(placed(), ended(LOST), placed(2))
 
     assert holding(placed(), ended(LOST), placed(2), started(1), resized(1), ended(LOST)) == fresh

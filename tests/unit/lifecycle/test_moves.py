@@ -1,4 +1,4 @@
-"""Whatever is told, in whatever order, the laws of the lifecycle hold."""
+"""Whatever is reported, in whatever order, the laws of the lifecycle hold."""
 
 from collections.abc import Iterator
 
@@ -121,8 +121,8 @@ def stepped(before: Job, event: JobEvent) -> Job:
         return before
 
 
-def told(history: tuple[Job, list[JobEvent]]) -> Iterator[tuple[Job, JobEvent, Job]]:
-    """Before, event, after; what is impossible is left out, as nobody would store it."""
+def moves_of(history: tuple[Job, list[JobEvent]]) -> Iterator[tuple[Job, JobEvent, Job]]:
+    """Before, event, after; what is impossible is left out, as no controller would store it."""
     before, events = history
     for event in events:
         try:
@@ -135,25 +135,25 @@ def told(history: tuple[Job, list[JobEvent]]) -> Iterator[tuple[Job, JobEvent, J
 
 @given(histories())
 def test_no_move_leaves_the_table(history: tuple[Job, list[JobEvent]]) -> None:
-    for before, _, after in told(history):
+    for before, _, after in moves_of(history):
         assert after.state is before.state or after.state in NEXT[before.state]
 
 
 @given(histories())
 def test_a_final_job_never_changes(history: tuple[Job, list[JobEvent]]) -> None:
-    for before, _, after in told(history):
+    for before, _, after in moves_of(history):
         assert before.state not in FINAL or after == before
 
 
 @given(histories())
-def test_told_twice_it_happens_once(history: tuple[Job, list[JobEvent]]) -> None:
-    for _, event, after in told(history):
+def test_reported_twice_it_happens_once(history: tuple[Job, list[JobEvent]]) -> None:
+    for _, event, after in moves_of(history):
         assert stepped(after, event) == after
 
 
 @given(histories())
 def test_counts_only_go_up_and_one_at_a_time(history: tuple[Job, list[JobEvent]]) -> None:
-    for before, _, after in told(history):
+    for before, _, after in moves_of(history):
         assert after.attempt - before.attempt in {0, 1}
         assert after.failures - before.failures in {0, 1}
         assert after.failures < after.spec.max_attempts
@@ -161,7 +161,7 @@ def test_counts_only_go_up_and_one_at_a_time(history: tuple[Job, list[JobEvent]]
 
 @given(histories())
 def test_what_a_state_promises_is_there(history: tuple[Job, list[JobEvent]]) -> None:
-    for _, _, after in told(history):
+    for _, _, after in moves_of(history):
         assert after.claim is None or after.state is JobState.PENDING
         if after.state is JobState.STOPPING:
             assert isinstance(after.why, Preempted | Requeued | Cancelled)
@@ -174,7 +174,7 @@ def test_a_job_has_an_allocation_exactly_while_an_attempt_goes_on(
     history: tuple[Job, list[JobEvent]],
 ) -> None:
     allocation: Allocation | None = None
-    for _, event, after in told(history):
+    for _, event, after in moves_of(history):
         allocation = allocation_after(allocation, event, after)
         goes_on = after.state in HOLDING or after.state is JobState.SUSPENDED
         assert (allocation is not None) == goes_on

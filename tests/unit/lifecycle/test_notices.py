@@ -57,7 +57,7 @@ EVERYTHING = Mail(on=tuple(Occasion))
 NODE = NodeId("n1")
 
 
-def told(
+def occasions_of(
     *events: JobEvent, mail: Mail = EVERYTHING, attempts: int = 1, requeue: bool = True
 ) -> list[str]:
     """The occasions of a job to which all of this happens, one commit after the other."""
@@ -88,53 +88,58 @@ def told(
         (NodeFailed(node=NODE), ["fail", "requeue"]),
     ],
 )
-def test_how_an_attempt_ended_decides_what_is_told(why: EndReason, occasions: list[str]) -> None:
-    assert told(placed(), started(), ended(why)) == ["begin", *occasions]
+def test_how_an_attempt_ended_decides_what_is_announced(
+    why: EndReason, occasions: list[str]
+) -> None:
+    assert occasions_of(placed(), started(), ended(why)) == ["begin", *occasions]
 
 
-def test_a_start_that_is_reported_twice_is_told_once() -> None:
-    assert told(placed(), started(), started(), ended(Exited(code=0))) == ["begin", "end"]
+def test_a_start_that_is_reported_twice_is_announced_once() -> None:
+    assert occasions_of(placed(), started(), started(), ended(Exited(code=0))) == ["begin", "end"]
 
 
 def test_a_failure_that_is_tried_again_is_a_requeue() -> None:
-    assert told(placed(), started(), ended(Exited(code=1)), attempts=2) == ["begin", "requeue"]
+    assert occasions_of(placed(), started(), ended(Exited(code=1)), attempts=2) == [
+        "begin",
+        "requeue",
+    ]
 
 
 def test_a_job_that_never_began_ends_when_it_is_cancelled() -> None:
-    assert told(cancel_asked()) == ["end"]
+    assert occasions_of(cancel_asked()) == ["end"]
 
 
-def test_a_job_that_stops_for_its_user_is_told_of_when_it_has_stopped() -> None:
+def test_a_job_that_stops_for_its_user_is_announced_when_it_has_stopped() -> None:
     going = (placed(), started(), cancel_asked())
 
-    assert told(*going) == ["begin"]
-    assert told(*going, ended(Signaled(signal=15))) == ["begin", "end"]
+    assert occasions_of(*going) == ["begin"]
+    assert occasions_of(*going, ended(Signaled(signal=15))) == ["begin", "end"]
 
 
-def test_each_attempt_begins_anew() -> None:
+def test_each_attempt_begins_again() -> None:
     again = (placed(), started(), requeue_asked(), ended(Signaled(signal=15)))
     once_more = (placed(2), started(2), ended(Exited(code=0), 2))
 
-    assert told(*again, *once_more) == ["begin", "requeue", "begin", "end"]
+    assert occasions_of(*again, *once_more) == ["begin", "requeue", "begin", "end"]
 
 
 def test_a_preempted_job_that_is_not_requeued_has_failed() -> None:
     stops = (placed(), started(), preempted(), ended(Signaled(signal=15)))
 
-    assert told(*stops, requeue=False) == ["begin", "fail"]
+    assert occasions_of(*stops, requeue=False) == ["begin", "fail"]
 
 
 @given(on=st.sets(st.sampled_from(Occasion)))
-def test_only_what_was_asked_for_is_told(on: set[Occasion]) -> None:
+def test_only_what_was_asked_for_is_announced(on: set[Occasion]) -> None:
     mail = Mail(on=tuple(sorted(on)))
-    every = told(placed(), started(), ended(TimedOut(limit=Duration(1))))
+    every = occasions_of(placed(), started(), ended(TimedOut(limit=Duration(1))))
 
-    found = told(placed(), started(), ended(TimedOut(limit=Duration(1))), mail=mail)
+    found = occasions_of(placed(), started(), ended(TimedOut(limit=Duration(1))), mail=mail)
 
     assert found == [each for each in every if each in on]
 
 
-def test_what_begins_and_ends_in_one_commit_is_told_as_two_things() -> None:
+def test_what_begins_and_ends_in_one_commit_is_announced_as_two_things() -> None:
     events = (started(), replace(ended(Exited(code=0)), at=Instant(NOW + 5_000)))
     now = job(after=(placed(), *events))
     now = replace(now, spec=replace(now.spec, mail=EVERYTHING))
@@ -198,7 +203,7 @@ def part(index: int, why: EndReason, *, attempt: int = 1, mail: Mail = EVERYTHIN
         ([Cancelled(by=ANN), Cancelled(by=ANN)], Occasion.END, 9, 9),
     ],
 )
-def test_an_array_is_told_of_as_a_whole(
+def test_an_array_is_announced_as_a_whole(
     ends: list[EndReason], on: Occasion, least: int, most: int
 ) -> None:
     (notice,) = notices_of_array([part(index, why) for index, why in enumerate(ends)])

@@ -51,15 +51,15 @@ CPU_MILLI, MEMORY_MIB = 1_000, 1_024
 ONE_GPU = Ask(cpu_milli=CPU_MILLI, memory_mib=MEMORY_MIB, gpus=GpuAsk(count=1))
 
 
-def asking(count: int, part: Slice | None = None, **told: Any) -> Ask:
+def asking(count: int, part: Slice | None = None, **fields: Any) -> Ask:
     """One core, one GiB, and so many GPUs or slices."""
-    gpus = GpuAsk(count=count, slice=part, **told) if count else None
+    gpus = GpuAsk(count=count, slice=part, **fields) if count else None
     return replace(ONE_GPU, gpus=gpus)
 
 
-def group(count: int = 1, each: Ask = ONE_GPU, **told: Any) -> TaskGroup:
-    """So many tasks, with one GPU each unless told."""
-    return TaskGroup(count=count, each=each, **told)
+def group(count: int = 1, each: Ask = ONE_GPU, **fields: Any) -> TaskGroup:
+    """So many tasks, with one GPU each unless given."""
+    return TaskGroup(count=count, each=each, **fields)
 
 
 def at(
@@ -67,7 +67,7 @@ def at(
     devices: str = "g0",
     part: Slice | None = None,
     starts: Iterable[int | None] = (),
-    **told: Any,
+    **fields: Any,
 ) -> Placement:
     """A task on a node with devices, each whole or cut: `at("n1", "g0 g1")`."""
     names = devices.split()
@@ -87,17 +87,17 @@ def at(
         amount=amount,
         devices=shares,
     )
-    return replace(placed, **told)
+    return replace(placed, **fields)
 
 
-def start(job: int, *placements: Placement, **told: Any) -> Start:
+def start(job: int, *placements: Placement, **fields: Any) -> Start:
     begun = Start(
         job=JobId(job), attempt=1, cluster=ClusterName("c"), placements=_numbered(placements)
     )
-    return replace(begun, **told)
+    return replace(begun, **fields)
 
 
-def clear(job: int, *placements: Placement, victims: Iterable[int] = (), **told: Any) -> Clear:
+def clear(job: int, *placements: Placement, victims: Iterable[int] = (), **fields: Any) -> Clear:
     cleared = Clear(
         job=JobId(job),
         cluster=ClusterName("c"),
@@ -105,11 +105,11 @@ def clear(job: int, *placements: Placement, victims: Iterable[int] = (), **told:
         victims=tuple(map(JobId, victims)),
         until=Instant(NOW + 5 * MINUTE),
     )
-    return replace(cleared, **told)
+    return replace(cleared, **fields)
 
 
-def preempt(job: int, for_job: int, **told: Any) -> Preempt:
-    told_to_stop = Preempt(
+def preempt(job: int, for_job: int, **fields: Any) -> Preempt:
+    stopped = Preempt(
         job=JobId(job),
         attempt=1,
         for_job=JobId(for_job),
@@ -117,7 +117,7 @@ def preempt(job: int, for_job: int, **told: Any) -> Preempt:
         grace=Duration(0),
         lost_gpu_ms=0,
     )
-    return replace(told_to_stop, **told)
+    return replace(stopped, **fields)
 
 
 def resize(job: int, *placements: Placement, attempt: int = 1) -> Resize:
@@ -149,14 +149,14 @@ class Yard:
         self.queue("a")
         self.job_class("normal")
 
-    def cluster(self, name: str = "c", **told: Any) -> None:
-        self.clusters[ClusterName(name)] = Cluster(name=ClusterName(name), **told)
+    def cluster(self, name: str = "c", **fields: Any) -> None:
+        self.clusters[ClusterName(name)] = Cluster(name=ClusterName(name), **fields)
 
-    def pool(self, name: str, **told: Any) -> None:
+    def pool(self, name: str, **fields: Any) -> None:
         made = Pool(name=PoolName(name), cluster=ClusterName("c"))
-        self.pools[PoolName(name)] = replace(made, **told)
+        self.pools[PoolName(name)] = replace(made, **fields)
 
-    def node(self, name: str, *, gpus: int = 2, model: str = H100, **told: Any) -> None:
+    def node(self, name: str, *, gpus: int = 2, model: str = H100, **fields: Any) -> None:
         devices = tuple(
             Device(id=DeviceId(f"g{i}"), index=i, model=GpuModel(model), memory_mib=81_920)
             for i in range(gpus)
@@ -169,20 +169,20 @@ class Yard:
             memory_mib=4 * MEMORY_MIB,
             devices=devices,
         )
-        self.nodes[NodeId(name)] = replace(made, **told)
+        self.nodes[NodeId(name)] = replace(made, **fields)
 
-    def device(self, node: str, index: int, **told: Any) -> None:
+    def device(self, node: str, index: int, **fields: Any) -> None:
         """One device of a node is otherwise."""
         old = self.nodes[NodeId(node)]
         devices = list(old.devices)
-        devices[index] = replace(devices[index], **told)
+        devices[index] = replace(devices[index], **fields)
         self.nodes[NodeId(node)] = replace(old, devices=tuple(devices))
 
-    def queue(self, path: str, **told: Any) -> None:
-        self.queues[QueuePath(path)] = Queue(path=QueuePath(path), **told)
+    def queue(self, path: str, **fields: Any) -> None:
+        self.queues[QueuePath(path)] = Queue(path=QueuePath(path), **fields)
 
-    def job_class(self, name: str, **told: Any) -> None:
-        self.classes[ClassName(name)] = JobClass(name=ClassName(name), **told)
+    def job_class(self, name: str, **fields: Any) -> None:
+        self.classes[ClassName(name)] = JobClass(name=ClassName(name), **fields)
 
     def waits(
         self,
@@ -190,9 +190,9 @@ class Yard:
         *groups: TaskGroup,
         state: JobState = JobState.PENDING,
         claim: Claim | None = None,
-        **told: Any,
+        **fields: Any,
     ) -> None:
-        """A job that waits, with one task and one GPU unless told."""
+        """A job that waits, with one task and one GPU unless given."""
         spec = JobSpec(
             name=f"job{job}",
             user=UserName("ann"),
@@ -201,7 +201,7 @@ class Yard:
         )
         self.jobs[JobId(job)] = Job(
             id=JobId(job),
-            spec=replace(spec, **told),
+            spec=replace(spec, **fields),
             state=state,
             submitted_at=Instant(0),
             claim=claim,
@@ -214,10 +214,10 @@ class Yard:
         groups: tuple[TaskGroup, ...] = (),
         state: JobState = JobState.RUNNING,
         started_at: int | None = NOW - HOUR,
-        **told: Any,
+        **fields: Any,
     ) -> None:
-        """A job that holds these placements, for an hour unless told."""
-        self.waits(job, *(groups or (group(len(placements)),)), state=state, **told)
+        """A job that holds these placements, for an hour unless given."""
+        self.waits(job, *(groups or (group(len(placements)),)), state=state, **fields)
         self.jobs[JobId(job)] = replace(self.jobs[JobId(job)], attempt=1)
         self.allocations[JobId(job)] = Allocation(
             job=JobId(job),
@@ -243,17 +243,17 @@ class Yard:
             finished=self.finished,
         )
 
-    def plan(self, *told: Decision | Measure) -> Plan:
+    def plan(self, *parts: Decision | Measure) -> Plan:
         """A plan in which everyone of whom nothing is said waits."""
-        moves = [each for each in told if isinstance(each, Start | Resume | Clear)]
-        waits = [each for each in told if isinstance(each, Wait)]
+        moves = [each for each in parts if isinstance(each, Start | Resume | Clear)]
+        waits = [each for each in parts if isinstance(each, Wait)]
         decided = {decision.job for decision in (*moves, *waits)}
         waits += [
             Wait(job=job.id, why=NotBefore(at=NOW))
             for job in self.jobs.values()
             if job.state in WAITING and job.id not in decided
         ]
-        measures = [each for each in told if isinstance(each, Preempt | Resize | Repartition)]
+        measures = [each for each in parts if isinstance(each, Preempt | Resize | Repartition)]
         return Plan(
             snapshot_version=7,
             policy=self.policy,
@@ -262,9 +262,9 @@ class Yard:
             measures=tuple(measures),
         )
 
-    def judge(self, *told: Decision | Measure) -> list[str]:
+    def judge(self, *parts: Decision | Measure) -> list[str]:
         """The names of the rules that the plan breaks, each once."""
-        found = violations(self.snapshot(), self.plan(*told))
+        found = violations(self.snapshot(), self.plan(*parts))
         return sorted({each.rule for each in found})
 
 
@@ -290,7 +290,7 @@ def _milli(part: Slice | None) -> int:
 
 
 def _numbered(placements: tuple[Placement, ...]) -> tuple[Placement, ...]:
-    """Tasks count from 0 in their group, unless a number was told."""
+    """Tasks count from 0 in their group, unless a number is given."""
     counts: dict[str, int] = {}
     numbered: list[Placement] = []
     for each in placements:

@@ -56,16 +56,16 @@ class Doubter(InlinePlanner):
 
     def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
         made = super().plan(snapshot, policy)
-        told = replace(
+        complete = replace(
             snapshot,
             nodes=dict(snapshot.nodes),
             jobs=dict(snapshot.jobs),
             allocations=dict(snapshot.allocations),
         )
-        assert made == verified(told, plan(told, policy))
+        assert made == verified(complete, plan(complete, policy))
         self.register.follow(snapshot)
         fresh = Register()
-        fresh.follow(told)
+        fresh.follow(complete)
         assert self.register.holding == fresh.holding
         assert self.register.claiming == fresh.claiming
         for node in snapshot.nodes:

@@ -56,7 +56,7 @@ def test_a_table_and_json_say_the_same() -> None:
         ("[1]", "write"),
     ],
 )
-def test_what_cannot_be_read_is_told(text: str, hint: str) -> None:
+def test_what_cannot_be_read_is_named(text: str, hint: str) -> None:
     with pytest.raises(BadOutagesError, match=hint):
         outages_from(text, Instant(0))
 
@@ -76,12 +76,12 @@ def test_the_model_keeps_its_means_and_its_seed() -> None:
 
 def test_only_spot_nodes_are_taken_away() -> None:
     pool = NODES[0].pool
-    told = Interruptions(every=Duration(DAY))
+    spot_only = Interruptions(every=Duration(DAY))
     spot = {pool: Pool(name=pool, cluster=ClusterName("local"), spot=True)}
     steady = {pool: Pool(name=pool, cluster=ClusterName("local"))}
 
-    assert interruptions(NODES, steady, told, YEAR, 1) == []
-    assert all(each.taken for each in interruptions(NODES, spot, told, YEAR, 1))
+    assert interruptions(NODES, steady, spot_only, YEAR, 1) == []
+    assert all(each.taken for each in interruptions(NODES, spot, spot_only, YEAR, 1))
 
 
 def test_a_job_on_a_failed_node_starts_again_and_its_work_is_lost() -> None:
@@ -96,7 +96,7 @@ def test_a_job_on_a_failed_node_starts_again_and_its_work_is_lost() -> None:
     assert min(report.gpu_there.means) < 4
 
 
-def test_an_outage_of_an_unknown_node_is_told() -> None:
+def test_an_outage_of_an_unknown_node_is_refused() -> None:
     outage = Outage(node=NodeId("n9"), begins_at=Instant(0))
 
     with pytest.raises(BadOutagesError, match="nodes are called n1"):
@@ -123,7 +123,7 @@ def test_a_node_that_will_be_taken_drains_and_its_jobs_save_their_work() -> None
         replace(given, lasts=saving.lasts, arrivals=(given.arrivals[0], _later(given, 490)))
     )
 
-    # Told at 480 s, it has saved by 510 s what it had done by 480 s; the rest is done again.
+    # Announced at 480 s, it has saved by 510 s what it had done by 480 s; the rest is done again.
     assert report.lost_gpu_hours == pytest.approx(2 * (600 - 510) / 3_600)
     assert report.makespan_s == pytest.approx(900 + 1_000 - 480, abs=15)
     assert late.wait_s.most > 400

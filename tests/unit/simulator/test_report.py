@@ -92,17 +92,17 @@ def test_the_same_scenario_gives_the_same_report() -> None:
     assert rehearse(scenario(jobs, nodes=2)) == rehearse(scenario(jobs, nodes=2))
 
 
-def test_progress_is_told() -> None:
-    told: list[Progress] = []
+def test_progress_is_reported() -> None:
+    reported: list[Progress] = []
 
-    rehearse(scenario([traced(place, 5) for place in range(300)]), told.append)
+    rehearse(scenario([traced(place, 5) for place in range(300)]), reported.append)
 
-    assert told
-    assert told[-1].jobs == 300
-    assert told == sorted(told, key=lambda each: each.ended)
+    assert reported
+    assert reported[-1].jobs == 300
+    assert reported == sorted(reported, key=lambda each: each.ended)
 
 
-def test_nothing_to_simulate_is_told() -> None:
+def test_nothing_to_simulate_is_refused() -> None:
     with pytest.raises(NothingToSimulateError, match="jobs"):
         rehearse(scenario([]))
 

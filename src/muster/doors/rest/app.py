@@ -51,7 +51,7 @@ class RestApp:
         self._door.hub.end()
 
     def close(self) -> None:
-        """Let go of everything; called when nobody is served any more."""
+        """Let go of everything; called when no client is served any more."""
         self._door.close()
 
 

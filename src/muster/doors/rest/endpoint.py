@@ -20,7 +20,7 @@ from muster.model.value import UserName, Value
 MOST_BYTES = 8 * 1_024 * 1_024
 """How much a request may carry: more than any script, less than what would hurt."""
 
-NOBODY = Caller(user=UserName(""), door="rest")
+ANONYMOUS = Caller(user=UserName(""), door="rest")
 """Who asks what is open to everybody."""
 
 log = logging.getLogger("muster.rest")
@@ -78,7 +78,7 @@ class Endpoint:
 
     def _caller(self, operation: Operation, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller:
         if operation.open:
-            return NOBODY
+            return ANONYMOUS
         return caller_of(scope, headers, self._door, self._people)
 
     def _query(self, operation: Operation, text: bytes) -> Mapping[str, Sequence[str]]:
@@ -135,8 +135,8 @@ async def _send_whole(
 
 async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.Event) -> None:
     """Send until there is no more, the client hangs up, or the server ends."""
-    told = [(name.encode(), value.encode()) for name, value in flow.headers.items()]
-    headers = [(b"content-type", flow.media.encode()), (b"cache-control", b"no-store"), *told]
+    extra = [(name.encode(), value.encode()) for name, value in flow.headers.items()]
+    headers = [(b"content-type", flow.media.encode()), (b"cache-control", b"no-store"), *extra]
     waits: tuple[Coroutine[Any, Any, object], ...] = (
         _pump(flow, send),
         _gone(receive),

@@ -1,4 +1,4 @@
-"""What happens, told to everybody who listens; who listens too slowly is let go."""
+"""Sends what happens to everybody who listens; a listener that is too slow is dropped."""
 
 import asyncio
 from collections import deque
@@ -54,7 +54,7 @@ class Listener:
 class Hub:
     """One subscription to the service, however many listen here.
 
-    ending: set when the server ends, so that nobody is held up by what never ends.
+    ending: set when the server ends, so that streams without an end do not delay it.
     """
 
     def __init__(self, follow: Follow) -> None:
@@ -65,7 +65,7 @@ class Hub:
         self._texts: dict[int, bytes] = {}
 
     def written(self, stored: Stored, write: Callable[[Stored], bytes]) -> bytes:
-        """An event as it is sent; written once for all who are told at about the same time."""
+        """An event as it is sent; written once for all who get it at about the same time."""
         text = self._texts.get(stored.number)
         if text is None:
             if len(self._texts) >= MOST_WRITTEN:
@@ -80,7 +80,7 @@ class Hub:
         self._listeners.add(listener)
         if self._leave is None:
             loop = asyncio.get_running_loop()
-            self._leave = self._follow(lambda events: self._told(loop, events))
+            self._leave = self._follow(lambda events: self._deliver(loop, events))
         try:
             yield listener
         finally:
@@ -96,7 +96,7 @@ class Hub:
             self._leave()
             self._leave = None
 
-    def _told(self, loop: asyncio.AbstractEventLoop, events: tuple[Stored, ...]) -> None:
+    def _deliver(self, loop: asyncio.AbstractEventLoop, events: tuple[Stored, ...]) -> None:
         """Called from the thread that commits: it must not wait for anybody here."""
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._tell, events)

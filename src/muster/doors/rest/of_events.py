@@ -54,17 +54,17 @@ async def _stream(asked: Asked) -> Flow:
     header = asked.headers.get(b"last-event-id")
     after = asked.text("after") if header is None else header.decode("latin-1")
     last = None if after is None else bounded("after", integer("after", after), 0, MOST_INTEGER)
-    # Asked once before anything is sent: whoever may not look is told so.
+    # Asked once before anything is sent, so that a caller who may not look is refused.
     await asked.read(asked.queries.history.events, asked.caller, EventQuery(limit=1))
     lost = asyncio.Event()
-    parts = _told(asked, wish, last, lost)
+    parts = _parts(asked, wish, last, lost)
     # When the client sees the first part, everything that happens is already noted for it.
     first = await anext(parts)
     headers = {"x-accel-buffering": "no"}
     return Flow(parts=parts, media="text/event-stream", first=first, hopeless=lost, headers=headers)
 
 
-async def _told(
+async def _parts(
     asked: Asked, wish: "_EventFilter", last: int | None, lost: asyncio.Event
 ) -> AsyncGenerator[bytes]:
     """First from the log what was missed, then what happens; what is in both only once."""
@@ -79,7 +79,7 @@ async def _told(
             while True:
                 events = await listener.take(HEARTBEAT_S)
                 new = tuple(each for each in events if each.number > sent)
-                yield await _told_now(asked, new, wish) or HEARTBEAT
+                yield await _encoded_now(asked, new, wish) or HEARTBEAT
         except TooSlowError:
             return
 
@@ -89,7 +89,7 @@ def _logged(asked: Asked, job: JobId | None, after: int) -> tuple[Stored, ...]:
     return asked.queries.history.events(asked.caller, query)
 
 
-async def _told_now(asked: Asked, events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
+async def _encoded_now(asked: Asked, events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
     """A few are written at once; many, or those to be looked up, while others are answered."""
     if wish.looks_up or len(events) > MOST_AT_ONCE:
         return await asked.read(_encoded, events, wish)

@@ -96,14 +96,16 @@ async def _explain(asked: Asked) -> ExplanationDocument:
 
 
 async def _act_on_many(asked: Asked) -> ManyDocument:
-    told: ActionDocument = asked.document
-    if told.action not in ACTIONS:
+    document: ActionDocument = asked.document
+    if document.action not in ACTIONS:
         known = ", ".join(f"`{each}`" for each in ACTIONS)
-        raise BadRequestError("action", f"`{told.action}` must be one of {known}")
-    if len(told.ids) > MOST_AT_ONCE:
+        raise BadRequestError("action", f"`{document.action}` must be one of {known}")
+    if len(document.ids) > MOST_AT_ONCE:
         raise BadRequestError("ids", f"name {MOST_AT_ONCE} jobs at most in one request")
-    jobs = tuple(JobId(bounded("ids", each, 1, MOST_INTEGER)) for each in dict.fromkeys(told.ids))
-    outcome = await _acted(asked, told.action, jobs, told.signal)
+    jobs = tuple(
+        JobId(bounded("ids", each, 1, MOST_INTEGER)) for each in dict.fromkeys(document.ids)
+    )
+    outcome = await _acted(asked, document.action, jobs, document.signal)
     return ManyDocument(
         done=outcome.done, failed={str(job): why.sentence for job, why in outcome.failed.items()}
     )
@@ -111,8 +113,8 @@ async def _act_on_many(asked: Asked) -> ManyDocument:
 
 def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
     async def act(asked: Asked) -> JobDocument:
-        told = asked.document
-        signal = told.signal if isinstance(told, SignalDocument) else None
+        document = asked.document
+        signal = document.signal if isinstance(document, SignalDocument) else None
         outcome = await _acted(asked, action, (asked.job,), signal)
         for job, why in outcome.failed.items():
             # Another user's job is forbidden also when it has ended; one that never was is unknown.

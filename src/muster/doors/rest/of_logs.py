@@ -38,7 +38,7 @@ class _LogPosition:
         return output.content
 
     async def begin_again_if_shorter(self) -> None:
-        """A new attempt may have begun its file anew."""
+        """A new attempt may have begun its file again."""
         end = await self._asked.read(self._read, -1, 1)
         self.offset = 0 if end.next < self.offset else self.offset
 
@@ -57,7 +57,7 @@ class _LogPosition:
 async def _log(asked: Asked) -> Flow:
     reading = _LogPosition(asked)
     if asked.flag("follow"):
-        # Whoever may not see it, or names no job, is told so before anything is sent.
+        # A caller who may not see it, or names no job, is refused before anything is sent.
         first = await _first_part(asked, reading)
         return Flow(parts=_followed(asked, reading, first), media=BYTES)
     return Flow(parts=_whole(reading, await reading.part()), media=BYTES)

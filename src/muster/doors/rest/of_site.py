@@ -55,12 +55,12 @@ async def _tokens(asked: Asked) -> TokenPage:
 
 
 async def _make_token(asked: Asked) -> TokenDocument:
-    told: TokenAsked = asked.document
+    document: TokenAsked = asked.document
     wish = TokenRequest(
-        user=UserName(told.user) if told.user else asked.caller.user,
-        role=chosen("role", Role, told.role),
-        queue=QueuePath(told.queue) if told.queue else None,
-        lifetime=read("lifetime", duration, told.lifetime),
+        user=UserName(document.user) if document.user else asked.caller.user,
+        role=chosen("role", Role, document.role),
+        queue=QueuePath(document.queue) if document.queue else None,
+        lifetime=read("lifetime", duration, document.lifetime),
     )
     made = await done(asked.service.make_token(asked.caller, wish))
     return token_document(made.token, made.secret)
@@ -76,14 +76,14 @@ async def _site(asked: Asked) -> Content:
 
 
 async def _apply(asked: Asked) -> SiteChange:
-    told: SiteText = asked.document
-    site = await asked.read(site_from, told.text)
-    return await _changed(asked, _change_to(site), dry_run=told.dry_run)
+    document: SiteText = asked.document
+    site = await asked.read(site_from, document.text)
+    return await _changed(asked, _change_to(site), dry_run=document.dry_run)
 
 
 async def _set_quota(asked: Asked) -> SiteChange:
-    told: QuotaAsked = asked.document
-    change = _quota_change(told)
+    document: QuotaAsked = asked.document
+    change = _quota_change(document)
     return await _changed(asked, change, dry_run=asked.flag("dry_run"))
 
 
@@ -98,15 +98,15 @@ def _change_to(site: Site) -> Callable[[Site], Site]:
     return lambda _: site
 
 
-def _quota_change(told: QuotaAsked) -> Callable[[Site], Site]:
-    return lambda site: with_quota(site, told)
+def _quota_change(document: QuotaAsked) -> Callable[[Site], Site]:
+    return lambda site: with_quota(site, document)
 
 
 async def _rehearse(asked: Asked) -> RehearsalDocument:
-    told: RehearsalAsked = asked.document
-    match told:
-        case RehearsalAsked(submit=document, site=None, quota=None) if document is not None:
-            want = await wanted_of(asked, document)
+    document: RehearsalAsked = asked.document
+    match document:
+        case RehearsalAsked(submit=submit, site=None, quota=None) if submit is not None:
+            want = await wanted_of(asked, submit)
             return await asked.think(_rehearsed_submission, asked, want.spec)
         case RehearsalAsked(submit=None, site=str(text), quota=None):
             site = await asked.read(site_from, text)

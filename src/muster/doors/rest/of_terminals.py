@@ -1,4 +1,4 @@
-"""The websocket to a job's terminal: bytes go both ways, text tells the size of the window."""
+"""The websocket to a job's terminal: bytes go both ways, text says the size of the window."""
 
 import asyncio
 from contextlib import closing
@@ -43,7 +43,7 @@ class TerminalEndpoint:
                 self._door.service.queries.attempts.attach, caller, job
             )
         except MusterError as error:
-            # Accepted first: only then can the client be told why.
+            # Accepted first: only then can the client learn why.
             await websocket.accept()
             await websocket.close(REFUSED, trouble(error).problem.text[:120])
             return

@@ -52,7 +52,7 @@ class Door:
     )
 
     def close(self) -> None:
-        """Nobody is answered any more; what a thread still waits for is not waited for."""
+        """No request is answered any more; what a thread still waits for is not waited for."""
         for pool in (self.readers, self.thinkers):
             pool.shutdown(wait=False, cancel_futures=True)
 

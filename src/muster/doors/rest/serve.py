@@ -81,7 +81,7 @@ class Serving:
         try:
             with asyncio.Runner(loop_factory=factory) as runner:
                 runner.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 -- told to whoever started it
+        except BaseException as error:  # noqa: BLE001 -- reported to the thread that started it
             self._failure = error
         finally:
             self._app.close()
@@ -119,7 +119,7 @@ def unix_socket(path: Path) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.bind(str(path))
-        # Nobody can connect before it listens, so that nobody does with the wrong mode.
+        # No client can connect before it listens, so that none does with the wrong mode.
         path.chmod(0o666 if os.getuid() == 0 else 0o600)
         made.listen(BACKLOG)
     except OSError as error:
@@ -129,7 +129,7 @@ def unix_socket(path: Path) -> socket.socket:
 
 
 def tcp_socket(tcp: Tcp) -> socket.socket:
-    """Bound; without TLS only where nobody can listen in."""
+    """Bound; without TLS only where no other machine can listen."""
     if not (tcp.certificate and tcp.key) and not _is_loopback(tcp.host):
         raise CannotServeError(
             f"{tcp.host} can be reached from elsewhere, where tokens must not go unencrypted. "
@@ -188,7 +188,7 @@ def _config(app: RestApp, tcp: Tcp | None = None) -> uvicorn.Config:
         log_config=None,
         log_level="warning",
         access_log=False,
-        # Whoever asks is known by the kernel or by a token, never by what a header says.
+        # A caller is known by the kernel or by a token, never by what a header says.
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,

@@ -12,7 +12,7 @@ from muster.model.value import ClassName, Instant, PoolName, QueuePath, replace
 
 
 def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], JobSpec]:
-    """What the update makes of a spec; read at once, so that a mistake is told at once."""
+    """What the update makes of a spec; read at once, so that a mistake is answered at once."""
     fields: dict[str, Any] = {
         "name": document.name,
         "queue": None if document.queue is None else QueuePath(document.queue),
@@ -24,9 +24,9 @@ def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], Job
         "pools": None if document.pools is None else tuple(map(PoolName, document.pools)),
         "labels": document.labels,
     }
-    told = {name: value for name, value in fields.items() if value is not None}
+    others = {name: value for name, value in fields.items() if value is not None}
     mail = _mail(document)
-    if not told and mail is None:
+    if not others and mail is None:
         raise BadRequestError(
             "", "nothing to change is named; see `UpdateDocument` for what can be"
         )
@@ -34,7 +34,7 @@ def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], Job
         bounded("priority", document.priority, -MOST_PRIORITY, MOST_PRIORITY)
 
     def changed(spec: JobSpec) -> JobSpec:
-        return replace(spec, **told, mail=spec.mail if mail is None else mail(spec.mail))
+        return replace(spec, **others, mail=spec.mail if mail is None else mail(spec.mail))
 
     return changed
 

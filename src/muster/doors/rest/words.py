@@ -63,7 +63,7 @@ from muster.schedule.explain.words import where
 
 NEW = ReasonDocument(kind="new", text="Is new or was changed; the next plan looks at it.")
 
-_NOBODY = UserName("")
+_NO_USER = UserName("")
 
 
 def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
@@ -132,7 +132,7 @@ def happened(event: Event) -> str:
 
 @lru_cache(maxsize=4_096)
 def _waiting(why: WaitReason, groups: tuple[TaskGroup, ...], now: Instant) -> ReasonDocument:
-    spec = JobSpec(name="", user=_NOBODY, queue=QueuePath(""), groups=groups)
+    spec = JobSpec(name="", user=_NO_USER, queue=QueuePath(""), groups=groups)
     return ReasonDocument(kind=kind(why), text=why.sentence(spec, now))
 
 

@@ -67,8 +67,8 @@ class Stage:
         limit: int | None = None,
         nodes: tuple[NodeId, ...] = (N1,),
     ) -> None:
-        told = tuple(NODES[each] for each in nodes)
-        self.backend.do(run_of(job_of(job, attempt, limit), at, told))
+        there = tuple(NODES[each] for each in nodes)
+        self.backend.do(run_of(job_of(job, attempt, limit), at, there))
 
     def stops(
         self, *, attempt: int = 1, grace: int = 0, saving: bool = False, why: EndReason = BY_ANN
@@ -238,7 +238,7 @@ def test_one_suspended_before_it_started_stands_as_soon_as_it_does() -> None:
     assert stage.by(LATER) == [ended(1_500)]
 
 
-def test_told_to_stop_it_takes_the_time_it_needs_but_no_more_than_the_grace() -> None:
+def test_ordered_to_stop_it_takes_the_time_it_needs_but_no_more_than_the_grace() -> None:
     quick, slow = Stage(stops_in=30), Stage(stops_in=300)
     for stage in (quick, slow):
         stage.runs()
@@ -249,7 +249,7 @@ def test_told_to_stop_it_takes_the_time_it_needs_but_no_more_than_the_grace() ->
     assert slow.by(LATER) == [ended(500, BY_ANN)]
 
 
-def test_told_again_to_stop_it_may_end_sooner_but_not_later() -> None:
+def test_ordered_again_to_stop_it_may_end_sooner_but_not_later() -> None:
     stage = Stage(stops_in=900)
     stage.runs()
     stage.by(100)
@@ -282,7 +282,7 @@ def test_a_suspended_attempt_can_be_stopped() -> None:
     assert stage.by(LATER) == [ended(530, BY_ANN)]
 
 
-def test_checkpoints_are_told_now_and_then_with_the_instant_they_were_written() -> None:
+def test_checkpoints_are_reported_now_and_then_with_the_instant_they_were_written() -> None:
     stage = Stage(work=1_000, checkpoint_every=100, tells_every=250)
     stage.runs()
 
@@ -355,10 +355,10 @@ def test_a_lost_node_ends_what_runs_there_and_comes_back() -> None:
     stage.backend.fail_node(N1, Instant(450), Instant(800))
     stage.by(10)
 
-    down, *told = stage.by(450)
+    down, *reported = stage.by(450)
     assert isinstance(down, NodeSeen)
     assert (down.node.id, down.node.state) == (N1, NodeState.DOWN)
-    assert told == [checkpointed(400), ended(450, NodeFailed(node=N1))]
+    assert reported == [checkpointed(400), ended(450, NodeFailed(node=N1))]
     assert stage.by(900) == [NodeSeen(at=Instant(800), node=NODES[N1])]
     assert stage.by(LATER) == [ended(1_000, job=2)]
 
@@ -416,7 +416,7 @@ def test_what_is_forgotten_while_it_runs_ends_without_a_word() -> None:
     assert (stage.by(LATER), stage.backend.next_at()) == ([], None)
 
 
-def test_who_adopts_is_told_everything_again_and_of_what_is_lost() -> None:
+def test_who_adopts_learns_everything_again_and_of_what_is_lost() -> None:
     stage = Stage(checkpoint_every=100)
     stage.runs(job=1)
     stage.runs(job=2)
@@ -430,8 +430,8 @@ def test_who_adopts_is_told_everything_again_and_of_what_is_lost() -> None:
 
     stage.backend.adopt((kept, unknown, never_begun))
 
-    _, *told = [event for event in stage.by(LATER) if not isinstance(event, NodeSeen)]
-    assert told == [
+    _, *reported = [event for event in stage.by(LATER) if not isinstance(event, NodeSeen)]
+    assert reported == [
         started(0),
         checkpointed(400),
         suspended(450),

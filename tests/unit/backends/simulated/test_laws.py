@@ -58,7 +58,7 @@ disturbances = st.builds(
 
 @dataclass
 class Account:
-    """What one attempt did, kept from outside: by what it was told and what was heard of it."""
+    """What one attempt did, kept from outside: by what was ordered and what was heard of it."""
 
     placed_at: int
     overhead: int
@@ -66,7 +66,7 @@ class Account:
     computes_since: int | None = None
     computed: int = 0
     saved: int = 0
-    is_told_to_stop: bool = False
+    is_stopping: bool = False
     ends: list[JobEnded] = field(default_factory=list[JobEnded])
 
     def pause(self, at: int) -> None:
@@ -103,7 +103,7 @@ class Trial:
         return self.lots[job.id]
 
     def run(self, job: int) -> None:
-        """The next attempt; told twice, since that must not matter."""
+        """The next attempt; ordered twice, since that must not matter."""
         number = len(self.accounts[job]) + 1
         overhead = self.lots[job].restart_overhead if number > 1 else 0
         self.accounts[job].append(Account(self.now, overhead))
@@ -134,29 +134,29 @@ class Trial:
                 account.pause(at)
                 account.ends.append(event)
 
-    def disturb(self, told: Disturbance) -> None:
-        self.look(self.now + told.after)
+    def disturb(self, cause: Disturbance) -> None:
+        self.look(self.now + cause.after)
         self.run_again()
-        if told.what == "outage":
-            until = Instant(self.now + told.grace)
+        if cause.what == "outage":
+            until = Instant(self.now + cause.grace)
             self.backend.fail_node(N1, Instant(self.now), until)
             self.look(until)
-        for job in told.jobs:
+        for job in cause.jobs:
             if job in self.lots:
-                self.act(told, job)
+                self.act(cause, job)
         self.look(self.now)
 
-    def act(self, told: Disturbance, job: int) -> None:
+    def act(self, cause: Disturbance, job: int) -> None:
         account, attempt = self.accounts[job][-1], len(self.accounts[job])
         action: Action
-        match told.what:
+        match cause.what:
             case "stop":
                 action = Stop(
                     job=JobId(job),
                     attempt=attempt,
                     why=BY_OTHER,
-                    grace=Duration(told.grace),
-                    checkpoint=told.saving,
+                    grace=Duration(cause.grace),
+                    checkpoint=cause.saving,
                 )
             case "suspend":
                 action = Suspend(job=JobId(job), attempt=attempt)
@@ -164,7 +164,7 @@ class Trial:
                 action = Continue(job=JobId(job), attempt=attempt)
             case "limit":
                 action = Limit(
-                    job=JobId(job), attempt=attempt, ends_at=Instant(self.now + told.grace)
+                    job=JobId(job), attempt=attempt, ends_at=Instant(self.now + cause.grace)
                 )
             case _:
                 return
@@ -173,12 +173,12 @@ class Trial:
 
     def note(self, action: Action, account: Account) -> None:
         """What must follow from the action, if the attempt computes now or could."""
-        if account.ends or account.is_told_to_stop or account.started_at is None:
+        if account.ends or account.is_stopping or account.started_at is None:
             return
         if isinstance(action, Stop):
             self.look(self.now)
             account.pause(self.now)
-            account.is_told_to_stop = True
+            account.is_stopping = True
         if isinstance(action, Continue) and account.computes_since is None:
             account.computes_since = self.now
 
@@ -204,11 +204,11 @@ class Trial:
     st.lists(disturbances, max_size=15),
 )
 def test_every_run_ends_once_and_all_work_is_accounted_for(
-    lots: list[Behaviour], tells_every: int, told: list[Disturbance]
+    lots: list[Behaviour], tells_every: int, causes: list[Disturbance]
 ) -> None:
     trial = Trial(lots, tells_every)
 
-    for each in told:
+    for each in causes:
         trial.disturb(each)
     trial.finish()
 
@@ -225,10 +225,10 @@ def test_every_run_ends_once_and_all_work_is_accounted_for(
     st.lists(disturbances, max_size=15),
 )
 def test_something_happens_exactly_when_it_says(
-    lots: list[Behaviour], tells_every: int, told: list[Disturbance]
+    lots: list[Behaviour], tells_every: int, causes: list[Disturbance]
 ) -> None:
     trial = Trial(lots, tells_every)
-    for each in told:
+    for each in causes:
         trial.disturb(each)
 
     while (at := trial.backend.next_at()) is not None:

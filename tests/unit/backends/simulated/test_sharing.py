@@ -1,4 +1,4 @@
-"""Attempts that share a device are as slow together as they are told, and only then."""
+"""Attempts that share a device are as slow together as their behaviours say, and only then."""
 
 from muster.backends.base import Continue, Run, Stop, Suspend
 from muster.backends.simulated.attempt import Behaviour
@@ -65,8 +65,8 @@ def run(job: int, *devices: int, at: int = 0) -> Run:
 
 def ends(backend: SimulatedBackend) -> dict[int, int]:
     """When each job ends, once everything has happened."""
-    told = backend.observe(UNTIL_THE_END)
-    return {event.job: event.at for event in told if isinstance(event, JobEnded)}
+    events = backend.observe(UNTIL_THE_END)
+    return {event.job: event.at for event in events if isinstance(event, JobEnded)}
 
 
 def test_who_is_alone_is_as_fast_as_ever() -> None:

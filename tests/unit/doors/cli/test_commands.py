@@ -45,7 +45,7 @@ def test_short_help_in_the_catalogue_is_one_sentence() -> None:
 def test_the_reference_page_is_up_to_date() -> None:
     written = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 
-    # Made anew with: python -m muster.doors.cli.reference > docs/reference/cli.md
+    # Made again with: python -m muster.doors.cli.reference > docs/reference/cli.md
     assert written == page(muster).rstrip("\n") + "\n"
 
 

@@ -48,13 +48,13 @@ def edited(*edits: tuple[str, str]) -> Site:
         ("cluster: local", "cluster: local, max_time: 7d", "~ pool dgx: max_time none -> 7d"),
     ],
 )
-def test_a_change_is_told_in_one_line(old: str, new: str, line: str) -> None:
+def test_a_change_is_reported_in_one_line(old: str, new: str, line: str) -> None:
     after = edited((old, new))
 
     assert changes(edited(), after) == (line,)
 
 
-def test_changes_inside_the_policy_are_told_with_their_way() -> None:
+def test_changes_inside_the_policy_are_reported_with_their_way() -> None:
     before = edited()
     after = site_from(TWO_TEAMS + "policy: {share: {half_life: 3d}}\nhistory: {keep: none}\n")
 
@@ -73,7 +73,7 @@ def test_a_line_of_quota_says_what_it_counts() -> None:
     )
 
 
-def test_nothing_is_told_where_nothing_changes() -> None:
+def test_nothing_is_listed_where_nothing_changes() -> None:
     assert changes(edited(), edited()) == ()
 
 

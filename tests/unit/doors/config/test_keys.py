@@ -102,11 +102,11 @@ def test_every_key_sets_its_field() -> None:
         "history: {keep: 1d}\ncontainers: {images_on_host: true}\n"
     )
 
-    told = (site, site.policy, site.policy.order, site.policy.share, site.policy.preempt)
-    told = (*told, *site.queues.values(), *site.classes.values(), *site.pools.values())
+    values = (site, site.policy, site.policy.order, site.policy.share, site.policy.preempt)
+    values = (*values, *site.queues.values(), *site.classes.values(), *site.pools.values())
     left = {
         f"{type(value).__name__}.{name}"
-        for value in told
+        for value in values
         for name in value.__struct_fields__
         if name not in {"reservations", *FOUND_OUT}
         and getattr(value, name) == default_of(value, name)

@@ -37,7 +37,7 @@ def test_a_later_line_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("--gpuz 2", "train.sh:2: No such option"),
         ("--gpus two", "train.sh:2: Invalid value for '--gpus'"),
@@ -45,11 +45,11 @@ def test_a_later_line_wins() -> None:
         ("stray", "train.sh:2: Got unexpected extra argument"),
     ],
 )
-def test_a_mistake_in_a_directive_names_its_line(line: str, told: str) -> None:
+def test_a_mistake_in_a_directive_names_its_line(line: str, message: str) -> None:
     with pytest.raises(click.UsageError) as raised:
         directives(f"#!/bin/sh\n#MUSTER {line}\n", "train.sh")
 
-    assert raised.value.format_message().startswith(told)
+    assert raised.value.format_message().startswith(message)
 
 
 def test_words_that_only_begin_like_a_directive_are_comments() -> None:

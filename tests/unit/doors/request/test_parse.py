@@ -208,7 +208,7 @@ def test_of_conditions_in_one_text_each_is_enough() -> None:
         ("time:4", TimeShare(replicas=4)),
     ],
 )
-def test_a_slice_means_one_of_it_unless_told(text: str, part: object) -> None:
+def test_a_slice_means_one_of_it_unless_named(text: str, part: object) -> None:
     document = SubmitDocument(command=("x",), groups=(GroupDocument(slice=text),))
 
     gpus = wanted(document, ANNA).spec.groups[0].each.gpus

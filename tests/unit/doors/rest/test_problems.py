@@ -66,7 +66,7 @@ def test_a_listener_who_does_not_keep_up_is_let_go_and_holds_nothing() -> None:
 
 async def a_slow_listener() -> None:
     followers: list[object] = []
-    hub = Hub(lambda told: followers.append(told) or followers.clear)
+    hub = Hub(lambda follower: followers.append(follower) or followers.clear)
     lost = asyncio.Event()
     with hub.listening(lost) as listener:
         listener.tell(tuple(event(number) for number in range(MOST_WAITING)))
@@ -83,5 +83,5 @@ async def a_slow_listener() -> None:
 
 
 def event(number: int) -> Stored:
-    told = JobReleased(at=Instant(0), job=JobId(1), by=UserName("anna"))
-    return Stored(number=number, event=told)
+    event = JobReleased(at=Instant(0), job=JobId(1), by=UserName("anna"))
+    return Stored(number=number, event=event)

@@ -255,7 +255,7 @@ def test_past_attempts_count_and_tell_where_an_ended_job_was() -> None:
         DeadlinePassed(deadline=NOW),
     ],
 )
-def test_every_end_is_told_in_a_sentence(why: EndReason) -> None:
+def test_every_end_is_reported_in_a_sentence(why: EndReason) -> None:
     text = ended(why)
 
     assert text[0].isupper()
@@ -329,7 +329,7 @@ def test_a_quota_line_counts_only_its_scope() -> None:
     assert (elsewhere.scope, elsewhere.used, elsewhere.guaranteed) == ("cpu pool=other", 0, 4)
 
 
-def test_a_long_time_limit_is_told_in_seconds() -> None:
+def test_a_long_time_limit_is_reported_in_seconds() -> None:
     spec = replace(job().spec, time_limit=Duration(90_500))
 
     assert job_document(JobView(job=replace(job(), spec=spec)), NOW).time_limit == 90

@@ -82,9 +82,9 @@ def job(
 def subject(
     on: Occasion, why: EndReason | None = None, *, index: int | None = None, whole: bool = False
 ) -> str:
-    told = job(why, mail=Mail(each_part=not whole), index=index)
+    ended_job = job(why, mail=Mail(each_part=not whole), index=index)
     at = BEGAN if on is Occasion.BEGIN else ENDED
-    return letter(Notice(on=on, job=told, at=at, held=HELD), None).subject
+    return letter(Notice(on=on, job=ended_job, at=at, held=HELD), None).subject
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_letter_goes_to_whom_it_should_and_else_to_the_user() -> None:
     assert to == ["boss@example.org,bob", "ann"]
 
 
-def test_the_program_is_told_what_slurm_tells_it() -> None:
+def test_the_program_learns_what_slurm_tells_it() -> None:
     over = job(Exited(code=3), mail=Mail())
     launch = Launch(workdir="/home/ann", stdout="slurm-%j.out")
 

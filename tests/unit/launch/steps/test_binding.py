@@ -47,7 +47,7 @@ def test_whole_cores_sockets_and_numa_nodes_stay_within_the_step(kind: str) -> N
     assert found == [(0,)]
 
 
-def test_tasks_are_told_how_they_are_bound() -> None:
+def test_tasks_are_reported_how_they_are_bound() -> None:
     quiet, none = Bind(kind="cores"), Bind(kind="none", verbose=True)
 
     assert variables(quiet, [(0,), (1, 2)]) == {

@@ -308,9 +308,9 @@ def test_an_explanation_survives_the_wire() -> None:
     world.has_nodes("n1")
     world.runs("train", on="n1", gpus=4, minutes=60)
     world.submits("big", gpus=8)
-    told = world.plans().explained("big")
+    explanation = world.plans().explained("big")
 
-    assert msgspec.json.decode(msgspec.json.encode(told), type=Explanation) == told
+    assert msgspec.json.decode(msgspec.json.encode(explanation), type=Explanation) == explanation
 
 
 def test_a_job_that_nobody_knows_is_refused() -> None:

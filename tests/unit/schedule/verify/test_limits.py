@@ -24,8 +24,8 @@ from unit.schedule.yard import (
 CPU, MEMORY = Scope(meter=Meter.CPU), Scope(meter=Meter.MEMORY)
 
 
-def line(scope: Scope | None = None, **told: Any) -> tuple[Quota, ...]:
-    return (Quota(scope=scope or Scope(), **told),)
+def line(scope: Scope | None = None, **fields: Any) -> tuple[Quota, ...]:
+    return (Quota(scope=scope or Scope(), **fields),)
 
 
 def half(*, of: str) -> Amount:

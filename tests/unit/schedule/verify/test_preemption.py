@@ -32,7 +32,7 @@ def test_a_higher_class_clears_a_lower_one_away() -> None:
     assert ranks().judge(cleared(), preempt(1, 2)) == []
 
 
-def test_every_victim_is_told_to_stop_and_nobody_else() -> None:
+def test_every_victim_is_stopped_and_no_other_job() -> None:
     yard = ranks()
     yard.runs(3, at("n1", "g1"), job_class=LOW)
 
@@ -108,10 +108,10 @@ def test_a_victim_with_a_mig_instance_is_not_suspended() -> None:
         groups=(group(), group(each=asking(1, small), name="side")),
         job_class=LOW,
     )
-    told = clear(2, at("n1", "g1"), victims=(1,))
+    cleared = clear(2, at("n1", "g1"), victims=(1,))
 
-    assert yard.judge(told, preempt(1, 2, mode=PreemptMode.SUSPEND)) == ["mode"]
-    assert yard.judge(told, preempt(1, 2)) == []
+    assert yard.judge(cleared, preempt(1, 2, mode=PreemptMode.SUSPEND)) == ["mode"]
+    assert yard.judge(cleared, preempt(1, 2)) == []
 
 
 def test_a_preemption_names_the_current_attempt() -> None:

@@ -60,7 +60,7 @@ def test_what_is_older_than_the_attempt_does_not_count(tmp_path: Path) -> None:
     assert watched.look() is None
 
 
-def test_the_newest_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_the_newest_of_a_folder_is_reported(tmp_path: Path) -> None:
     watched = lookout(tmp_path)
     wrote(tmp_path / "a.pt", after_ms=9_000)
     wrote(tmp_path / "b.pt", after_ms=3_000)

@@ -61,7 +61,7 @@ class RecordedGpu:
 class RecordedLibrary:
     """The part of pynvml that we call. `calls` lists what changed something.
 
-    While `answers` is clear, whoever waits for events hangs, as in a driver that died.
+    While `answers` is clear, a thread that waits for events hangs, as in a driver that died.
     """
 
     NVMLError = RecordedNvmlError
@@ -184,7 +184,7 @@ def fill(room: Any, count: Any, found: list[int]) -> None:
     count._obj.value = len(found)
 
 
-def _instance_told(library: RecordedLibrary, id: int) -> SimpleNamespace:
+def _instance_facts(library: RecordedLibrary, id: int) -> SimpleNamespace:
     one = library.owner(id).instances[id]
     return SimpleNamespace(id=id, placement=SimpleNamespace(start=one.start))
 
@@ -314,7 +314,7 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "nvmlDeviceGetGpuInstanceProfileInfo": _profile,
     "nvmlDeviceGetGpuInstances": _instances,
     "nvmlDeviceGetGpuInstanceById": _by_id,
-    "nvmlGpuInstanceGetInfo": _instance_told,
+    "nvmlGpuInstanceGetInfo": _instance_facts,
     "nvmlGpuInstanceGetComputeInstanceProfileInfo": _compute_profile,
     "nvmlGpuInstanceGetComputeInstances": _compute_instances,
     "nvmlComputeInstanceDestroy": _destroy_compute,

@@ -50,7 +50,7 @@ def test_errors_from_before_we_looked_do_not_count() -> None:
     assert judged(first, Reading(uncorrected=8)).reason != ""
 
 
-def test_a_counter_that_starts_anew_is_no_error() -> None:
+def test_a_counter_that_starts_again_is_no_error() -> None:
     assert judged(Health(uncorrected=7), Reading(uncorrected=0)).reason == ""
 
 

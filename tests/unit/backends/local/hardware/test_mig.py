@@ -94,7 +94,7 @@ def test_a_cut_is_news_at_the_next_poll() -> None:
     assert polls == [True, False]
 
 
-def test_a_gpu_is_cut_anew_through_nvml() -> None:
+def test_a_gpu_is_cut_again_through_nvml() -> None:
     instances = {
         1: RecordedInstance(profile_id=9, start=0, compute=[2]),
         3: RecordedInstance(profile_id=14, start=4, compute=[1]),
@@ -128,7 +128,7 @@ def test_mig_mode_is_not_switched_under_a_process() -> None:
     assert library.calls == []
 
 
-def test_a_switch_that_waits_for_a_reset_is_told() -> None:
+def test_a_switch_that_waits_for_a_reset_is_reported() -> None:
     library = RecordedLibrary(RecordedGpu(uuid=UUID, needs_reset=True))
     inventory = NvidiaInventory(HERE, Nvml(library), mps=False)
 
@@ -136,7 +136,7 @@ def test_a_switch_that_waits_for_a_reset_is_told() -> None:
         inventory.cut(cut(BIG))
 
 
-def test_an_instance_in_use_is_left_alone_and_told() -> None:
+def test_an_instance_in_use_is_left_alone_and_reported() -> None:
     instances = {1: RecordedInstance(profile_id=9, start=0, compute=[2])}
     library = RecordedLibrary(RecordedGpu(uuid=UUID, mig=True, instances=instances, pids=(4,)))
     inventory = NvidiaInventory(HERE, Nvml(library), mps=False)
@@ -147,7 +147,7 @@ def test_an_instance_in_use_is_left_alone_and_told() -> None:
     assert inventory.nodes()[0].devices[0].mig == (BIG,)
 
 
-def test_a_profile_that_the_gpu_does_not_offer_is_told() -> None:
+def test_a_profile_that_the_gpu_does_not_offer_is_reported() -> None:
     library = RecordedLibrary(RecordedGpu(uuid=UUID, mig=True))
     inventory = NvidiaInventory(HERE, Nvml(library), mps=False)
 

@@ -154,7 +154,7 @@ def test_an_instance_that_is_not_there_cannot_be_seen() -> None:
         inventory.visible(DeviceShare(device=DEVICE, slice=Mig(profile="2g.35gb"), start=4))
 
 
-def test_links_are_told_by_who_is_at_the_other_end() -> None:
+def test_links_are_reported_by_who_is_at_the_other_end() -> None:
     gpus = (
         RawGpu(index=0, uuid="a", product="x", memory_bytes=1, bus_id="00000000:0A:00.0"),
         RawGpu(
@@ -236,7 +236,7 @@ def test_a_refusal_carries_its_code() -> None:
     assert refused.value.code == 15
 
 
-def test_the_watch_wakes_us_with_its_first_look_and_ends_when_told_to() -> None:
+def test_the_watch_wakes_us_with_its_first_look_and_ends_when_asked_to() -> None:
     library = RecordedLibrary(RecordedGpu(uuid=UUID))
     woken = Event()
     watch = Watch(Nvml(library), (DEVICE,), woken.set)

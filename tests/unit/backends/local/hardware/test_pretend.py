@@ -217,7 +217,7 @@ def test_each_pretend_instance_has_a_name_of_its_own(tmp_path: Path) -> None:
     assert all(name.startswith("MIG-") for name in names)
 
 
-def test_doctor_is_told_that_all_this_is_pretence(tmp_path: Path) -> None:
+def test_doctor_learns_that_all_this_is_pretence(tmp_path: Path) -> None:
     assert "pretend" in machine_with(tmp_path, "1xA100-40GB").remarks()[0]
 
 

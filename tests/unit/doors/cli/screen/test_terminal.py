@@ -20,11 +20,11 @@ def test_only_ctrl_p_ctrl_q_leaves_and_nothing_else_is_lost(
 ) -> None:
     keys = Keys()
 
-    told = [keys.typed(each) for each in typed]
+    keys_read = [keys.typed(each) for each in typed]
 
-    assert b"".join(part for part, _ in told) == sent
-    assert told[-1][1] is leaves
+    assert b"".join(part for part, _ in keys_read) == sent
+    assert keys_read[-1][1] is leaves
 
 
-def test_a_size_is_told_as_json() -> None:
+def test_a_size_is_reported_as_json() -> None:
     assert size_message(24, 80) == '{"rows":24,"columns":80}'

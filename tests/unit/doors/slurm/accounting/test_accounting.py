@@ -163,7 +163,7 @@ def test_a_step_stands_where_its_end_says(made: Step, state: State) -> None:
     assert state_of_row(AcctRow(RUNNING, RecordKind.STEP, made)) is state
 
 
-def test_the_worst_step_counts_unless_it_was_told_to_end() -> None:
+def test_the_worst_step_counts_unless_it_was_ordered_to_end() -> None:
     job = record(why=Exited(code=0))
     job.steps = (step(code=2), step(1, code=7), step(2, signal=15), step(3, ended=None))
 

@@ -33,7 +33,7 @@ ADA = UserName("ada")
 
 @st.composite
 def sites(draw: st.DrawFn) -> Site:
-    """Rules of which Slurm can be told everything."""
+    """Rules that Slurm's files can say completely."""
     spans = st.integers(1, 10_000).map(lambda seconds: Duration(seconds * SECOND))
     weights = st.integers(0, 10**6)
     classes = {
@@ -135,7 +135,7 @@ def test_what_is_exported_and_imported_is_the_same(site: Site) -> None:
     ]
 
 
-def test_what_slurm_cannot_be_told_is_told_to_the_user() -> None:
+def test_what_slurms_files_cannot_say_is_reported_to_the_user() -> None:
     pool = Pool(
         name=PoolName("p"),
         cluster=ClusterName("local"),

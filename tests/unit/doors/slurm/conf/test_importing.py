@@ -63,7 +63,7 @@ def read(conf: str = CONF, *, gres: str = "", topology: str = "") -> Imported:
     return imported(files)
 
 
-def told(found: Imported) -> list[str]:
+def remarks(found: Imported) -> list[str]:
     return [f"{note.about}: {note.text}" for note in found.notes]
 
 
@@ -78,12 +78,12 @@ def test_partitions_with_nodes_of_their_own_are_pools_with_their_guests() -> Non
     assert (old.max_time, old.default_time) == (None, HOUR)
 
 
-def test_a_partition_over_the_nodes_of_another_is_a_class_and_that_is_told() -> None:
+def test_a_partition_over_the_nodes_of_another_is_a_class_and_that_is_reported() -> None:
     found = read()
 
     debug = found.site.classes[ClassName("debug")]
     assert (debug.priority, debug.max_time) == (10, 30 * MINUTE)
-    assert any("submit with --qos=debug" in text for text in told(found))
+    assert any("submit with --qos=debug" in text for text in remarks(found))
 
 
 def test_qos_are_classes() -> None:
@@ -124,7 +124,7 @@ def test_weights_and_half_life_are_taken_over() -> None:
     assert policy.preempt.by_class
 
 
-def test_without_multifactor_priority_whoever_came_first_is_first() -> None:
+def test_without_multifactor_priority_first_come_is_first_served() -> None:
     policy = read("NodeName=n1 CPUs=2\nPartitionName=p Nodes=ALL").site.policy
 
     order = policy.order
@@ -142,7 +142,7 @@ def test_nodes_are_racks_of_those_that_are_alike() -> None:
     assert (racks[0].cpus, racks[0].memory_gib, racks[0].labels) == (64, 500, {"ib": "true"})
 
 
-def test_mig_types_and_uuids_are_read_and_told() -> None:
+def test_mig_types_and_uuids_are_read_and_reported() -> None:
     conf = (
         "NodeName=nodex CPUs=8 RealMemory=64000 Gres=gpu:MIG-GPU-0:1,gpu:a100_1g.5gb:7\n"
         "PartitionName=p Nodes=nodex"
@@ -150,8 +150,8 @@ def test_mig_types_and_uuids_are_read_and_told() -> None:
     found = read(conf, gres="Name=gpu Type=MIG-GPU-0 UUID=GPU-abc123 Count=1")
 
     assert found.racks[0].gpus == "1xGPU-40GB+1xA100-80GB"
-    assert any("UUID=GPU-abc123" in text for text in told(found))
-    assert any("cut as jobs ask" in text for text in told(found))
+    assert any("UUID=GPU-abc123" in text for text in remarks(found))
+    assert any("cut as jobs ask" in text for text in remarks(found))
 
 
 def test_switches_are_places() -> None:
@@ -166,7 +166,7 @@ def test_switches_are_places() -> None:
 
 
 def test_what_has_no_counterpart_is_listed_with_what_to_do() -> None:
-    found = told(read())
+    found = remarks(read())
 
     assert any(
         text.startswith("DefMemPerCPU=4000: a job that asks for no memory") for text in found

@@ -28,7 +28,7 @@ def log(*entries: AuditEntry) -> list[tuple[str, str, str]]:
     return [(each.action, each.where, each.detail) for each in transactions(page)]
 
 
-def test_a_change_is_told_in_slurms_words() -> None:
+def test_a_change_is_reported_in_slurms_words() -> None:
     found = log(
         entry(1, "apply", "sacctmgr add account nlp,vision parent=science fairshare=3"),
         entry(2, "apply", "sacctmgr update user where name=bob set adminlevel=operator"),
@@ -44,7 +44,7 @@ def test_a_change_is_told_in_slurms_words() -> None:
     ]
 
 
-def test_a_change_by_another_door_is_told_as_it_was_noted() -> None:
+def test_a_change_by_another_door_is_reported_as_it_was_noted() -> None:
     assert log(entry(1, "apply", "cluster.yaml")) == [("Modify Site", "site", "cluster.yaml")]
 
 

@@ -24,7 +24,7 @@ def test_a_star_is_for_all_and_words_behind_the_file_for_everybody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("0 echo", "Configuration file f invalid, no record for task id 1"),
         ("0-2 echo", "Invalid task id, 2 >= ntasks"),
@@ -33,8 +33,8 @@ def test_a_star_is_for_all_and_words_behind_the_file_for_everybody() -> None:
         ("0 'echo", "Line 1 of configuration file f invalid"),
     ],
 )
-def test_what_is_wrong_is_said_in_slurms_words(text: str, told: str) -> None:
+def test_what_is_wrong_is_said_in_slurms_words(text: str, message: str) -> None:
     with pytest.raises(SlurmError) as error:
         programs(text, ("f",), 2)
 
-    assert told in error.value.text
+    assert message in error.value.text

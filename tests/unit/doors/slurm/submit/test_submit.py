@@ -187,7 +187,7 @@ def test_something_stands_on_both_sides_of_a_question_mark(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "ends"), [("yes", True), ("no", False)])
-def test_who_has_told_so_does_not_wait_for_what_cannot_be(text: str, *, ends: bool) -> None:
+def test_a_job_with_that_option_does_not_wait_for_what_cannot_be(text: str, *, ends: bool) -> None:
     assert asked(f"--kill-on-invalid-dep={text}").spec.cancel_if_hopeless is ends
 
 
@@ -251,9 +251,9 @@ def test_export_chooses_what_the_job_finds(export: str, env: dict[str, str]) -> 
     assert found == env | added
 
 
-@pytest.mark.parametrize(("mode", "told"), [("append", "a"), ("truncate", "t")])
-def test_steps_learn_how_the_job_opens_its_files(mode: str, told: str) -> None:
-    assert asked(f"--open-mode={mode}").spec.launch.env["SLURM_OPEN_MODE"] == told
+@pytest.mark.parametrize(("mode", "letter"), [("append", "a"), ("truncate", "t")])
+def test_steps_learn_how_the_job_opens_its_files(mode: str, letter: str) -> None:
+    assert asked(f"--open-mode={mode}").spec.launch.env["SLURM_OPEN_MODE"] == letter
     assert "SLURM_OPEN_MODE" not in asked().spec.launch.env
 
 
