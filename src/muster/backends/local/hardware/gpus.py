@@ -245,7 +245,7 @@ class NvidiaInventory:
         match share.slice:
             case Mig(profile=profile):
                 return self._instance(share.device, profile, share.start or 0).id
-            case _:
+            case MpsShare() | TimeShare() | None:
                 return None
 
     def _instance(self, device: DeviceId, profile: str, start: int) -> RawInstance:
