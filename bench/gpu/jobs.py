@@ -9,8 +9,9 @@ from pathlib import Path
 
 from muster.backends.base import Forget, Run
 from muster.backends.local.backend import LocalBackend
-from muster.backends.local.hardware.machine import find_machine
+from muster.backends.local.hardware.machine import Machine, find_machine
 from muster.backends.local.hardware.pretend import Pretend
+from muster.model.cluster import Cluster
 from muster.model.event import JobEnded
 from muster.model.job import EndReason, Exited, Job, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
@@ -26,13 +27,25 @@ PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 class Jobs:
     """A backend in a home of its own; `run` gives what each task of a job printed."""
 
-    def __init__(self, home: Path, pretend: tuple[Pretend, ...] = ()) -> None:
+    def __init__(
+        self,
+        home: Path,
+        pretend: tuple[Pretend, ...] = (),
+        *,
+        machine: Machine | None = None,
+        user: str | None = None,
+    ) -> None:
         self._home = home
         self._woken = threading.Event()
-        self._machine = find_machine(home, pretend)
+        self._machine = machine or find_machine(home, pretend)
+        self._user = user or getpass.getuser()
         self._backend = LocalBackend(home, self._machine, self._woken.set, _now)
         self._backend.adopt(())
         self._count = 0
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._backend.cluster
 
     def run(self, argv: tuple[str, ...], placements: tuple[Placement, ...]) -> list[str]:
         """Run Python so to the end; RuntimeError with the output when it did not end well."""
@@ -61,7 +74,7 @@ class Jobs:
         env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         spec = JobSpec(
             name="proof",
-            user=UserName(getpass.getuser()),
+            user=UserName(self._user),
             queue=QueuePath("default"),
             groups=(TaskGroup(name="proof", count=len(placements)),),
         )

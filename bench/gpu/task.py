@@ -4,6 +4,7 @@ python -m bench.gpu.task devices                      which devices does it see?
 python -m bench.gpu.task spin BLOCKS ROUNDS SECONDS   how many kernels end in that time, once
                                                       it was told to go?
 python -m bench.gpu.task fill MIB                     how much memory can it have, up to this?
+python -m bench.gpu.task reach                        can it compute on a GPU at all?
 """
 
 import json
@@ -17,7 +18,7 @@ _STEP_MIB = 128
 
 
 def main(command: str, *numbers: str) -> None:
-    commands = {"devices": devices, "spin": spin, "fill": fill}
+    commands = {"devices": devices, "spin": spin, "fill": fill, "reach": reach}
     found = commands[command](*map(int, numbers))
     print(json.dumps(found), flush=True)
 
@@ -60,6 +61,16 @@ def fill(most_mib: int) -> dict[str, object]:
             return {"had_mib": had_mib, "refused": str(refused), "code": refused.code}
         had_mib += _STEP_MIB
     return {"had_mib": had_mib, "refused": None, "code": 0}
+
+
+def reach() -> dict[str, object]:
+    cuda = Cuda()
+    try:
+        gpu = cuda.open()
+        gpu.kernel(blocks=4, threads=_THREADS, rounds=10).run()
+    except CudaError as refused:
+        return {"computed": False, "refused": str(refused), "code": refused.code}
+    return {"computed": True, "multiprocessors": gpu.multiprocessors()}
 
 
 if __name__ == "__main__":
