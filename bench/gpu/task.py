@@ -52,8 +52,11 @@ def spin(blocks: int, rounds: int, seconds: int) -> dict[str, object]:
 
 
 def fill(most_mib: int) -> dict[str, object]:
-    gpu = Cuda().open()
     had_mib = 0
+    try:
+        gpu = Cuda().open()
+    except CudaError as refused:
+        return {"had_mib": had_mib, "refused": str(refused), "code": refused.code}
     while had_mib < most_mib:
         try:
             gpu.allocate(_STEP_MIB << 20)

@@ -69,8 +69,9 @@ def proved(folder: Path) -> Found:
     if not node.devices:
         return found | {"ok": False, "problem": machine.remarks()}
     # A daemon for others to knock at, as if a job with a share ran all the time.
-    neighbour = placed(node, (DeviceShare(device=node.devices[0].id, slice=MPS),))
-    machine.sharing(neighbour)
+    neighbour = find_machine(folder / "neighbour")
+    share = placed(node, (DeviceShare(device=node.devices[0].id, slice=MPS),))
+    neighbour.sharing(share)
     for user in USERS:
         for name, placement in placements(node):
             jobs = Jobs(made(folder / f"{name}-{user}"), machine=machine, user=user)
@@ -78,7 +79,8 @@ def proved(folder: Path) -> Found:
             found[f"{name}, by {user}"] = tried(jobs, placement, nodes)
     jobs = Jobs(made(folder / "before"), machine=Unwalled(machine), user="nobody")
     found["no GPUs, by nobody, without the wall"] = tried(jobs, placed(node, ()), nodes)
-    machine.release(neighbour)
+    neighbour.release(share)
+    neighbour.close()
     machine.close()
     return found | {"ok": all(judged(found)), "claims": claims()}
 

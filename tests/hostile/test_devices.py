@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from local.here import Here, Plain, Wanted
-from muster.backends.local.isolation.cgroup import CgroupRoots, Group, Limits, give_up, roots
+from muster.backends.local.isolation.cgroup import (
+    CgroupRoots,
+    Group,
+    Limits,
+    give_up,
+    roots,
+    why_no_wall,
+)
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.event import JobEnded
 from muster.model.job import Exited
@@ -154,6 +161,11 @@ def test_both_versions_of_control_groups_build_the_same_wall(only: CgroupRoots, 
 
     assert answers == [IS_WALLED_OFF, MAY_OPEN, IS_WALLED_OFF, MAY_OPEN]
     assert usual == [0, 0]
+
+
+def test_whether_a_wall_can_be_built_is_found_out_by_building_one(only: CgroupRoots) -> None:
+    assert why_no_wall(only) is None
+    assert why_no_wall(CgroupRoots(folders={})) is not None
 
 
 def test_a_job_without_gpus_has_not_even_the_control_nodes(only: CgroupRoots, gpus: Path) -> None:

@@ -71,18 +71,23 @@ def test_disks_are_left_to_the_rights_of_their_files(
 
 
 @given(walls)
-def test_no_jump_of_the_program_leaves_it(wall: DeviceWall) -> None:
+def test_every_instruction_can_be_reached_and_no_jump_leaves_the_program(wall: DeviceWall) -> None:
     program = filter_program(wall)
-    count = len(program) // 8
 
-    targets = [
-        at + 1 + offset
-        for at in range(count)
-        for code, _, offset, _ in (struct.unpack_from("<BBhi", program, at * 8),)
-        if code in (0x05, 0x15, 0x55)
-    ]
+    reached = set[int]()
+    ahead = [0]
+    while ahead:
+        at = ahead.pop()
+        if at in reached:
+            continue
+        reached.add(at)
+        code, _, offset, _ = struct.unpack_from("<BBhi", program, at * 8)
+        if code in (0x05, 0x15, 0x55):
+            ahead.append(at + 1 + offset)
+        if code not in (0x05, 0x95):
+            ahead.append(at + 1)
 
-    assert all(at < count for at in targets)
+    assert reached == set(range(len(program) // 8))
 
 
 def test_version_1_is_given_every_driver_but_those_that_are_walled_off() -> None:
