@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 NONE = "none"
 _TYPES = {
@@ -12,6 +12,8 @@ _TYPES = {
     "map_ldom": "LDMAP ",
     "mask_ldom": "LDMASK",
 }
+LISTED_KINDS = frozenset(_TYPES) - {"rank_ldom"}
+"""Kinds of binding that need a list of CPUs, masks or NUMA nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +51,6 @@ class CpuTopology(Protocol):
     def domains(self) -> Mapping[int, tuple[int, ...]]:
         """The CPUs of each NUMA node."""
         ...
-
-
-def read(asked: Mapping[str, Any] | None) -> Bind | None:
-    """As a launch says it; ValueError or LookupError for what has no meaning."""
-    if asked is None:
-        return None
-    values = tuple(int(value) for value in asked["values"])
-    return Bind(kind=str(asked["kind"]), values=values, verbose=bool(asked["verbose"]))
 
 
 def cpus_of_tasks(

@@ -19,16 +19,22 @@ from muster.backends.local.attempt import spool
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.attempt.timeline import Why
 from muster.backends.local.isolation.users import LaunchError, local_user
+from muster.backends.local.steps import messages
+from muster.backends.local.steps.messages import Hold, Release, SignalStep, StartStep, Want
 from muster.backends.local.steps.step import CreatedStep, StepRun, WriteFile
 from muster.backends.local.steps.wire import HungUpError, Line, Message
-from muster.launch.steps.allocator import ImpossibleStepError, StepAllocator, StepRequest
+from muster.launch.steps.allocator import ImpossibleStepError, StepAllocator
 from muster.launch.steps.shares import NodeShare
-from muster.model.gpu_bind import FORM
 
 _HOLDER_PATIENCE_MS = 60_000
 _KILL_WAIT_MS = 5_000
-_MOST_TASKS = 16_384
 _KILL_AGAIN_MS = 50
+# What all clients together may keep in our memory before it is a message.
+_MOST_UNREAD = 16 << 20
+_MOST_FILES = 65_536
+_MOST_LINES = 512
+_MOST_STEPS = 40_000
+_TOO_MANY = "Step limit reached for this job"
 _COMPLETING = "Job/step already completing or completed"
 
 
@@ -42,7 +48,8 @@ class Steps:
         self._listener = _listener()
         self._running: RunningTasks | None = None
         self._lines: dict[int, Line] = {}
-        self._waiting: dict[int, Message] = {}
+        self._most_files = min(_MOST_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+        self._waiting: dict[int, Want] = {}
         self._going: dict[int, StepRun] = {}
         self._count = 0
         self._holder: int | None = None
@@ -72,8 +79,11 @@ class Steps:
 
     def register(self, waiting: select.poll) -> None:
         """Say what to wait for."""
-        for number in (self._listener.fileno(), *self._lines):
+        for number in self._lines:
             waiting.register(number, select.POLLIN)
+        if len(self._lines) < min(_MOST_LINES, self._most_files // 2):
+            # Others wait at the door: what we have open is left for other things too.
+            waiting.register(self._listener.fileno(), select.POLLIN)
 
     def serve(self, ready: set[int]) -> None:
         """Read what clients have sent."""
@@ -161,39 +171,48 @@ class Steps:
         try:
             for message in line.hear():
                 self._obey(number, message)
-        except (HungUpError, LookupError, TypeError, ValueError, OSError):
+            self._check_hoard()
+        except Exception:  # noqa: BLE001 -- whatever a process of the user sends, the attempt goes on
             # A client that sends what cannot be understood or done counts as gone.
             self._hang_up(number)
 
+    def _check_hoard(self) -> None:
+        lines = self._lines.values()
+        if sum(line.unread for line in lines) > _MOST_UNREAD:
+            raise HungUpError
+        if sum(len(line.files) for line in lines) > self._most_files:
+            raise HungUpError
+
     def _obey(self, number: int, message: Message) -> None:
-        match message["kind"]:
-            case "want":
-                self._want(number, message)
-            case "launch":
-                self._begin(number, message)
-            case "signal":
-                self._signal(number, int(message["signal"]))
-            case "hold":
+        match messages.read(message):
+            case Want() as want:
+                self._want(number, want)
+            case StartStep() as start:
+                self._begin(number, start)
+            case SignalStep(number=sent):
+                self._signal(number, sent)
+            case Hold():
                 self._hold(number)
-            case "release":
-                self._release(number, message)
-            case _:
-                raise HungUpError
+            case Release() as release:
+                self._release(number, release)
 
-    def _want(self, number: int, message: Message) -> None:
+    def _want(self, number: int, want: Want) -> None:
+        line = self._lines[number]
+        if number in self._waiting or self._step_of(number) is not None:
+            raise HungUpError
         if self._is_ending:
-            self._lines[number].send("refused", before=[], text=_COMPLETING, whole=False)
-        elif not self._created(number, message):
-            self._waiting[number] = message
-            self._lines[number].send("busy")
+            line.send("refused", before=[], text=_COMPLETING, whole=False)
+        elif self._count >= _MOST_STEPS:
+            line.send("refused", before=[], text=_TOO_MANY, whole=False)
+        elif not self._created(number, want):
+            self._waiting[number] = want
+            line.send("busy")
 
-    def _created(self, number: int, message: Message) -> bool:
+    def _created(self, number: int, want: Want) -> bool:
         """Whether the matter is settled: the step has its room, or will never have it."""
         line = self._lines[number]
         try:
-            asked: list[Message] = [message, *message.get("beside", ())]
-            requests = tuple(_request(each["wish"]) for each in asked)
-            parts = self._allocator.take(self._count, requests)
+            parts = self._allocator.take(self._count, want.requests)
         except ImpossibleStepError as never:
             line.send("refused", before=never.before, text=never.text, whole=never.whole)
             return True
@@ -202,21 +221,21 @@ class Steps:
         created = CreatedStep(
             number=self._count,
             shares=self._allocator.nodes,
-            names=tuple(str(each["name"]) for each in asked),
-            commands=tuple(str(each["command"]) for each in asked),
-            requests=requests,
+            names=want.names,
+            commands=want.commands,
+            requests=want.requests,
             parts=parts,
-            limit_ms=message["limit_ms"],
+            limit_ms=want.limit_ms,
         )
         self._going[self._count] = StepRun(created, self._launch, line, self._write)
         self._count += 1
         return True
 
-    def _begin(self, number: int, message: Message) -> None:
+    def _begin(self, number: int, start: StartStep) -> None:
         step = self._step_of(number)
-        if self._running is None or step is None:
+        if self._running is None or step is None or step.has_begun:
             raise HungUpError
-        step.begin(message, self._running)
+        step.begin(start, self._running)
         self._finish_if_over(step)
 
     def _signal(self, number: int, sent: int) -> None:
@@ -244,16 +263,17 @@ class Steps:
         if self._is_ending:
             self._lines[number].send("revoked")
 
-    def _release(self, number: int, message: Message) -> None:
+    def _release(self, number: int, release: Release) -> None:
         """An exit code, a signal, or neither: then it is kept until it is ended from outside."""
         if number != self._holder:
             raise HungUpError
         self._holder = None
-        if message["keep"]:
+        if release.keep:
             return
-        code, sent = int(message["code"]), int(message["signal"])
         self._let_go(
-            {"type": "signaled", "signal": sent} if sent else {"type": "exited", "code": code}
+            {"type": "signaled", "signal": release.signal}
+            if release.signal
+            else {"type": "exited", "code": release.code}
         )
 
     def _let_go(self, why: Why) -> None:
@@ -282,8 +302,8 @@ class Steps:
         del self._going[step.created.number]
         step.finish()
         self._allocator.give_back(step.created.number)
-        for waiting, message in tuple(self._waiting.items()):
-            if self._created(waiting, message):
+        for waiting, want in tuple(self._waiting.items()):
+            if self._created(waiting, want):
                 self._waiting.pop(waiting, None)
 
 
@@ -315,26 +335,6 @@ def _shares(launch: spool.LaunchFile) -> list[NodeShare]:
 def _share(written: dict[str, Any]) -> NodeShare:
     lists: dict[str, Any] = {name: tuple(written[name]) for name in ("gpus", "indices", "cpu_ids")}
     return NodeShare(**written | lists)
-
-
-def _request(asked: dict[str, Any]) -> StepRequest:
-    """ValueError or TypeError for what cannot be counted: any process of the user may ask."""
-    lists: dict[str, Any] = {name: tuple(asked[name]) for name in ("on", "off")}
-    found = StepRequest(**asked | lists)
-    numbers = (
-        found.gpus,
-        found.gpus_per_node,
-        found.gpus_per_task,
-        found.memory_mib,
-        found.relative,
-    )
-    if any(number is not None and number < 0 for number in numbers):
-        raise ValueError("less than nothing")
-    if not 1 <= found.tasks <= _MOST_TASKS or found.cpus_per_task < 1 or found.component < 0:
-        raise ValueError("no task, or too many")
-    if found.gpu_bind and FORM.fullmatch(found.gpu_bind) is None:
-        raise ValueError("no way to bind GPUs")
-    return found
 
 
 def _stop_words(why: Why | None) -> str:

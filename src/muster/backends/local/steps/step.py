@@ -12,10 +12,12 @@ from muster.backends.local.attempt import process, processes, spool
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.attempt.usage import UsageSum
 from muster.backends.local.isolation.users import LaunchError
+from muster.backends.local.steps.messages import StartStep
 from muster.backends.local.steps.topology import SysTopology
-from muster.backends.local.steps.wire import Line, Message
+from muster.backends.local.steps.wire import Line
 from muster.launch.steps import binding, variables
 from muster.launch.steps.allocator import StepRequest, StepShare
+from muster.launch.steps.binding import Bind
 from muster.launch.steps.shares import NodeShare
 from muster.launch.steps.variables import StepLaunch
 
@@ -80,6 +82,7 @@ class StepRun:
         self.line = line
         self.ends_ms: int | None = None
         self.kills_ms: int | None = None
+        self.has_begun = False
         self._launch = launch
         self._write = write
         self._ranks: dict[int, int] = {}
@@ -105,19 +108,23 @@ class StepRun:
         """Is there a task of it?"""
         return bool(self._ranks)
 
-    def begin(self, message: Message, running: RunningTasks) -> None:
+    def begin(self, start: StartStep, running: RunningTasks) -> None:
         """Start every task; one that cannot be started has ended, with the error as its code."""
         files, self.line.files = self.line.files, []
-        step = self._step_launch(message)
+        self.has_begun = True
         if self.created.limit_ms is not None:
             self.ends_ms = _clock_ms() + self.created.limit_ms
         try:
+            _check(start, self.created, len(files))
+            step = self._step_launch(start)
             for part in self.created.parts:
                 for rank in part.ranks:
-                    self._begin_task(message, running, step, (part, rank), files)
+                    self._begin_task(start, running, step, (part, rank), files)
         finally:
             for number in files:
                 os.close(number)
+            # Whatever went wrong, the step is over with those tasks that did begin.
+            self._left = len(self._ranks)
         self.line.send("started", pids=[*self._ranks])
 
     def note(self, pid: int, status: int, usage: resource.struct_rusage) -> bool:
@@ -149,7 +156,7 @@ class StepRun:
         self._write(name, _ended_file(self._ends, _now_ms()))
         self.line.send("over")
 
-    def _step_launch(self, message: Message) -> StepLaunch:
+    def _step_launch(self, start: StartStep) -> StepLaunch:
         launch = self._launch
         return StepLaunch(
             job=launch["job"],
@@ -158,39 +165,38 @@ class StepRun:
             number=self.created.number,
             requests=self.created.requests,
             parts=self.created.parts,
-            envs=tuple(each["env"] for each in _by_component(message)),
-            umask=message["umask"],
-            label=message["label"],
+            envs=tuple(each.env for each in start.programs),
+            umask=start.umask,
+            label=start.label,
             fixed={spool.MARKER_VARIABLE: launch["marker"]},
             address=HERE,
         )
 
     def _begin_task(
         self,
-        message: Message,
+        start: StartStep,
         running: RunningTasks,
         step: StepLaunch,
         seat: tuple[StepShare, int],
         files: Sequence[int],
     ) -> None:
         part, rank = seat
-        argvs, streams = message["argvs"], message["streams"]
-        own = _by_component(message)[part.request]
+        own = start.programs[part.request]
         way = process.Invocation(
-            argv=tuple(argvs[rank] if len(argvs) > 1 else argvs[0]),
+            argv=start.argvs[rank if len(start.argvs) > 1 else 0],
             user=running.user,
             group=running.group,
-            folder=own["cwd"],
-            umask=message["umask"],
+            folder=own.cwd,
+            umask=start.umask,
             cpus=tuple(self._launch["cpus"]),
             pid_name=_PID_NAME,
             bound=part.cpu_ids,
         )
-        given: list[int] = [files[at] for at in streams[rank]]
+        given = [files[at] for at in start.streams[rank]]
         try:
-            has_terminal = message["pty"] and rank == 0
+            has_terminal = start.pty and rank == 0
             env = variables.of_task(step, part, rank) | _pmi_variables(given, step, rank)
-            way, bound = self._bound(way, (part, rank), own.get("bind"))
+            way, bound = self._bound(way, (part, rank), own.bind)
             pid = process.begin(way, env | bound, _streams(given, has_terminal=has_terminal))
         except LaunchError as error:
             self._exited(rank, error.number << 8, str(error), way.argv[0])
@@ -199,11 +205,10 @@ class StepRun:
         self._sessions.add(pid)
 
     def _bound(
-        self, way: process.Invocation, seat: tuple[StepShare, int], asked: dict[str, Any] | None
+        self, way: process.Invocation, seat: tuple[StepShare, int], bind: Bind | None
     ) -> tuple[process.Invocation, dict[str, str]]:
         """On the CPUs that were asked for, of those that the step has; and the variables for it."""
         part, rank = seat
-        bind = binding.read(asked)
         if bind is None or not part.cpu_ids:
             return way, {}
         request = self.created.requests[part.request]
@@ -235,6 +240,17 @@ class StepRun:
         return [list(part.ranks) for part in self.created.parts]
 
 
+def _check(start: StartStep, created: CreatedStep, files: int) -> None:
+    """ValueError where something is missing for one of the tasks."""
+    enough = len(start.streams) >= created.tasks and len(start.programs) >= len(created.requests)
+    if not enough or (1 < len(start.argvs) < created.tasks):
+        raise ValueError("too little for all tasks")
+    if any(place >= files for places in start.streams for place in places):
+        raise ValueError("no such file")
+    if not start.pty and any(len(places) < _STANDARD for places in start.streams):
+        raise ValueError("too few streams")
+
+
 def _streams(given: Sequence[int], *, has_terminal: bool) -> process.Streams:
     if has_terminal:
         return process.Streams(stdin=None, stdout="", stderr=None, terminal=given[0])
@@ -252,11 +268,6 @@ def _pmi_variables(given: Sequence[int], step: StepLaunch, rank: int) -> dict[st
         "PMI_RANK": str(rank),
         "PMI_SIZE": str(step.tasks),
     }
-
-
-def _by_component(message: Message) -> list[Message]:
-    """What is said for each component; a step of one component says it once."""
-    return [message, *message.get("beside", ())]
 
 
 def _clock_ms() -> int:

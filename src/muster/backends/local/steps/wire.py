@@ -14,13 +14,16 @@ import os
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 _LENGTH = struct.Struct("!I")
 _FILE = struct.Struct("i")
 _CHUNK = 65_536
 _MOST_FILES = 253
-_LARGEST = 64 << 20
+# An environment, and a command for each of very many tasks. A text of brackets alone would take
+# fifty times its size when it is read.
+_LARGEST = 4 << 20
+_MOST_PARTS = 100_000
 
 Message = dict[str, Any]
 
@@ -37,6 +40,11 @@ class Line:
         self._connection.settimeout(0)
         self._rest = b""
         self.files: list[int] = []
+
+    @property
+    def unread(self) -> int:
+        """How many bytes came that are no complete message yet."""
+        return len(self._rest)
 
     def fileno(self) -> int:
         return self._connection.fileno()
@@ -58,7 +66,7 @@ class Line:
         """The messages that are complete now; HungUpError when there will be none any more."""
         try:
             # Not with recv_fds, which forgets the flag: no task may inherit another's files.
-            received, beside, _, _ = self._connection.recvmsg(
+            received, beside, flags, _ = self._connection.recvmsg(
                 _CHUNK, socket.CMSG_SPACE(_MOST_FILES * _FILE.size), socket.MSG_CMSG_CLOEXEC
             )
         except BlockingIOError:
@@ -66,7 +74,8 @@ class Line:
         except OSError:
             raise HungUpError from None
         self.files.extend(_files(beside))
-        if not received:
+        # Files that there was no room for are lost, and those that came are no longer in order.
+        if not received or flags & socket.MSG_CTRUNC:
             raise HungUpError
         self._rest += received
         yield from self._complete()
@@ -89,13 +98,24 @@ class Line:
             if len(self._rest) < end:
                 return
             text, self._rest = self._rest[_LENGTH.size : end], self._rest[end:]
-            try:
-                message = json.loads(text)
-            except ValueError:
-                raise HungUpError from None
-            if not isinstance(message, dict) or "kind" not in message:
-                raise HungUpError
-            yield message
+            yield _read(text)
+
+
+def _read(text: bytes) -> Message:
+    """Only whole numbers mean anything here; other ones are refused, and endless nesting too."""
+    if text.count(b"[") + text.count(b"{") > _MOST_PARTS:
+        raise HungUpError
+    try:
+        message = json.loads(text, parse_float=_refuse, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise HungUpError from None
+    if not isinstance(message, dict):
+        raise HungUpError
+    return cast("Message", message)
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(text)
 
 
 def _files(beside: Iterable[tuple[int, int, bytes]]) -> Iterator[int]:
