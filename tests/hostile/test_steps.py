@@ -154,7 +154,7 @@ def test_a_step_that_cannot_be_started_so_is_over(
     running: Here, place: str, raw: str, knock: Knock
 ) -> None:
     knocker = knock()
-    launch = {
+    launch: dict[str, object] = {
         "kind": "launch",
         "argvs": [["/bin/true"]],
         "streams": [[0, 0, 0]],

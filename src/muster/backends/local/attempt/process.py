@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import select
 import shutil
 import signal
 import termios
@@ -17,6 +18,8 @@ from muster.backends.local.isolation.users import LaunchError, LocalUser, acting
 
 _MOST_TEXT = 4_096
 _FOLDER_COMES_WITHIN_S = 2.0
+# The first access to a shared file system may take long; a broken one takes for ever.
+_STARTS_WITHIN_MS = 60_000
 # Python ignores these two, and what is ignored stays so after exec.
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -114,13 +117,27 @@ def _forked(way: Invocation, env: Mapping[str, str], streams: Streams) -> int:
     if pid == 0:
         _turn_into(way, env, streams, tells)
     os.close(tells)
-    with open(hears, "rb") as failing:
-        text = failing.read()
+    try:
+        text = _heard(hears)
+    finally:
+        os.close(hears)
+    if text is None:
+        processes.send([pid], signal.SIGKILL)
+        raise LaunchError(f"cannot start {way.argv[0]}: its files did not answer", errno.ETIMEDOUT)
     if text:
         os.waitpid(pid, 0)
         number, _, words = text.decode(errors="replace").partition(" ")
         raise LaunchError(words, int(number))
     return pid
+
+
+def _heard(hears: int) -> bytes | None:
+    """What a process says before it becomes the command; None: it hangs at the user's files."""
+    waiting = select.poll()
+    waiting.register(hears, select.POLLIN)
+    if not waiting.poll(_STARTS_WITHIN_MS):
+        return None
+    return os.read(hears, _MOST_TEXT)
 
 
 def _turn_into(way: Invocation, env: Mapping[str, str], streams: Streams, tells: int) -> None:

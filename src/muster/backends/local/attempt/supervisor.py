@@ -15,7 +15,8 @@ import time
 from typing import Any
 
 from muster.backends.local.attempt import processes, spool, tasks
-from muster.backends.local.attempt.checkpoints import CheckpointWatch
+from muster.backends.local.attempt.checkpoints import CheckpointPlace, CheckpointWatch, Seen
+from muster.backends.local.attempt.looking import Look
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.attempt.terminal import TerminalRelay
 from muster.backends.local.attempt.timeline import DueAction, StopOrder, Timeline, Why
@@ -26,6 +27,9 @@ from muster.backends.local.steps.server import Steps
 
 _LOOK_MS = 1_000
 _HURRIED_LOOK_MS = 200
+# A look that took too long or was killed may be so again.
+_LOOK_AGAIN_MS = 30_000
+_LAST_LOOK_MS = 2_000
 _BREAK_OFF_MS = 5_000
 _KILL_AGAIN_MS = 50
 _WRITE_AGAIN_MS = 200
@@ -71,9 +75,12 @@ class Supervisor:
         self._timeline = Timeline(rules=tasks.stop_rules_of(launch), began_ms=_clock_ms())
         self._tasks: RunningTasks | None = None
         self._statuses: dict[int, int] = {}
+        self._lookers: set[int] = set()
         self._failed_first: int | None = None
-        self._checkpoint_watch: CheckpointWatch | None = None
-        self._looked_ms = 0
+        self._checkpoint_watch = CheckpointWatch()
+        self._checkpoint_place: CheckpointPlace | None = None
+        self._look: Look | None = None
+        self._looks_next_ms = 0
         self._killed_at_ms: int | None = None
         self._tally = UsageSum()
         self._unwritten: dict[str, dict[str, Any]] = {}
@@ -81,6 +88,8 @@ class Supervisor:
 
     def close(self) -> None:
         signal.set_wakeup_fd(-1)
+        if self._look is not None:
+            self._look.close()
         self._steps.close()
         self._wakeup_read.close()
         self._wakeup_write.close()
@@ -107,8 +116,8 @@ class Supervisor:
         self._timeline.began_ms = now
         self._timeline.limit(None if limit is None else now + limit)
         if self._launch["checkpoint"] is not None:
-            self._checkpoint_watch = CheckpointWatch(
-                os.path.join(running.folder, self._launch["checkpoint"]["path"]),
+            self._checkpoint_place = CheckpointPlace(
+                path=os.path.join(running.folder, self._launch["checkpoint"]["path"]),
                 uid=running.user.uid,
                 since_ms=self._began_ms,
             )
@@ -122,7 +131,7 @@ class Supervisor:
         while True:
             self._reap()
             self._obey()
-            self._look()
+            self._look_for_checkpoints(running)
             self._write_all()
             self._steps.advance()
             self._reap()
@@ -148,6 +157,8 @@ class Supervisor:
         waiting.register(self._wakeup_read, select.POLLIN)
         if relay is not None:
             relay.register(waiting)
+        if self._look is not None:
+            waiting.register(self._look, select.POLLIN)
         if not self._timeline.is_suspended:
             # Nothing begins while everything stands still.
             self._steps.register(waiting)
@@ -168,10 +179,9 @@ class Supervisor:
         return max(0, min(known) - _clock_ms()) if known else None
 
     def _next_look_ms(self) -> int | None:
-        if self._checkpoint_watch is None or self._timeline.is_suspended:
+        if self._checkpoint_place is None or self._timeline.is_suspended:
             return None
-        is_hurried = self._timeline.awaits_checkpoint
-        return self._looked_ms + (_HURRIED_LOOK_MS if is_hurried else _LOOK_MS)
+        return self._looks_next_ms if self._look is None else self._look.ends_ms
 
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -181,7 +191,9 @@ class Supervisor:
                     return
                 self._note(pid, status)
                 self._steps.note(pid, status, usage)
-                self._tally.add(usage)
+                if pid not in self._lookers:
+                    self._tally.add(usage)
+                self._lookers.discard(pid)
 
     def _note(self, pid: int, status: int) -> None:
         if self._tasks is None or pid not in self._tasks.pids:
@@ -258,15 +270,44 @@ class Supervisor:
         everyone = self._tasks.pids[:1] if order["shell_only"] else self._everyone(self._tasks)
         processes.send(processes.listeners(everyone, number), number)
 
-    def _look(self) -> None:
-        if self._checkpoint_watch is None or (self._next_look_ms() or 0) > _clock_ms():
+    def _look_for_checkpoints(self, running: RunningTasks) -> None:
+        if self._look is None:
+            self._begin_look(running)
             return
-        self._looked_ms = _clock_ms()
-        seen = self._checkpoint_watch.look()
-        if seen is None:
+        found = self._look.found()
+        if found is None:
             return
-        self._write(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
-        self._timeline.checkpointed(_clock_ms())
+        is_hurried = self._timeline.awaits_checkpoint
+        pause_ms = _HURRIED_LOOK_MS if is_hurried else _LOOK_MS
+        self._looks_next_ms = _clock_ms() + (_LOOK_AGAIN_MS if self._look.has_failed else pause_ms)
+        self._look = None
+        if self._told_of(self._checkpoint_watch.news(found)):
+            self._timeline.checkpointed(_clock_ms())
+
+    def _begin_look(self, running: RunningTasks) -> None:
+        due_ms = self._next_look_ms()
+        if self._checkpoint_place is not None and due_ms is not None and due_ms <= _clock_ms():
+            self._look = self._started_look(self._checkpoint_place, running)
+
+    def _started_look(self, place: CheckpointPlace, running: RunningTasks) -> Look:
+        look = Look(place, running)
+        # What it uses is not what the job used.
+        self._lookers.add(look.pid)
+        return look
+
+    def _looked_at_once(self, running: RunningTasks) -> list[Seen]:
+        """What is there now, if that can be known soon."""
+        if self._look is not None:
+            self._look.close()
+            self._look = None
+        if self._checkpoint_place is None:
+            return []
+        return self._started_look(self._checkpoint_place, running).wait(_LAST_LOOK_MS)
+
+    def _told_of(self, seen: Seen | None) -> bool:
+        if seen is not None:
+            self._write(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+        return seen is not None
 
     def _advance(self, running: RunningTasks) -> None:
         for action in self._timeline.due(_clock_ms()):
@@ -295,9 +336,9 @@ class Supervisor:
         asked = self._launch["checkpoint"]
         if asked is None or asked["signal"] is None:
             return
-        if self._checkpoint_watch is not None:
-            # What is finished now was not written because we asked.
-            self._checkpoint_watch.look()
+        # What is finished now was not written because we asked.
+        self._checkpoint_watch.news(self._looked_at_once(running))
+        self._looks_next_ms = 0
         number = asked["signal"]
         processes.send(
             [pid for pid in self._everyone(running) if processes.catches(pid, number)], number
@@ -331,7 +372,7 @@ class Supervisor:
             self._clear(self._tasks)
             largest = self._tasks.max_memory_mib(self._tally.max_memory_kib)
             used = self._tally.file(largest)
-            self._look_last()
+            self._look_last(self._tasks)
             self._tasks.close(self._statuses)
             self._steps.finish()
         self._write(spool.END, {"at": _now_ms(), "why": why, "used": used})
@@ -354,12 +395,10 @@ class Supervisor:
             return True
         return False
 
-    def _look_last(self) -> None:
-        seen = self._checkpoint_watch and self._checkpoint_watch.look_last(
-            killed_at_ms=self._killed_at_ms
-        )
-        if seen:
-            self._write(spool.CHECKPOINT, {"at": seen.mtime_ms, "path": seen.path})
+    def _look_last(self, running: RunningTasks) -> None:
+        found = self._looked_at_once(running)
+        self._told_of(self._checkpoint_watch.last_news(found, killed_at_ms=self._killed_at_ms))
+        self._clear(running)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         self._unwritten[name] = content

@@ -1,7 +1,12 @@
 import os
 from pathlib import Path
 
-from muster.backends.local.attempt.checkpoints import CheckpointWatch
+from muster.backends.local.attempt.checkpoints import (
+    CheckpointPlace,
+    CheckpointWatch,
+    Seen,
+    candidates,
+)
 
 BEGAN_MS = 1_000_000_000
 
@@ -13,8 +18,22 @@ def wrote(path: Path, text: str = "weights", *, after_ms: int = 5_000) -> Path:
     return path
 
 
-def lookout(path: Path) -> CheckpointWatch:
-    return CheckpointWatch(str(path), uid=os.getuid(), since_ms=BEGAN_MS)
+class Watched:
+    """A watch that looks itself."""
+
+    def __init__(self, path: Path, uid: int) -> None:
+        self._place = CheckpointPlace(path=str(path), uid=uid, since_ms=BEGAN_MS)
+        self._watch = CheckpointWatch()
+
+    def look(self) -> Seen | None:
+        return self._watch.news(candidates(self._place))
+
+    def look_last(self, *, killed_at_ms: int | None) -> Seen | None:
+        return self._watch.last_news(candidates(self._place), killed_at_ms=killed_at_ms)
+
+
+def lookout(path: Path) -> Watched:
+    return Watched(path, os.getuid())
 
 
 def test_what_is_unchanged_between_two_looks_is_finished(tmp_path: Path) -> None:
@@ -96,7 +115,7 @@ def test_what_was_written_just_before_the_kill_may_be_half(tmp_path: Path) -> No
 
 
 def test_somebody_elses_file_does_not_count(tmp_path: Path) -> None:
-    watched = CheckpointWatch(str(tmp_path / "a.pt"), uid=os.getuid() + 1, since_ms=BEGAN_MS)
+    watched = Watched(tmp_path / "a.pt", os.getuid() + 1)
     wrote(tmp_path / "a.pt")
 
     watched.look()
