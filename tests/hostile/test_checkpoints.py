@@ -26,7 +26,7 @@ def looping(text: str, pattern: str = "ck/*/*/*/*/*/*") -> Launch:
 
 def test_links_that_lead_nowhere_do_not_stop_a_job_from_being_cancelled(here: Here) -> None:
     here.run(looping("touch there; sleep 600"))
-    here.until(lambda: (here.work / "there").exists())
+    here.until((here.work / "there").exists)
     here.until(lambda: here.heard != [])
 
     begun = time.monotonic()

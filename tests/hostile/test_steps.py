@@ -1,5 +1,6 @@
 """Whatever a job sends to its supervisor's socket, the attempt goes on and ends as it should."""
 
+import contextlib
 import json
 import os
 import resource
@@ -32,10 +33,8 @@ class Knocker:
             self.socket.connect(f"{short}/steps.sock")
 
     def sends(self, text: bytes) -> None:
-        try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.socket.sendall(HEAD.pack(len(text)) + text)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
 
     def is_disconnected(self) -> bool:
         """Nothing more comes, perhaps after some answer."""
