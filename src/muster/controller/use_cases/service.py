@@ -12,6 +12,7 @@ from muster.controller.queries.queries import Queries
 from muster.controller.rights import demand, has_role
 from muster.controller.use_cases.audit import audit
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
+from muster.controller.use_cases.site_checks import cautions, demand_workable
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.use_cases.tokens import NewToken, TokenRequest, new_token
 from muster.controller.use_cases.update import updated
@@ -22,7 +23,6 @@ from muster.model.cluster import Node, NodeState
 from muster.model.errors import RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
 from muster.model.job import Job, JobSpec
-from muster.model.reason import NoSuchQueue
 from muster.model.site import Role, Site, Token
 from muster.model.value import JobId, NodeId, replace
 
@@ -198,12 +198,8 @@ def _diff(caller: Caller, change: Callable[[Site], Site], transaction: Transacti
     after = change(before)
     if not _only_below(before, after, caller):
         demand(caller, before, Role.ADMIN, to="change the rules of the site")
-    if not after.queues:
-        raise RefusedError(
-            NoSuchQueue(queue=after.default_queue),
-            "The new rules have no queue, so that nobody could submit. Name at least one.",
-        )
-    return SiteDiff(before=before, after=after, cautions=tuple(_cautions(after, transaction)))
+    demand_workable(after, transaction.record)
+    return SiteDiff(before=before, after=after, cautions=cautions(after, transaction.record))
 
 
 def _only_below(before: Site, after: Site, caller: Caller) -> bool:
@@ -220,14 +216,3 @@ def _only_below(before: Site, after: Site, caller: Caller) -> bool:
         has_role(caller, before, Role.QUEUE_ADMIN, type(path)(path.rpartition("/")[0]))
         for path in touched
     )
-
-
-def _cautions(after: Site, transaction: Transaction) -> list[str]:
-    """Live jobs that the new rules leave without a queue or class."""
-    found: list[str] = []
-    jobs = transaction.record.jobs.values()
-    lost = sorted({job.spec.queue for job in jobs if job.spec.queue not in after.queues})
-    found += [f"jobs wait in queue {path}, which is gone; move or cancel them" for path in lost]
-    gone = sorted({job.spec.job_class for job in jobs if job.spec.job_class not in after.classes})
-    found += [f"jobs have class {name}, which is gone; update or cancel them" for name in gone]
-    return found

@@ -14,6 +14,7 @@ from muster.api.site import (
 )
 from muster.controller.messages import Rehearsal
 from muster.controller.use_cases.tokens import TokenRequest
+from muster.doors.config.checks import cautions
 from muster.doors.config.diff import changes
 from muster.doors.config.parse import site_from
 from muster.doors.config.quota import with_quota
@@ -91,7 +92,8 @@ async def _changed(asked: Asked, change: Callable[[Site], Site], *, dry_run: boo
     diff = await done(asked.service.apply(asked.caller, change, dry_run=dry_run))
     lines = await asked.read(changes, diff.before, diff.after)
     applied = not dry_run and diff.before != diff.after
-    return SiteChange(changes=lines, applied=applied, cautions=diff.cautions)
+    told = (*diff.cautions, *cautions(diff.after))
+    return SiteChange(changes=lines, applied=applied, cautions=told)
 
 
 def _change_to(site: Site) -> Callable[[Site], Site]:

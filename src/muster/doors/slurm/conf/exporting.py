@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from muster.doors.slurm.conf.found import Note
 from muster.doors.slurm.lists.jobs import by_number
 from muster.doors.slurm.managing.flatfile import account_name, dumped
+from muster.doors.slurm.managing.limits import is_bounded
 from muster.doors.slurm.words import sizes, times
 from muster.doors.slurm.words.gres import type_of
 from muster.doors.slurm.words.hostlist import compressed
@@ -192,7 +193,7 @@ def _unsayable(queues: Iterable[Queue]) -> Iterator[Note]:
         about = f"queue {queue.path}"
         if any(line.guaranteed for line in queue.quotas):
             yield Note(about=about, text="guarantees and lending are not known to Slurm")
-        if any(line.limit is not None and line.scope.pool for line in queue.quotas):
+        if any(is_bounded(line) and line.scope.pool for line in queue.quotas):
             yield Note(about=about, text="a limit in one pool is left out")
 
 

@@ -7,7 +7,7 @@ from muster.doors.slurm.managing.words import Assignment
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.gres import BadGresError, NoSuchTypeError, gpu_wish, type_of
 from muster.doors.slurm.words.sizes import memory_mib, memory_text
-from muster.model.amounts import capacity_of, resolved
+from muster.model.amounts import capacity_of, ceiling
 from muster.model.cluster import Node
 from muster.model.gpu import Mig
 from muster.model.queue import Ceiling, Meter, Quota, Scope
@@ -41,7 +41,7 @@ def with_limits(
     lines = {line.scope: line for line in quotas}
     for each in messages:
         line = lines.get(each.scope, Quota(scope=each.scope))
-        is_so = line.limit is not None and _resolved(line, nodes) == each.count
+        is_so = is_bounded(line) and _bound(line, nodes) == each.count
         lines[each.scope] = line if is_so else replace(line, limit=each.count)
     return tuple(line for line in lines.values() if line != Quota(scope=line.scope))
 
@@ -49,11 +49,14 @@ def with_limits(
 def limits_text(
     quotas: Iterable[Quota], nodes: Mapping[NodeId, Node], *, convert: bool = True
 ) -> str:
-    """The limits as TRES. Lines for one pool, or for hosts of one GPU, cannot be said so."""
+    """The most that can be held, as TRES: up to the limit, and what may be borrowed.
+
+    Lines for one pool, or for hosts of one GPU, cannot be said so.
+    """
     models = sorted({device.model for node in nodes.values() for device in node.devices})
-    lines = [line for line in quotas if line.limit is not None and _is_sayable(line.scope)]
+    lines = [line for line in quotas if is_bounded(line) and _is_sayable(line.scope)]
     found = [
-        (ORDER.index(line.scope.meter), _name(line.scope, models), _resolved(line, nodes))
+        (ORDER.index(line.scope.meter), _name(line.scope, models), _bound(line, nodes))
         for line in lines
     ]
     return ",".join(
@@ -145,9 +148,13 @@ def _name(scope: Scope, models: Sequence[GpuModel]) -> str:
             return "gres/gpu" + (f":{type_of(scope.model, models)}" if scope.model else "")
 
 
-def _resolved(line: Quota, nodes: Mapping[NodeId, Node]) -> int:
-    limit = 0 if line.limit is None else line.limit
-    return resolved(limit, capacity_of(line.scope, nodes.values()))
+def is_bounded(line: Quota) -> bool:
+    """Does the line bound what may be held?"""
+    return line.limit is not None or line.borrow_limit is not None
+
+
+def _bound(line: Quota, nodes: Mapping[NodeId, Node]) -> int:
+    return ceiling(line, capacity_of(line.scope, nodes.values())) or 0
 
 
 def _count(meter: Meter, count: int, *, convert: bool) -> str:

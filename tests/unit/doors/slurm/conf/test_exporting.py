@@ -164,3 +164,13 @@ def test_times_are_written_to_the_second() -> None:
     )
 
     assert "normal|0|00:00:30||||00:31:30" in written(site).files["qos.txt"].replace("requeue", "")
+
+
+def test_what_a_queue_may_borrow_bounds_its_account() -> None:
+    line = Quota(guaranteed=4_000, borrow_limit=2_000)
+    queue = Queue(path=QueuePath("a"), quotas=(line,))
+
+    pool = Pool(name=PoolName("p"), cluster=ClusterName("local"))
+    found = written(Site(queues={queue.path: queue}, pools={pool.name: pool}))
+
+    assert "GrpTRES=gres/gpu=6" in found.files["associations.cfg"].replace("'", "")
