@@ -51,6 +51,9 @@ def test_the_job_on_a_broken_device_runs_again_elsewhere() -> None:
         held = running(client, job).tasks[0].devices[0].device
 
         broken(process, client, held)
+        number = held.rpartition("/")[2].removeprefix("gpu")
+        told = f"GPU {number} of node pretend1 has failed: {WHY}"
+        assert client.status().problems == (told,)
         again = until(
             lambda: client.job(job), lambda seen: seen.state == "running" and seen.attempt == 2
         )

@@ -349,3 +349,19 @@ def test_what_would_start_sooner_comes_after_what_would_start_now() -> None:
         (FewerGpus(gpus=4), False),
     ]
     assert explanation[1].text == "With 4 GPUs instead of 8 it is expected to start in 1h."
+
+
+def test_a_job_is_told_which_queue_keeps_what_is_free() -> None:
+    world = World()
+    world.has_nodes("n1")
+    world.has_queue("nlp", guaranteed=4, lend=0)
+    world.has_queue("demo", guaranteed=4)
+    world.runs("mine", on="n1", queue="demo", gpus=4)
+    world.submits("more", queue="demo", gpus=2)
+
+    told = world.plans().explained("more")
+
+    assert told.text == (
+        "Queue demo may use or borrow 0 GPUs more; this job asks for 2 GPUs. "
+        "4 GPUs are kept for nlp, and are not lent."
+    )

@@ -12,7 +12,7 @@ from muster.model.job import Ask, JobSpec, TaskGroup
 from muster.model.queue import JobClass
 from muster.model.reason import NeverFits, TooLong
 from muster.model.value import Duration, GpuModel, replace
-from muster.model.words import exact_span, memory, thousandths
+from muster.model.words import cores, counted, exact_span, memory, thousandths
 
 
 def groups_fit_somewhere(asked: Submission) -> Refusal | None:
@@ -26,7 +26,7 @@ def groups_fit_somewhere(asked: Submission) -> Refusal | None:
             at_most = max((sum(_tasks(kind, group)) for kind in kinds), default=0)
             return Refusal(
                 reason=NeverFits(group=group.name, wanted=group.fewest, at_most=at_most),
-                advice=_advice(group, kinds, at_most),
+                advice=_advice(group, kinds, at_most, _name(group, asked.spec)),
             )
     return None
 
@@ -94,26 +94,64 @@ def _parts(gpus: GpuAsk, device: Device) -> int:
             return replicas
 
 
-def _advice(group: TaskGroup, kinds: Iterable[NodeKind], at_most: int) -> str:
+def _name(group: TaskGroup, spec: JobSpec) -> str:
+    """What to call it: only who has several groups knows them by their names."""
+    return "this job" if len(spec.groups) == 1 else f"group {group.name}"
+
+
+def _advice(group: TaskGroup, kinds: Iterable[NodeKind], at_most: int, name: str) -> str:
     if at_most:
         return (
-            f"Group {group.name} needs {group.fewest} tasks at once; all nodes that suit it "
-            f"could take {at_most}, were they empty. Ask for at most {at_most}."
+            f"{name[0].upper()}{name[1:]} needs {group.fewest} tasks at once; all nodes that suit "
+            f"it could take {at_most}, were they empty. Ask for at most {at_most}."
         )
     nodes = [(node, kind.model) for kind in kinds for node in kind.nodes]
     if not nodes:
         return (
-            f"No node in the pools that this job may use has what group {group.name} asks for. "
+            f"No node in the pools that this job may use has what {name} asks for. "
             "Name other pools or GPU models."
         )
+    if (lacking := _lacking(group.each, nodes)) is not None:
+        return lacking
     gpus = max(sum(device.model == model for device in node.devices) for node, model in nodes)
     cpu_milli = max(node.cpu_milli for node, _ in nodes)
     memory_mib = max(node.memory_mib for node, _ in nodes)
     return (
-        f"No node, even empty, could take one task of group {group.name}. "
+        f"No node, even empty, could take one task of {name}. "
         f"The most that one node has is {gpus} GPUs, {thousandths(cpu_milli)} cores "
         f"and {memory(memory_mib)}. Ask for less per task, and perhaps for more tasks."
     )
+
+
+def _lacking(each: Ask, nodes: list[tuple[Node, GpuModel | None]]) -> str | None:
+    """The one thing of which no node has enough, if there is just one."""
+    asked_gpus = 0 if each.gpus is None or each.gpus.slice is not None else each.gpus.count
+    asked_memory = 0 if each.gpus is None else each.gpus.min_memory_mib
+    models = [[device for device in node.devices if device.model == model] for node, model in nodes]
+    largest = max((device.memory_mib for found in models for device in found), default=0)
+    most_gpus = max(map(len, models))
+    cpu_milli = max(node.cpu_milli for node, _ in nodes)
+    memory_mib = max(node.memory_mib for node, _ in nodes)
+    told = [
+        f"No GPU here has {memory(asked_memory)}; the largest has {memory(largest)}. "
+        "Ask for GPUs with less memory."
+        if asked_memory > largest
+        else "",
+        f"No node has {counted(asked_gpus, 'GPU')}; the most that one has is {most_gpus}. "
+        "Ask for fewer per task, and perhaps for more tasks."
+        if asked_gpus > most_gpus
+        else "",
+        f"No node has {cores(each.cpu_milli)}; the most that one has is {thousandths(cpu_milli)}. "
+        "Ask for fewer per task."
+        if each.cpu_milli > cpu_milli
+        else "",
+        f"No node has {memory(each.memory_mib)} of memory; the most that one has is "
+        f"{memory(memory_mib)}. Ask for less per task."
+        if each.memory_mib > memory_mib
+        else "",
+    ]
+    found = [text for text in told if text]
+    return found[0] if len(found) == 1 else None
 
 
 def _longest(pools: Iterable[Pool], job_class: JobClass | None) -> Duration | None:

@@ -322,7 +322,7 @@ class ReservationClosed(Value, tag="reservation_closed", gc=False):
 
 
 class Reserved(Value, tag="reserved", gc=False):
-    """It fits now but would still run when a reservation begins."""
+    """It would still run when a reservation begins, on the nodes that are not full."""
 
     facts: ClassVar = Facts(
         slurm="ReqNodeNotAvail", mover=Mover.CLOCK, remedies=ANYTHING_ELSE, dated=True
@@ -337,8 +337,11 @@ class Reserved(Value, tag="reserved", gc=False):
     def sentence(self, _spec: JobSpec, now: Instant) -> str:
         name, at = self.reservation, self.begins_at
         if at > now:
-            return f"Fits now, but would still run when reservation {name} begins, {when(at, now)}."
-        return f"The room that would suit it is kept by reservation {name}."
+            return (
+                f"The nodes that it could have are full, or due to reservation {name}, which "
+                f"begins {when(at, now)}, while this job would still run."
+            )
+        return f"The nodes that it could have are full, or kept by reservation {name}."
 
 
 _HOPES = Facts(slurm="Dependency", mover=Mover.OTHER_JOB, eligible=False)

@@ -135,6 +135,22 @@ def test_an_array_is_many_jobs_that_can_be_named_together(machine: Machine) -> N
     assert machine.muster("logs", f"{array}_1").out == "array\n"
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("quota", "default", "--weight", "2"), "Nothing would start, wait or make room at once."),
+        (("submit", "--hold", "--gpus", "1"), "Held; once it is released: "),
+        (("submit", "--array", "1-4", "--gpus", "1"), "The first of 4 jobs: "),
+    ],
+)
+def test_what_if_always_has_an_answer(machine: Machine, asked: tuple[str, ...], told: str) -> None:
+    ran = machine.muster("whatif", *asked)
+
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith(told)
+    assert len(ran.out.strip()) >= len(told)
+
+
 def test_what_waits_is_explained_and_can_be_cancelled(machine: Machine) -> None:
     holders = [machine.submits("--gpus", "4", "--", "sleep", "600") for _ in range(2)]
     for holder in holders:
@@ -149,6 +165,9 @@ def test_what_waits_is_explained_and_can_be_cancelled(machine: Machine) -> None:
     assert f"job {waiting} is pending: " in explained.out
     assert "In its way: job" in explained.out
     assert why.out.count("\n") == 1
+    for text in (explained.out, why.out, rehearsed.out):
+        assert ".:" not in text
+        assert ".;" not in text
     # Another test may have set a quota meanwhile: either way it would wait, and says for what.
     assert "4 GPUs" in rehearsed.out
     assert cancelled.code == 0

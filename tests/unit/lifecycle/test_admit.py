@@ -166,7 +166,7 @@ REFUSED: dict[str, tuple[Mapping[str, object], Reason, str]] = {
     "a model that only forbidden pools have": (
         tasks(gpus=1, models=(H100,)),
         NeverFits(group="main", wanted=1, at_most=0),
-        "No node in the pools that this job may use has what group main asks for.",
+        "No node in the pools that this job may use has what this job asks for.",
     ),
     "a MIG profile of another model": (
         tasks(gpus=1, part=Mig(profile="1g.10g")),
@@ -209,7 +209,7 @@ REFUSED: dict[str, tuple[Mapping[str, object], Reason, str]] = {
     "a task larger than any node": (
         tasks(gpus=9),
         NeverFits(group="main", wanted=1, at_most=0),
-        "The most that one node has is 8 GPUs, 64 cores and 512 GiB.",
+        "No node has 9 GPUs; the most that one has is 8.",
     ),
     "more tasks than all nodes could take": (
         tasks(gpus=4, tasks=5),
@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[Mapping[str, object], Reason, str]] = {
     "more GPU memory than any has": (
         {"groups": (TaskGroup(each=Ask(gpus=GpuAsk(count=1, min_memory_mib=50_000))),)},
         NeverFits(group="main", wanted=1, at_most=0),
-        "No node, even empty, could take one task of group main.",
+        "No GPU here has 50000 MiB; the largest has 40 GiB.",
     ),
     "a deadline in the past": (
         {"deadline": Instant(NOW - 1)},

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from muster.controller.messages import Caller, Rehearsal
 from muster.controller.planner.client import PlannerClient, RehearsedPlans, World
+from muster.controller.use_cases.site_checks import demand_workable
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.reservations import current_windows
@@ -14,6 +15,7 @@ from muster.model.plan import Plan, Preempt, Start
 from muster.model.site import Site
 from muster.model.value import JobId, replace
 from muster.model.versioned import with_values
+from muster.model.words import counted, listed
 from muster.schedule.explain.words import decided
 
 
@@ -52,6 +54,7 @@ class Rehearsals:
     def apply(self, change: Callable[[Site], Site]) -> Rehearsal:
         """What would be different at once under other rules."""
         after = change(self._journal.record.site)
+        demand_workable(after, self._journal.record)
         usual = self._world()
         snapshot = replace(
             usual.snapshot,
@@ -61,7 +64,8 @@ class Rehearsals:
             reservations=current_windows(after.reservations, usual.snapshot.now),
         )
         changed = World(snapshot=snapshot, policy=after.policy)
-        return _compared(self._planner.rehearse(usual, changed))
+        compared = _compared(self._planner.rehearse(usual, changed))
+        return replace(compared, text=_told(compared))
 
     def _world(self) -> World:
         record = self._journal.record
@@ -76,6 +80,20 @@ def _compared(rehearsed: RehearsedPlans) -> Rehearsal:
         waits=tuple(sorted(now - then)),
         preempted=tuple(sorted(_preempted(changed) - _preempted(usual))),
     )
+
+
+def _told(compared: Rehearsal) -> str:
+    """What would be different at once, so that there is an answer also when nothing is."""
+    parts = [
+        f"{counted(len(jobs), 'job')} would {verb}"
+        for jobs, verb in (
+            (compared.starts, "start now"),
+            (compared.waits, "wait that would start now"),
+            (compared.preempted, "have to make room"),
+        )
+        if jobs
+    ]
+    return f"{listed(parts)}." if parts else "Nothing would start, wait or make room at once."
 
 
 def _starting(plan: Plan) -> set[JobId]:

@@ -1,11 +1,16 @@
 """How the installation is, and what it did."""
 
+from collections.abc import Iterator
+
 from muster.controller.loop.controller import Controller
 from muster.controller.loop.counters import Counts
 from muster.controller.messages import Caller, Health
 from muster.controller.rights import demand
 from muster.controller.world.journal import Clock, Journal
 from muster.model.site import Role
+
+NAMED = 5
+"""So many failed GPUs are named; a list of all does not help at a glance."""
 
 
 class StatusQueries:
@@ -15,6 +20,8 @@ class StatusQueries:
         self._journal = journal
         self._controller = controller
         self._clock = clock
+        # Of which version of the nodes it was found, and what.
+        self._failed: tuple[int, list[str]] = (0, [])
 
     def health(self) -> Health:
         """Does it lead, where does it keep things, and how is its planning?"""
@@ -25,8 +32,24 @@ class StatusQueries:
             last_event=self._journal.last_event,
             plan_ms=last_plan.plan_ms,
             planned_at=last_plan.planned_at,
-            problems=() if last_plan.problem is None else (last_plan.problem,),
+            problems=(*filter(None, (last_plan.problem,)), *self._failed_gpus()),
         )
+
+    def _failed_gpus(self) -> Iterator[str]:
+        """GPUs that take no work because something is wrong with them."""
+        record = self._journal.record
+        if self._failed[0] != record.nodes_version:
+            found = [
+                f"GPU {device.index} of node {node.id} has failed: {device.reason or 'no reason'}"
+                for node in record.nodes.values()
+                for device in node.devices
+                if not device.healthy
+            ]
+            self._failed = (record.nodes_version, found)
+        failed = self._failed[1]
+        yield from failed[:NAMED]
+        if len(failed) > NAMED:
+            yield f"{len(failed) - NAMED} more GPUs have failed; see: muster nodes --devices"
 
     def counts(self) -> Counts:
         """What happened since the start, or since the counts were reset."""

@@ -8,7 +8,7 @@ from muster.model.cluster import NodesReserved
 from muster.model.errors import RefusedError
 from muster.model.reason import NoSuchClass, NoSuchPool, NoSuchQueue
 from muster.model.site import Site
-from muster.model.value import ClassName
+from muster.model.value import ClassName, PoolName
 from muster.model.words import listed, metered, placed
 
 
@@ -112,7 +112,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def _misplaced(site: Site, record: Record) -> set[str]:
+def _misplaced(site: Site, record: Record) -> set[PoolName]:
     """Pools whose nodes are all in another cluster than the rules say."""
     clusters: dict[str, set[str]] = {}
     for node in record.nodes.values():

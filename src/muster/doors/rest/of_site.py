@@ -20,7 +20,7 @@ from muster.doors.config.parse import site_from
 from muster.doors.config.quota import with_quota
 from muster.doors.config.show import site_text
 from muster.doors.request.bad import BadRequestError, read
-from muster.doors.request.parse import chosen
+from muster.doors.request.parse import Wanted, chosen
 from muster.doors.rest.operation import Asked, Content, Operation, Parameter, done
 from muster.doors.rest.show_jobs import stamp
 from muster.doors.rest.show_site import (
@@ -35,7 +35,7 @@ from muster.doors.rest.words import waiting
 from muster.doors.units import duration
 from muster.model.job import Job, JobSpec
 from muster.model.site import Role, Site
-from muster.model.value import JobId, QueuePath, UserName
+from muster.model.value import JobId, QueuePath, UserName, replace
 
 YAML = "application/yaml"
 
@@ -109,7 +109,8 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
     match document:
         case RehearsalAsked(submit=submit, site=None, quota=None) if submit is not None:
             want = await wanted_of(asked, submit)
-            return await asked.think(_rehearsed_submission, asked, want.spec)
+            found = await asked.think(_rehearsed_submission, asked, want.spec)
+            return replace(found, text=_whose_turn(want) + found.text)
         case RehearsalAsked(submit=None, site=str(text), quota=None):
             site = await asked.read(site_from, text)
             return await asked.think(_rehearsed_change, asked, _change_to(site))
@@ -117,6 +118,12 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
             return await asked.think(_rehearsed_change, asked, _quota_change(quota))
         case _:
             raise BadRequestError("", "name exactly one of `submit`, `site` and `quota`")
+
+
+def _whose_turn(want: Wanted) -> str:
+    """What the answer is about, where that is not the job itself at once."""
+    first = f"The first of {len(want.indices)} jobs: " if len(want.indices) > 1 else ""
+    return first + ("Held; once it is released: " if want.held else "")
 
 
 def _rehearsed_submission(asked: Asked, spec: JobSpec) -> RehearsalDocument:

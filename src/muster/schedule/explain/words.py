@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from muster.model.amounts import capacity_of, measured, resolved
 from muster.model.explanation import (
     AnyNode,
     AnyPool,
@@ -19,8 +20,10 @@ from muster.model.explanation import (
 from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.placement import Placement
 from muster.model.plan import Clear, Decision, NoEstimate, Resume, Start, Wait
+from muster.model.queue import Quota, is_within
+from muster.model.reason import BorrowedOut
 from muster.model.snapshot import Snapshot
-from muster.model.value import GpuModel, Instant
+from muster.model.value import GpuModel, Instant, QueuePath
 from muster.model.words import (
     counted,
     either,
@@ -28,10 +31,12 @@ from muster.model.words import (
     group_of,
     jobs_listed,
     listed,
+    metered,
     slice_in_words,
     span,
     when,
 )
+from muster.schedule.state.books import model_of
 
 
 def decided(decision: Decision, job: Job, snapshot: Snapshot) -> str:
@@ -44,8 +49,36 @@ def decided(decision: Decision, job: Job, snapshot: Snapshot) -> str:
         case Clear(placements=placements, victims=victims, until=until):
             due, others = when(until, snapshot.now), jobs_listed(victims)
             return f"Starts {due}, when room is made by {others}, on {where(placements)}."
+        case Wait(why=BorrowedOut() as why):
+            return why.sentence(job.spec, snapshot.now) + _kept_by_others(why, snapshot)
         case Wait(why=why):
             return why.sentence(job.spec, snapshot.now)
+
+
+def _kept_by_others(why: BorrowedOut, snapshot: Snapshot) -> str:
+    """`2 free GPUs are kept for research/nlp.`: what other queues have and do not lend."""
+    told = [
+        f"{metered(why.scope, kept)} are kept for {path}"
+        for path, queue in sorted(snapshot.queues.items())
+        if not is_within(why.queue, path) and not is_within(path, why.queue)
+        for line in queue.quotas
+        if line.scope == why.scope and (kept := _not_lent(line, path, snapshot)) > 0
+    ]
+    return f" {listed(told)}, and are not lent." if told else ""
+
+
+def _not_lent(line: Quota, path: QueuePath, snapshot: Snapshot) -> int:
+    """What of its guarantee a queue neither uses nor lends."""
+    if line.lend_limit is None:
+        return 0
+    capacity = capacity_of(line.scope, snapshot.nodes.values())
+    used = sum(
+        measured(line.scope, each, model_of(each, snapshot.nodes))
+        for held in snapshot.allocations.values()
+        if held.job in snapshot.jobs and is_within(snapshot.jobs[held.job].spec.queue, path)
+        for each in held.placements
+    )
+    return resolved(line.guaranteed, capacity) - used - resolved(line.lend_limit, capacity)
 
 
 def suggestion(change: Change, spec: JobSpec, outlook: str) -> str:

@@ -188,10 +188,11 @@ REASONS: dict[WaitReason, str] = {
         "Fits now, but would still run when the room is due to job 7, in 1h 30m."
     ),
     Reserved(reservation="repair", begins_at=SOON): (
-        "Fits now, but would still run when reservation repair begins, in 1h 30m."
+        "The nodes that it could have are full, or due to reservation repair, which begins "
+        "in 1h 30m, while this job would still run."
     ),
     Reserved(reservation="repair", begins_at=NOW): (
-        "The room that would suit it is kept by reservation repair."
+        "The nodes that it could have are full, or kept by reservation repair."
     ),
     ReservationClosed(reservation="demo", begins_at=SOON, ends_at=SOON): (
         "Its reservation demo begins in 1h 30m."

@@ -49,10 +49,19 @@ def drain(call: Call, node: str, reason: str) -> None:
 
 
 def gpus(node: NodeDocument) -> str:
-    """`3/4 A100-40GB (pretend)`."""
+    """`3/4 A100-40GB (pretend)`, `3/4 A100-40GB, 1 failed`."""
     models = ",".join(node.gpu_models)
     have = f"{number(node.gpus_used)}/{node.gpus} {models}" if node.gpus else "-"
-    return f"{have} (pretend)" if node.pretend else have
+    failed = sum(not device.healthy for device in node.devices)
+    told = f"{have}, {failed} failed" if failed else have
+    return f"{told} (pretend)" if node.pretend else told
+
+
+def reason(node: NodeDocument) -> str:
+    """Why it takes no work, and what is wrong with its GPUs."""
+    failed = [device for device in node.devices if not device.healthy]
+    told = [f"GPU {each.index}: {each.reason or 'has failed'}" for each in failed]
+    return "; ".join(filter(None, (node.reason, *told)))
 
 
 NODE_COLUMNS: list[Column[NodeDocument]] = [
@@ -71,7 +80,7 @@ NODE_COLUMNS: list[Column[NodeDocument]] = [
     Column(
         "LABELS", lambda node: ",".join(f"{k}={v}" for k, v in sorted(node.labels.items())), "wide"
     ),
-    Column("REASON", lambda node: node.reason, "flexible"),
+    Column("REASON", reason, "flexible"),
 ]
 
 

@@ -21,6 +21,12 @@ from muster.doors.cli.screen.text import clean_lines, jobs_text
 from muster.doors.cli.screen.times import Moment
 from muster.doors.cli.surroundings import Call
 
+UNKNOWN = {
+    "held": "it is held, and starts after it is released",
+    "dependency": "it waits for another job",
+    "never": "as it is, it cannot start",
+}
+
 
 @click.command(epilog=example("muster explain 17", "muster explain 17 -o json"))
 @job_argument
@@ -62,7 +68,9 @@ def _explained(found: ExplanationDocument, screen: Screen, moment: Moment) -> It
 def _start(found: ExplanationDocument, moment: Moment) -> str:
     if found.expected_start is not None:
         return f"about {moment.told(found.expected_start)}"
-    return f"cannot be said: {found.no_estimate}" if found.no_estimate else ""
+    if found.no_estimate is None:
+        return ""
+    return f"cannot be said: {UNKNOWN.get(found.no_estimate, found.no_estimate)}"
 
 
 def _turn(turn: TurnDocument) -> str:
@@ -87,7 +95,7 @@ def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:
 
 
 def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
-    text = clean_lines(each.text)
+    text = clean_lines(each.text).removesuffix(".")
     if each.starts_now:
         return f"  {text}: {screen.paint('would start now', GREEN)}"
     if each.expected_start is not None:
@@ -96,7 +104,8 @@ def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
 
 
 def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
-    reason = f": {clean_lines(job.reason.text)}" if job.reason is not None else ""
+    text = "" if job.reason is None else clean_lines(job.reason.text)
+    reason = f": {text.removesuffix('.') if job.expected_start else text}" if text else ""
     where = f" on {where_or_why(job)}" if job.nodes else ""
     verb = "" if job.state in FINAL else "is "
     starts = f"; starts about {moment.told(job.expected_start)}" if job.expected_start else ""

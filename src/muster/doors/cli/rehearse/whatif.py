@@ -71,7 +71,8 @@ def _show(call: Call, asked: RehearsalAsked) -> None:
 def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[str]:
     yield clean_lines(found.text)
     starts = f"about {moment.told(found.expected_start)}" if found.expected_start else ""
-    because = "" if found.explanation == found.text else found.explanation or ""
+    because = found.explanation or ""
+    because = "" if found.text.endswith(because) else because
     yield from facts(
         screen,
         [
