@@ -47,9 +47,8 @@ def earliest(entry: WaitingJob, cycle: CycleState, *, horizon: int | None) -> In
 
 def _somebody_ends(need: Need, cycle: CycleState) -> bool:
     """Will anybody ever leave a pool that the need may go to?"""
-    ends_by_pool = cycle.books.ends_by_pool
     options = cycle.ledger.catalogue.options(need).values()
-    ends = (ends_by_pool.get(option.pool) for each in options for option in each)
+    ends = (cycle.books.ends(option.pool) for each in options for option in each)
     return any(each and each[0][0] < WITHOUT_END for each in ends)
 
 
@@ -72,7 +71,7 @@ def _outset(search: Search, horizon: int | None) -> Outset | None:
 def _in_order_of_end(cycle: CycleState, pool: PoolName, horizon: int | None) -> Iterator[Holding]:
     """Who must have left the pool when; those without end never do."""
     holdings = cycle.books.holdings
-    for ends_at, job, _ in islice(cycle.books.ends_by_pool.get(pool, ()), horizon):
+    for ends_at, job, _ in islice(cycle.books.ends(pool), horizon):
         if ends_at >= WITHOUT_END:
             return
         yield holdings[job]

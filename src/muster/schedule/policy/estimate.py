@@ -102,7 +102,7 @@ class Outlooks:
         books = self._cycle.books
         known = self._known.get(pool)
         if known is None and pool in books.milli_by_pool:
-            ends, milli = books.ends_by_pool.get(pool, []), books.milli_by_pool[pool]
+            ends, milli = books.ends(pool), books.milli_by_pool[pool]
             held_milli, now = books.held_by_pool[pool], self._cycle.now
             known = self._known[pool] = Outlook(ends, milli, held_milli, now)
         return known

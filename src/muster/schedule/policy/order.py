@@ -127,7 +127,7 @@ class Order:
         again: dict[Lane, int] = {}
         for lane, begin, end, share in ahead:
             bound = (now.late + share, now.submitted_at, now.job)
-            place = bisect_left(lane.entries, bound, begin, end, key=_rank)
+            place = bisect_left(lane.rows.read(), bound, begin, end)
             for entry in {each.equivalents: each for each in lane.entries[begin:place]}.values():
                 gate.block(entry)
             if place < end:
@@ -196,7 +196,3 @@ def _kept_until(entries: list[WaitingJob], place: int, gate: Gate) -> int:
         reasons[entry.id] = why
         place += 1
     return place
-
-
-def _rank(entry: WaitingJob) -> tuple[int, Instant, JobId]:
-    return entry.rank

@@ -103,7 +103,7 @@ def _cheapest(rights: Rights, cycle: CycleState, least_milli: int) -> Iterator[H
     """Jobs that might be taken, cheapest first; those alike in class and size are in order."""
     rows = (
         row
-        for (job_class, gpu_milli, _), row in cycle.books.by_loss.items()
+        for (job_class, gpu_milli, _), row in cycle.books.losses()
         if gpu_milli >= least_milli
         and job_class != rights.peers
         and (rights.reclaims or job_class in rights.lower)

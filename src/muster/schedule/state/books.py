@@ -1,8 +1,7 @@
 """Who holds what: kept by queue, user, class, array and pool, as jobs come and go."""
 
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from muster.model.cluster import Node
@@ -25,6 +24,7 @@ from muster.model.value import (
 from muster.schedule.state.accounts import UNCAPPED, Portion, portion_of
 from muster.schedule.state.quota import Change, Quotas
 from muster.schedule.state.share import Shares, dominant_milli
+from muster.schedule.state.sorted_rows import SortedRows
 
 
 class Holding(NamedTuple):
@@ -55,6 +55,12 @@ class Holding(NamedTuple):
         return self.job.spec
 
 
+End = tuple[Instant, JobId, int]
+"""When a job ends at the latest, and what its pool has more then."""
+
+Loss = tuple[int, int, Holding]
+"""The latest checkpoint first; then the newest job."""
+
 ClassSide = tuple[ClassName, Side, str]
 """A class, and a user or a queue with its name."""
 
@@ -73,11 +79,11 @@ class Books:
         self.milli_by_pool = _milli_by_pool(snapshot.nodes, self.whole)
         self.holdings: dict[JobId, Holding] = {}
         self.by_queue: dict[QueuePath, dict[JobId, Holding]] = {}
-        self.ends_by_pool: dict[PoolName, list[tuple[Instant, JobId, int]]] = {}
+        self._ends: dict[PoolName, SortedRows[End]] = {}
         self.held_by_pool: Counter[PoolName] = Counter()
         self.in_array: Counter[JobId] = Counter()
         self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
-        self.by_loss: dict[LossKey, list[tuple[int, int, Holding]]] = {}
+        self._losses: dict[LossKey, SortedRows[Loss]] = {}
         # Only for sides of a class that have a ceiling.
         self.by_class_side: dict[ClassSide, dict[JobId, Holding]] = {}
         self._bounded = {name: _bounded(each) for name, each in snapshot.classes.items()}
@@ -118,15 +124,28 @@ class Books:
             if holding.is_claim:
                 self.quotas.add(*_change(holding), sign=1)
 
+    def ends(self, pool: PoolName) -> Sequence[End]:
+        """Who leaves the pool when at the latest, in that order."""
+        found = self._ends.get(pool)
+        return () if found is None else found.read()
+
+    def losses(self) -> Iterator[tuple[LossKey, Sequence[Loss]]]:
+        """Who would lose how much, among jobs that are alike in the rest."""
+        return ((key, rows.read()) for key, rows in self._losses.items())
+
     def open(self, holding: Holding) -> None:
         """A job holds something from now on."""
-        self.holdings[holding.job.id] = holding
-        self.by_queue.setdefault(holding.spec.queue, {})[holding.job.id] = holding
-        self.by_class.setdefault(holding.spec.job_class, {})[holding.job.id] = holding
-        insort(self.by_loss.setdefault(_loss_key(holding), []), _latest_first(holding))
+        job = holding.job
+        job_id, spec = job.id, job.spec
+        self.holdings[job_id] = holding
+        self.by_queue.setdefault(spec.queue, {})[job_id] = holding
+        self.by_class.setdefault(spec.job_class, {})[job_id] = holding
+        self._losses_of(holding).add((-holding.since, -job_id, holding))
         for pool, milli in holding.by_pool:
-            ends = self.ends_by_pool.setdefault(pool, [])
-            insort(ends, (holding.ends_at, holding.job.id, milli))
+            ends = self._ends.get(pool)
+            if ends is None:
+                ends = self._ends[pool] = SortedRows()
+            ends.add((holding.ends_at, job_id, milli))
             self.held_by_pool[pool] += milli
         self._count(holding, 1)
 
@@ -137,11 +156,9 @@ class Books:
             return None
         del self.by_queue[holding.spec.queue][job_id]
         del self.by_class[holding.spec.job_class][job_id]
-        losses = self.by_loss[_loss_key(holding)]
-        del losses[bisect_left(losses, _latest_first(holding)[:2])]
+        self._losses_of(holding).remove((-holding.since, -job_id))
         for pool, milli in holding.by_pool:
-            ends = self.ends_by_pool[pool]
-            del ends[bisect_left(ends, (holding.ends_at, job_id))]
+            self._ends[pool].remove((holding.ends_at, job_id))
             self.held_by_pool[pool] -= milli
         self._count(holding, -1)
         return holding
@@ -150,18 +167,19 @@ class Books:
         """The job holds the same, but began or will end at another time."""
         old = self.holdings[job.id]
         new = old._replace(job=job, ends_at=ends_at, since=since)
-        losses = self.by_loss[_loss_key(old)]
-        del losses[bisect_left(losses, _latest_first(old)[:2])]
-        insort(losses, _latest_first(new))
+        job_id, spec = job.id, job.spec
+        losses = self._losses_of(old)
+        losses.remove((-old.since, -job_id))
+        losses.add((-since, -job_id, new))
         for pool, milli in old.by_pool if ends_at != old.ends_at else ():
-            ends = self.ends_by_pool[pool]
-            del ends[bisect_left(ends, (old.ends_at, job.id))]
-            insort(ends, (ends_at, job.id, milli))
-        self.holdings[job.id] = new
-        self.by_queue[job.spec.queue][job.id] = new
-        self.by_class[job.spec.job_class][job.id] = new
-        for side in self._bounded_sides(job.spec):
-            self.by_class_side[side][job.id] = new
+            ends = self._ends[pool]
+            ends.remove((old.ends_at, job_id))
+            ends.add((ends_at, job_id, milli))
+        self.holdings[job_id] = new
+        self.by_queue[spec.queue][job_id] = new
+        self.by_class[spec.job_class][job_id] = new
+        for side in self._bounded_sides(spec):
+            self.by_class_side[side][job_id] = new
 
     def array_without(self, job: Job) -> int:
         """How many other jobs of the same array run."""
@@ -189,6 +207,14 @@ class Books:
                     asked=asked,
                 )
         return None
+
+    def _losses_of(self, holding: Holding) -> SortedRows[Loss]:
+        spec = holding.job.spec
+        key = (spec.job_class, holding.gpu_milli, spec.restart_cost)
+        known = self._losses.get(key)
+        if known is None:
+            known = self._losses[key] = SortedRows()
+        return known
 
     def _count(self, holding: Holding, sign: int) -> None:
         spec = holding.spec
@@ -271,15 +297,6 @@ def _milli(portions: tuple[Portion, ...], all_there_is: Resources) -> int:
 def _bounded(job_class: JobClass) -> tuple[Side, ...]:
     """For whom the class sets a ceiling."""
     return tuple(side for side in Side if job_class.ceiling(side) != UNCAPPED)
-
-
-def _loss_key(holding: Holding) -> LossKey:
-    spec = holding.spec
-    return (spec.job_class, holding.gpu_milli, spec.restart_cost)
-
-
-def _latest_first(holding: Holding) -> tuple[int, int, Holding]:
-    return (-holding.since, -holding.job.id, holding)
 
 
 def _sides(spec: JobSpec) -> tuple[ClassSide, ClassSide]:

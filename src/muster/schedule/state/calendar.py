@@ -1,7 +1,7 @@
 """Time: how long a job may run where, and which reservations are in its way."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muster.model.cluster import AmountReserved, NodesReserved, Pool, is_guest
@@ -10,12 +10,12 @@ from muster.model.policy import Policy
 from muster.model.queue import JobClass, Scope
 from muster.model.reason import MissesDeadline, ReservationClosed, Reserved, TooLong, WaitReason
 from muster.model.snapshot import Snapshot
-from muster.model.value import Duration, Instant, JobId, PoolName, QueuePath, UserName
+from muster.model.value import Duration, PoolName, QueuePath, UserName
 from muster.schedule.room.index import NodeKind
 from muster.schedule.state.accounts import WITHOUT_END, Portion
 
 if TYPE_CHECKING:
-    from muster.schedule.state.books import Holding
+    from muster.schedule.state.books import Books, Holding
 
 
 def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
@@ -108,14 +108,11 @@ class Calendar:
                 return Reserved(reservation=each.name, begins_at=each.begins_at)
         return None
 
-    def take_stock(
-        self,
-        ends_by_pool: Mapping[PoolName, Sequence[tuple[Instant, JobId, int]]],
-        holdings: "Mapping[JobId, Holding]",
-    ) -> None:
+    def take_stock(self, books: "Books") -> None:
         """Count what outsiders hold already, less those who leave before the window begins."""
+        holdings = books.holdings
         for each in self._amounts:
-            ends = ends_by_pool.get(each.pool, ())
+            ends = books.ends(each.pool)
             first = (
                 0
                 if each.begins_at <= self._now

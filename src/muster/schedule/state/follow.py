@@ -75,6 +75,7 @@ class PlannerState:
             changed |= self._holds.keys()
         self._follow_holds(changed, snapshot)
         self._count_again(stale)
+        self.roster.settle()
         self._unsure = set()
 
     def start(self, hold: HeldRoom, portions: tuple[Portion, ...]) -> None:
@@ -109,7 +110,7 @@ class PlannerState:
         self.ledger.forget_promises()
         books.shares.recount(snapshot, books.whole.gpu_milli or books.whole.cpu_milli)
         calendar = Calendar(snapshot, self.policy, books.quotas.capacity)
-        calendar.take_stock(books.ends_by_pool, books.holdings)
+        calendar.take_stock(books)
         service = Service(snapshot, self.policy.preempt.waited_percent)
         return CycleState(
             snapshot, self.policy, self.ledger, books, calendar, self.neighbours, service, {}

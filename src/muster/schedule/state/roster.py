@@ -4,7 +4,6 @@ Within a lane the order never changes while nothing is edited: class, size, queu
 and age grows alike for all. Between lanes it follows fair share, which `order.py` looks after.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from muster.schedule.policy.merit import NO_MERIT, Merits
 from muster.schedule.room.needs import Need, Needs
 from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
 from muster.schedule.state.share import Branch, Shares
+from muster.schedule.state.sorted_rows import SortedRows
 
 
 class GroupNeed(NamedTuple):
@@ -89,12 +89,14 @@ class EquivalenceClass:
 class Lane:
     """One user's waiting jobs in one queue; `share` is what their turns were last set with."""
 
-    __slots__ = ("entries", "has_new", "leaf", "queue", "share", "user")
+    __slots__ = ("entries", "has_new", "leaf", "queue", "rows", "share", "user")
 
     def __init__(self, queue: QueuePath, user: UserName, leaf: Branch) -> None:
         self.queue = queue
         self.user = user
         self.leaf = leaf
+        self.rows: SortedRows[LaneRow] = SortedRows()
+        # Those of the rows, as they were when the roster was last settled.
         self.entries: list[WaitingJob] = []
         self.share = 0
         self.has_new = True
@@ -149,6 +151,9 @@ class WaitingJob:
         part = self.job.spec.array
         return None if part is None or part.at_once is None else part.array
 
+
+LaneRow = tuple[int, Instant, JobId, WaitingJob]
+"""A waiting job behind its rank."""
 
 MOST_CLASSES = 10_000
 """So many of them are remembered at once."""
@@ -208,6 +213,7 @@ class Roster:
         self._line: list[WaitingJob] = []
         self._fresh: list[WaitingJob] = []
         self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
+        self._unsettled: set[Lane] = set()
 
     def follow(self, snapshot: Snapshot) -> list[Job]:
         """Go by the rules of this snapshot. The jobs that wait otherwise, and must be added again.
@@ -240,8 +246,9 @@ class Roster:
         """A job waits for its turn."""
         lane = self._lane(job.spec.queue, job.spec.user, shares)
         entry = self.entry(job, lane)
-        insort(lane.entries, entry, key=_rank)
+        lane.rows.add((*entry.rank, entry))
         lane.has_new = True
+        self._unsettled.add(lane)
         entry.shape.entries[job.id] = entry
         self.entries[job.id] = entry
         self._fresh.append(entry)
@@ -280,9 +287,16 @@ class Roster:
             return
         del entry.shape.entries[job_id]
         lane = entry.lane
-        del lane.entries[bisect_left(lane.entries, entry.rank, key=_rank)]
-        if not lane.entries:
-            del self.lanes[lane.queue, lane.user]
+        lane.rows.remove(entry.rank)
+        self._unsettled.add(lane)
+
+    def settle(self) -> None:
+        """Put lanes in order to which jobs came or from which they went."""
+        for lane in self._unsettled:
+            lane.entries = [entry for _, _, _, entry in lane.rows.read()]
+            if not lane.entries:
+                del self.lanes[lane.queue, lane.user]
+        self._unsettled.clear()
 
     def shapes(self) -> Iterable[Shape]:
         """Those of the jobs that wait."""
@@ -359,10 +373,6 @@ def _shortest_default(snapshot: Snapshot, policy: Policy) -> int:
     defaults = (pool.default_time for pool in snapshot.pools.values())
     given = [policy.default_time if each is None else each for each in defaults]
     return min((WITHOUT_END if each is None else each for each in given), default=WITHOUT_END)
-
-
-def _rank(entry: WaitingJob) -> tuple[int, Instant, JobId]:
-    return entry.rank
 
 
 def _amount(groups: tuple[GroupNeed, ...]) -> Resources:
