@@ -31,6 +31,8 @@ class Decider:
         self.number = number
         # Numbers the states of things: it rises whenever room or quota is given out.
         self.state = number << 32
+        # Rises with the state, and when jobs may be passed over that were not before.
+        self.revision = 0
         self._promises_left = cycle.policy.backfill_depth
         self._clearings_left = cycle.policy.preempt.tries
         self._hopeless: set[Claimants] = set()
@@ -82,14 +84,15 @@ class Decider:
         why = self._known(entry)
         if why is not None:
             self._block(entry, why)
+            self.revision += 1
             self.reasons[entry.id] = why
             return
         if entry.job.claim is not None or entry.job.state is JobState.SUSPENDED:
             # It has room of its own, and may give it up.
-            self.state += 1
+            self._given_out()
         outcome = self._outcome(entry)
         if isinstance(outcome, (Start, Resume, Clear)):
-            self.state += 1
+            self._given_out()
             self.decided[entry.id] = outcome
         else:
             self.reasons[entry.id] = outcome
@@ -154,7 +157,12 @@ class Decider:
             placements=placed.placements,
         )
 
+    def _given_out(self) -> None:
+        self.state += 1
+        self.revision += 1
+
     def _without_room(self, entry: WaitingJob, no_room: NoRoom) -> Outcome:
+        self.revision += 1
         cleared = self._clear(entry)
         if cleared is not None:
             return cleared
@@ -193,7 +201,7 @@ class Decider:
             return False
         self._promises_left -= 1
         self.dates[entry.id] = at
-        self.state += 1
+        self._given_out()
         return True
 
     def _behind(self, entry: WaitingJob) -> Behind | None:

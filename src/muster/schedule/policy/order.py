@@ -30,16 +30,19 @@ class _Turn(NamedTuple):
     job: JobId
     place: int
     entry: WaitingJob
+    revision: int
 
 
 class Gate(Protocol):
     """Knows which jobs need not be looked at.
 
-    number: of the plan; state: rises when room or quota is given out, and what is known may change.
+    number: of the plan; state: rises when room or quota is given out, and what is known may change;
+    revision: rises with the state, and when jobs may be passed over that were not before.
     """
 
     number: int
     state: int
+    revision: int
 
     def only_room_counts(self, lane: Lane) -> bool:
         """In this lane, may jobs whose shape has no room be passed over unseen?"""
@@ -90,18 +93,20 @@ class Order:
         ahead: list[_Stretch] = []
         while heap:
             turn = heap[0]
-            again = self._next(turn.entry.lane, turn.place, gate)
-            if again is None:
-                heappop(heap)
-            elif again.job != turn.job or again.late > turn.late:
-                heapreplace(heap, again)
-            else:
-                state = gate.state
-                yield turn.entry
-                if gate.state != state:
-                    heap = self._back(heap, ahead, gate)
-                    ahead = []
-                self._step(heap, turn, ahead, gate)
+            if turn.revision != gate.revision:
+                again = self._next(turn.entry.lane, turn.place, gate)
+                if again is None:
+                    heappop(heap)
+                    continue
+                if again.job != turn.job or again.late > turn.late:
+                    heapreplace(heap, again)
+                    continue
+            state = gate.state
+            yield turn.entry
+            if gate.state != state:
+                heap = self._back(heap, ahead, gate)
+                ahead = []
+            self._step(heap, turn, ahead, gate)
 
     def _step(self, heap: list[_Turn], turn: _Turn, ahead: list[_Stretch], gate: Gate) -> None:
         """The next of the lane whose turn just came."""
@@ -158,7 +163,7 @@ class Order:
         key = entry.points + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
-        return _Turn(-key, entry.rank[1], entry.id, place, entry)
+        return _Turn(-key, entry.rank[1], entry.id, place, entry, gate.revision)
 
 
 def _set_turns(lane: Lane, share: int) -> None:

@@ -163,7 +163,7 @@ def _place_group(
 def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
     bounds = search.bounds()
     finder = search.finder(tier)
-    why = search.why_shut
+    why = search.shut.why
     while True:
         found = finder.best(bounds) or _on_promised(search, tier, bounds)
         if found is None:
@@ -184,7 +184,7 @@ def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlace
 
 
 def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
-    group, why = search.group, search.why_shut
+    group, why = search.group, search.shut.why
     for option in search.cycle.ledger.catalogue.options(search.need)[tier]:
         most = _most_allowed(search, option, before)
         if not isinstance(most, int):
@@ -223,7 +223,7 @@ def _take_many(search: Search, option: PoolOption, shares: list[tuple[Room, int]
 
 
 def _take(search: Search, seat: Seat) -> _Task:
-    until = search.cycle.ends_at(search.entry, seat.room.kind.pool.name)
+    until = search.ends_at(seat.room.kind.pool.name)
     return _Task(seat.room, search.cycle.ledger.take(seat, search.need, until))
 
 
@@ -247,9 +247,9 @@ def _on_promised(search: Search, tier: Tier, bounds: Bounds) -> tuple[Seat, GpuN
 
 
 def _has_left_by(search: Search, room: Room, bounds: Bounds) -> bool:
-    if room.promise is None or not room.is_listed or room.kind in search.shut:
+    if room.promise is None or not room.is_listed or room.kind in search.shut.kinds:
         return False
-    until = search.cycle.ends_at(search.entry, room.kind.pool.name)
+    until = search.ends_at(room.kind.pool.name)
     return until <= room.promise.at and (bounds.allows is None or bounds.allows(room))
 
 

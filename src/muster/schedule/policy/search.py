@@ -8,7 +8,7 @@ from muster.model.policy import Policy
 from muster.model.reason import NoRoom, WaitReason
 from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, PoolName
+from muster.model.value import ClassName, Instant, PoolName
 from muster.schedule.policy.service import Service
 from muster.schedule.room.find import Bounds, Finder
 from muster.schedule.room.gang import GangTable
@@ -25,6 +25,22 @@ from muster.schedule.state.roster import GroupNeed, WaitingJob
 Closed = frozenset[tuple[NodeKind, GpuNeed | None]]
 
 
+class ShutKinds(NamedTuple):
+    """Kinds of node that would do but for the time a job takes, and why."""
+
+    whys: Mapping[NodeKind, WaitReason]
+    kinds: Shut
+
+    @property
+    def why(self) -> WaitReason | None:
+        """Why the first of them is closed."""
+        return next(iter(self.whys.values()), None)
+
+
+ShutKey = tuple[Need, int | None, ClassName, tuple[str, ...]]
+"""Jobs to which the same kinds are closed: by need, time bucket, class and reservations."""
+
+
 class CycleState(NamedTuple):
     """How things stand while one plan is made."""
 
@@ -35,7 +51,7 @@ class CycleState(NamedTuple):
     calendar: Calendar
     neighbours: Neighbours
     service: Service
-    shut: dict[tuple[object, ...], dict[NodeKind, WaitReason]]
+    shut: dict[ShutKey, ShutKinds]
 
     @property
     def now(self) -> Instant:
@@ -61,12 +77,15 @@ class Search:
         self.group, self.need = group_need
         self.cycle = cycle
         self.shut = _shut_kinds(entry, self.need, cycle)
+        self._ends: dict[PoolName, Instant] = {}
         self.allows = _room_filter(entry, self.need, cycle)
 
-    @property
-    def why_shut(self) -> WaitReason | None:
-        """Why a kind of node that would do is closed to the job now."""
-        return next(iter(self.shut.values()), None)
+    def ends_at(self, pool: PoolName) -> Instant:
+        """When the job must have ended if it begins now in this pool."""
+        known = self._ends.get(pool)
+        if known is None:
+            known = self._ends[pool] = self.cycle.ends_at(self.entry, pool)
+        return known
 
     def bounds(self) -> Bounds:
         """What a finder must leave out."""
@@ -74,11 +93,11 @@ class Search:
 
     def finder(self, tier: Tier) -> Finder:
         """Finds single seats in one tier."""
-        return self.cycle.ledger.finder(self.need, tier, frozenset(self.shut))
+        return self.cycle.ledger.finder(self.need, tier, self.shut.kinds)
 
     def table(self, tier: Tier, option: PoolOption) -> GangTable:
         """Tells how many tasks fit where; kept from search to search."""
-        table = self.cycle.ledger.table(self.need, tier, option, frozenset(self.shut))
+        table = self.cycle.ledger.table(self.need, tier, option, self.shut.kinds)
         return table if self.allows is None else table.among(self.allows)
 
     def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
@@ -95,7 +114,7 @@ class Search:
         spec, calendar = self.entry.job.spec, self.cycle.calendar
         refusal = self.cycle.books.quotas.refusal(spec.queue, portions)
         if refusal is None and calendar.has_amounts:
-            limit = self.cycle.ends_at(self.entry, portions[-1].pool) - self.cycle.now
+            limit = self.ends_at(portions[-1].pool) - self.cycle.now
             refusal = calendar.refusal(spec, portions, limit)
         return refusal
 
@@ -111,7 +130,7 @@ class Search:
 
 NONE: Closed = frozenset()
 ALL_OPEN: Shut = frozenset()
-NOTHING_SHUT: dict[NodeKind, WaitReason] = {}
+NOTHING_SHUT = ShutKinds({}, ALL_OPEN)
 
 
 def no_room(group: TaskGroup, need: Need, ledger: Ledger, placed: int = 0) -> NoRoom:
@@ -127,8 +146,8 @@ def is_bounded(entry: WaitingJob) -> bool:
     return by_time or spec.reservation is not None
 
 
-def _shut_kinds(entry: WaitingJob, need: Need, cycle: CycleState) -> dict[NodeKind, WaitReason]:
-    """Kinds that would do but for the time the job takes, and why; usually none."""
+def _shut_kinds(entry: WaitingJob, need: Need, cycle: CycleState) -> ShutKinds:
+    """Kinds that would do but for the time the job takes; usually none."""
     spec, ledger, calendar = entry.job.spec, cycle.ledger, cycle.calendar
     kinds = ledger.catalogue.kinds if is_bounded(entry) else ledger.catalogue.timed_kinds
     if not kinds:
@@ -144,14 +163,14 @@ def _shut_kinds(entry: WaitingJob, need: Need, cycle: CycleState) -> dict[NodeKi
 
 def _find_shut(
     kinds: Mapping[str, NodeKind], entry: WaitingJob, need: Need, cycle: CycleState
-) -> dict[NodeKind, WaitReason]:
+) -> ShutKinds:
     shut: dict[NodeKind, WaitReason] = {}
     for _, kind in sorted(kinds.items()):
         if cycle.ledger.catalogue.offer(kind, need) is not None:
             why = cycle.calendar.closed(kind, entry.job.spec, entry.job_class)
             if why is not None:
                 shut[kind] = why
-    return shut
+    return ShutKinds(shut, frozenset(shut)) if shut else NOTHING_SHUT
 
 
 def _room_filter(entry: WaitingJob, need: Need, cycle: CycleState) -> Callable[[Room], bool] | None:

@@ -40,8 +40,14 @@ class Waits:
         for shape in kept.roster.shapes():
             said[shape] = shape.why
             if self._by_shape.get(shape) != shape.why:
-                self._look_at(shape.entries, kept, decider)
+                self._look_at_all(shape, decider)
         self._by_shape = said
+
+    def _look_at_all(self, shape: Shape, decider: Decider) -> None:
+        reasons, decided = decider.reasons, decider.decided
+        for job in shape.entries:
+            if job not in decided:
+                self._set(job, reasons.get(job) or shape.why)
 
     def _look_at(self, jobs: Iterable[JobId], kept: PlannerState, decider: Decider) -> None:
         entries, held, decided = kept.roster.entries, kept.held, decider.decided

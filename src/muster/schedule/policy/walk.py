@@ -110,7 +110,7 @@ class Walk:
         if not room.is_listed or kind.pool.name != self._option.pool or room.promise is not None:
             return False
         offer = self._ledger.catalogue.offer(kind, search.need)
-        if offer is None or self._option.gpus not in offer.gpus or kind in search.shut:
+        if offer is None or self._option.gpus not in offer.gpus or kind in search.shut.kinds:
             return False
         # An exclusive task wants a node that others have left, which is what this is about.
         return search.allows is None or search.need.where.exclusive or search.allows(room)

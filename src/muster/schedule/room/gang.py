@@ -33,11 +33,13 @@ class GangTable:
         self._topology = fleet.topologies.of(option.pool)
         self._may_take: Truths = np.zeros(0, np.bool)
         self._fits: Numbers = np.zeros(0, np.int64)
+        # How many tasks the domains of a depth hold, once that was asked.
+        self._by_depth: dict[int, Numbers] = {}
 
     def among(self, allows: Callable[[Room], bool]) -> "GangTable":
         """The same, counting only the rooms that a job may have."""
         table = copy(self)
-        table._fits = self._fits.copy()
+        table._fits, table._by_depth = self._fits.copy(), {}
         for place in np.flatnonzero(self._fits).tolist():
             if not allows(self._topology.rooms[place]):
                 table._fits[place] = 0
@@ -59,13 +61,14 @@ class GangTable:
         changed = index.since(self._lap, self._read)
         if changed is None:
             places = np.arange(len(self._topology.rooms))
-            self._fits = np.zeros(len(places), np.int64)
+            self._fits, self._by_depth = np.zeros(len(places), np.int64), {}
         else:
             places = self._topology.places.take(changed)
             places = places[places >= 0]
         self._lap, self._read = index.lap, index.end
         if places.size:
             self._fits[places] = self._fit(places)
+            self._by_depth = {}
 
     def fits(self) -> Iterator[tuple[NodeId, int]]:
         """How many tasks fit on each node that has room for one."""
@@ -76,12 +79,13 @@ class GangTable:
     def best_fit(self, together: Together | None, *, fewest: int, most: int) -> list[NodeShare]:
         """Between `fewest` and `most` tasks in the smallest domain that holds them, or nothing."""
         depths = self._depths(together)
+        if self._largest_at(depths[-1]) < fewest:
+            return []
         for depth in depths:
             if self._largest_at(depth) >= most:
                 return self._fill_depth(depth, most)
         # A smaller start of an elastic group is second best to a wider spread of the whole.
-        largest = self._largest_at(depths[-1])
-        return self._fill_depth(depths[-1], largest) if largest >= fewest else []
+        return self._fill_depth(depths[-1], self._largest_at(depths[-1]))
 
     def largest(self, together: Together | None) -> int:
         """The most tasks that would fit under the required topology."""
@@ -110,17 +114,21 @@ class GangTable:
 
     def _held(self, depth: int) -> Numbers:
         """How many tasks each domain of a depth holds."""
-        ranks = self._topology.depths[depth]
-        held = np.zeros(len(ranks.domains), np.int64)
-        np.add.at(held, ranks.of_node, self._fits)
+        if depth == self._node_depth:
+            return self._fits
+        held = self._by_depth.get(depth)
+        if held is None:
+            ranks = self._topology.depths[depth]
+            held = np.zeros(len(ranks.domains), np.int64)
+            np.add.at(held, ranks.of_node, self._fits)
+            self._by_depth[depth] = held
         return held
 
     def _largest_at(self, depth: int) -> int:
-        held = self._fits if depth == self._node_depth else self._held(depth)
-        return int(held.max(initial=0))
+        return int(self._held(depth).max(initial=0))
 
     def _fill_depth(self, depth: int, count: int) -> list[NodeShare]:
-        held = self._fits if depth == self._node_depth else self._held(depth)
+        held = self._held(depth)
         # The tightest that holds all; of several, the first by name.
         place = int(np.where(held >= count, held, MOST_TASKS + 1).argmin())
         if depth == self._node_depth:

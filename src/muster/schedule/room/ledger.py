@@ -117,10 +117,14 @@ class Ledger:
 
     def set_node(self, node: Node) -> None:
         """A node came or changed; those who are there stay."""
-        before = self.rooms.get(node.id)
-        self._drop(node.id)
-        room = self._enter(node)
-        if before is None or (before.kind, before.size) != (room.kind, room.size):
+        room = self.rooms.get(node.id)
+        before = None if room is None else (room.kind, room.size)
+        if room is not None and self._stays(room, node):
+            self._change(room, node)
+        else:
+            self._drop(node.id)
+            room = self._enter(node)
+        if before != (room.kind, room.size):
             self.catalogue.sizes_version += 1
 
     def drop_node(self, node_id: NodeId) -> None:
@@ -328,6 +332,22 @@ class Ledger:
         if kept > MOST_KEPT:
             self._forget()
 
+    def _stays(self, room: Room, node: Node) -> bool:
+        """Is the node, though changed, of the same kind and in the same place?"""
+        is_there = room.node.where == node.where
+        return is_there and self._named_kind(node)[0] == room.kind.name
+
+    def _change(self, room: Room, node: Node) -> None:
+        """A node has other devices, another size or state; searches keep its slot."""
+        self.catalogue.nodes_version += 1
+        room.kind.rooms.pop(node.id, None)
+        if room.size is not None:
+            room.kind.sizes[room.size] -= 1
+        room.node, room.resting = node, None
+        room.size = (node.cpu_milli, node.memory_mib, self._whole(node, room.kind))
+        room.kind.sizes[room.size] += 1
+        self.settle(room)
+
     def _enter(self, node: Node) -> Room:
         self.catalogue.nodes_version += 1
         room = Room(node, self._kind(node))
@@ -355,9 +375,8 @@ class Ledger:
             self._on_absent[node_id] = room.tenants
 
     def _kind(self, node: Node) -> NodeKind:
-        labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}
+        name, labels = self._named_kind(node)
         reserved = self._reserved.get(node.id, ())
-        name = kind_name(node, labels, reserved)
         kind = self.catalogue.kinds.get(name)
         if kind is None:
             cluster, pool = self._snapshot.clusters[node.cluster], self._snapshot.pools[node.pool]
@@ -368,6 +387,11 @@ class Ledger:
             kind.private_labels = self.private_labels
             self.catalogue.add(kind)
         return kind
+
+    def _named_kind(self, node: Node) -> tuple[str, dict[str, str]]:
+        """The name of the node's kind, and the labels that all nodes of it share."""
+        labels = {key: value for key, value in node.labels.items() if self._is_shared(key)}
+        return kind_name(node, labels, self._reserved.get(node.id, ())), labels
 
     def _whole(self, node: Node, kind: NodeKind) -> tuple[DeviceState, ...]:
         """The devices without tenants; how they are cut matters only if that is for good."""

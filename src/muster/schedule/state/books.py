@@ -166,7 +166,10 @@ class Books:
     def renew(self, job: Job, *, ends_at: Instant, since: Instant) -> None:
         """The job holds the same, but began or will end at another time."""
         old = self.holdings[job.id]
-        new = old._replace(job=job, ends_at=ends_at, since=since)
+        _, placements, portions, milli, by_pool, _, gpu_milli, _, *rest = old
+        new = Holding(
+            job, placements, portions, milli, by_pool, ends_at, gpu_milli, since, *rest
+        )
         job_id, spec = job.id, job.spec
         losses = self._losses_of(old)
         losses.remove((-old.since, -job_id))

@@ -266,9 +266,11 @@ class PlannerState:
         return portions_of(hold.placements, nodes, is_suspended=hold.is_suspended)
 
     def _holding(self, hold: HeldRoom, portions: tuple[Portion, ...]) -> Holding:
-        milli = sum(dominant_milli(each.amount, self.books.whole) for each in portions)
-        gpu_milli = sum(each.amount.gpu_milli for each in portions)
-        holdings = self.books.holdings
+        whole, holdings = self.books.whole, self.books.holdings
+        milli = gpu_milli = 0
+        for each in portions:
+            milli += dominant_milli(each.amount, whole)
+            gpu_milli += each.amount.gpu_milli
         return Holding(
             hold.job,
             hold.placements,
@@ -278,10 +280,10 @@ class PlannerState:
             hold.ends_at,
             gpu_milli,
             hold.since,
-            tuple(holdings[each] for each in hold.victims if each in holdings),
+            tuple([holdings[each] for each in hold.victims if each in holdings]),
             not hold.is_suspended,
             hold.is_claim,
-            _tenant(hold).is_exclusive,
+            _is_exclusive(hold),
         )
 
     def _by_pool(
@@ -290,7 +292,7 @@ class PlannerState:
         """What its pools get back when the job ends: whole nodes, if it has them to itself."""
         whole = self.books.whole
         amounts = [(portion.pool, portion.amount) for portion in portions]
-        if _tenant(hold).is_exclusive:
+        if _is_exclusive(hold):
             names = dict.fromkeys(placement.node for placement in hold.placements)
             nodes = (self.snapshot.nodes.get(name) for name in names)
             amounts = [(node.pool, node.capacity) for node in nodes if node is not None]
@@ -401,10 +403,20 @@ def _is_renewed(old: HeldRoom, new: HeldRoom) -> bool:
 
 
 def _tenant(hold: HeldRoom) -> Tenant:
-    exclusive = {group.name for group in hold.job.spec.groups if group.where.exclusive}
-    is_exclusive = bool(exclusive) and not hold.is_suspended
     is_unready = bool(hold.victims)
-    return Tenant(hold.placements, is_exclusive, hold.is_suspended, is_unready, hold.ends_at)
+    return Tenant(
+        hold.placements, _is_exclusive(hold), hold.is_suspended, is_unready, hold.ends_at
+    )
+
+
+def _is_exclusive(hold: HeldRoom) -> bool:
+    """Has the job its nodes to itself?"""
+    if hold.is_suspended:
+        return False
+    for group in hold.job.spec.groups:
+        if group.where.exclusive:
+            return True
+    return False
 
 
 def _ends_at(
@@ -414,7 +426,10 @@ def _ends_at(
     snapshot: Snapshot,
     policy: Policy,
 ) -> Instant:
-    pools = {placement.pool for placement in placements} & snapshot.pools.keys()
     is_bound = bool(snapshot.reservations)
-    limits = (likely_time(job, snapshot.pools[pool], policy, is_bound=is_bound) for pool in pools)
-    return Instant(min(WITHOUT_END, since + max(limits, default=WITHOUT_END)))
+    longest = -1
+    for name in {placement.pool for placement in placements}:
+        pool = snapshot.pools.get(name)
+        if pool is not None:
+            longest = max(longest, likely_time(job, pool, policy, is_bound=is_bound))
+    return Instant(WITHOUT_END if longest < 0 else min(WITHOUT_END, since + longest))
