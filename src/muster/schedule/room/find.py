@@ -59,16 +59,14 @@ class _Lane:
         self.penalties: Numbers | None = None
 
     def keys(self) -> Numbers:
-        """The numbers of these slots, to be changed at will."""
+        """The numbers of these slots; they may be those that are kept, so copy before a change."""
         all_keys = self.worths.keys()
         is_all = len(self.slots) == len(all_keys)
-        keys = all_keys.copy() if is_all else all_keys.take(self.slots)
+        keys = all_keys if is_all else all_keys.take(self.slots)
         if keys[keys.argmin()] == UNKNOWN:
             places = np.flatnonzero(keys == UNKNOWN)
             keys[places] = self.worths.settled(self.slots.take(places))
-        if self.penalties is not None:
-            keys += self.penalties
-        return keys
+        return keys if self.penalties is None else keys + self.penalties
 
 
 _Keys = list[tuple[_Lane, Numbers]]
@@ -120,7 +118,8 @@ class Finder:
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
         """The best seat that is open to jobs of any length."""
         keys = self._keys()
-        if bounds.closed:
+        if bounds.closed or bounds.allows is not None:
+            keys = [(lane, each.copy()) for lane, each in keys]
             self._close(keys, bounds.closed)
         found = self._first(self._least(keys))
         if bounds.allows is not None:
@@ -143,11 +142,14 @@ class Finder:
     def _least(self, keys: _Keys) -> _Keys:
         """The places with the least number; usually that is one of one lane."""
         least = _least(keys)
-        if any(self._lacks_memory(lane.slots.take(places)).any() for lane, places in least):
-            for lane, each in keys:
-                each[self._lacks_memory(lane.slots)] = NEVER
-            least = _least(keys)
+        for lane, places in least:
+            if self._lacks_memory(lane.slots.take(places)).any():
+                return _least([(lane, self._with_memory(lane, each)) for lane, each in keys])
         return least
+
+    def _with_memory(self, lane: _Lane, keys: Numbers) -> Numbers:
+        """The numbers without those of nodes that have too little memory left."""
+        return np.where(self._lacks_memory(lane.slots), NEVER, keys)
 
     def _lacks_memory(self, slots: Numbers) -> Truths:
         return self._index.memory_mib.take(slots) < self._need.memory_mib

@@ -328,8 +328,12 @@ class Ledger:
 
     def _forget_if_many(self) -> None:
         """Keep no more numbers than there may be; what is forgotten is worked out again."""
+        finders = len(self._finders)
+        if finders & (finders - 1):
+            # There are up to twice as many as when they were last counted.
+            return
         kept = self._fleet.appraisals.size + sum(each.size for each in self._finders.values())
-        if kept > MOST_KEPT:
+        if 2 * kept > MOST_KEPT:
             self._forget()
 
     def _stays(self, room: Room, node: Node) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk
 from muster.model.policy import Packing
 from muster.schedule.room.index import Index, NodeView, Numbers
-from muster.schedule.room.needs import Needs
+from muster.schedule.room.needs import Needs, least_gpu_milli
 from muster.schedule.room.profiles import GpuNeed, Profile, Profiles, Taking, family_of
 from muster.schedule.room.score import MOST_CPU, Score
 
@@ -133,6 +133,9 @@ class Worths:
         self._worths = np.full(1, NEVER, np.int64)
         self._targets = np.zeros(1, np.int64)
         self._per = np.zeros(1, np.int64) if appraiser.wants_plenty(demand) else None
+        # So many views were met, and those with less GPU left than this are worth nothing.
+        self._met = 1
+        self._least_milli = least_gpu_milli(demand.gpus)
         # What the views that can serve are worth exactly.
         self._exact: dict[int, Worth] = {}
         self._keys: Numbers = np.zeros(0, np.int64)
@@ -165,8 +168,8 @@ class Worths:
         return keys
 
     def _work_out(self, slots: Numbers) -> Numbers:
-        if len(self._worths) < len(self._views):
-            self._grow(len(self._views))
+        if self._met < len(self._views):
+            self._meet_views()
         views = self._index.numbers[self.family].take(slots)
         cpu_milli = self._index.cpu_milli.take(slots)
         worths = self._worths.take(views)
@@ -207,6 +210,15 @@ class Worths:
         if self._per is not None:
             self._per[view] = worth.per_milli
 
+    def _meet_views(self) -> None:
+        """Views that are new: those with too little GPU left are worth nothing, at a glance."""
+        if len(self._worths) < len(self._views):
+            self._grow(len(self._views))
+        for view in range(self._met, len(self._views)):
+            if self._views[view].profile.left_milli < self._least_milli:
+                self._worths[view] = NEVER
+        self._met = len(self._views)
+
     def _grow(self, size: int) -> None:
         more = max(size, 2 * len(self._worths)) - len(self._worths)
         self._worths = np.concatenate((self._worths, np.full(more, UNKNOWN, np.int64)))
@@ -239,8 +251,8 @@ class Mosts:
         return np.minimum(fits, np.maximum(most, 0))
 
 
-MOST_KEPT = 1 << 24
-"""So many numbers are kept at most, in worths and by finders: 128 MiB."""
+MOST_KEPT = 1 << 25
+"""So many numbers are kept at most, in worths and by finders: 256 MiB."""
 
 
 class Appraisals:
