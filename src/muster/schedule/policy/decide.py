@@ -1,5 +1,7 @@
 """What becomes of one job: gate, resume, place, preempt, promise, or a reason why it waits."""
 
+from operator import itemgetter
+
 from muster.model.job import JobState
 from muster.model.plan import Clear, Move, Preempt, Resume, Start
 from muster.model.reason import ArrayFull, Behind, NeverFits, NoRoom, WaitReason
@@ -209,15 +211,16 @@ class Decider:
         ledger, (group, need) = self._cycle.ledger, entry.shape.groups[0]
         if len(entry.shape.groups) > 1 or group.count > 1 or need.is_picky:
             return None
-        promises = [
-            room.promise
+        promised = [
+            (room.promise.at, room.promise.job, room)
             for room in ledger.promised.values()
-            if room.promise is not None and self._fits_on(room, need)
+            if room.promise is not None
         ]
-        if not promises:
-            return None
-        last = max(promises, key=lambda promise: (promise.at, promise.job))
-        return Behind(job=last.job, starts_at=last.at)
+        promised.sort(key=itemgetter(0, 1), reverse=True)
+        for starts_at, job, room in promised:
+            if self._fits_on(room, need):
+                return Behind(job=job, starts_at=starts_at)
+        return None
 
     def _fits_on(self, room: Room, need: Need) -> bool:
         ledger = self._cycle.ledger

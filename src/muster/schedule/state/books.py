@@ -167,9 +167,7 @@ class Books:
         """The job holds the same, but began or will end at another time."""
         old = self.holdings[job.id]
         _, placements, portions, milli, by_pool, _, gpu_milli, _, *rest = old
-        new = Holding(
-            job, placements, portions, milli, by_pool, ends_at, gpu_milli, since, *rest
-        )
+        new = Holding(job, placements, portions, milli, by_pool, ends_at, gpu_milli, since, *rest)
         job_id, spec = job.id, job.spec
         losses = self._losses_of(old)
         losses.remove((-old.since, -job_id))

@@ -53,8 +53,17 @@ class Calendar:
         self._by_name = {each.name: each for each in snapshot.reservations}
         self._guests: dict[tuple[QueuePath, UserName, str | None], tuple[str, ...]] = {}
         self._thresholds = _thresholds(snapshot)
+        self._order = _order(snapshot, policy, self._thresholds)
         self._capacity = {each.pool: capacity(Scope(pool=each.pool)) for each in self._amounts}
         self._outside = {each.name: 0 for each in self._amounts}
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """How the lengths of time compare at which jobs begin to collide, and what is over.
+
+        While that stays as it is, jobs of one bucket collide with the same as before.
+        """
+        return self._order
 
     def bucket(self, spec: JobSpec) -> int | None:
         """Jobs with limits in one bucket collide with the same reservations."""
@@ -173,6 +182,23 @@ def _held_outside(promised: AmountReserved, holdings: "Iterable[Holding]") -> in
 
 def _gpu_milli_in(pool: PoolName, portions: Sequence[Portion]) -> int:
     return sum(part.amount.gpu_milli for part in portions if part.pool == pool)
+
+
+def _order(snapshot: Snapshot, policy: Policy, thresholds: list[int]) -> tuple[object, ...]:
+    now = snapshot.now
+    begins = [
+        each.begins_at - now for each in snapshot.reservations if isinstance(each, NodesReserved)
+    ]
+    pools = [each for _, each in sorted(snapshot.pools.items())]
+    classes = [each for _, each in sorted(snapshot.classes.items())]
+    defaults = [
+        policy.default_time if each.default_time is None else each.default_time for each in pools
+    ]
+    lengths = [*begins, *(each.max_time for each in (*pools, *classes)), *defaults]
+    return (
+        tuple([None if each is None else bisect_left(thresholds, each) for each in lengths]),
+        tuple([(each.begins_at <= now, each.ends_at > now) for each in snapshot.reservations]),
+    )
 
 
 def _thresholds(snapshot: Snapshot) -> list[int]:

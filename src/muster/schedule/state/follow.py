@@ -14,7 +14,7 @@ from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, NodeId, PoolName, replace
 from muster.model.versioned import changed_keys
-from muster.schedule.policy.search import CycleState
+from muster.schedule.policy.search import CycleState, ShutKey, ShutKinds
 from muster.schedule.policy.service import Service
 from muster.schedule.room.index import Room, Tenant
 from muster.schedule.room.ledger import Ledger
@@ -27,6 +27,9 @@ from muster.schedule.state.roster import Lane, Roster, WaitingJob, is_elastic, i
 from muster.schedule.state.share import Branch, Shares, dominant_milli
 
 Key = TypeVar("Key", JobId, NodeId)
+
+MOST_SHUT = 20_000
+"""So many answers are kept about which kinds of node are closed to which jobs."""
 
 
 class HeldRoom(NamedTuple):
@@ -57,6 +60,8 @@ class PlannerState:
         self._holds: dict[JobId, HeldRoom] = {}
         self._claimants: dict[JobId, JobId] = {}
         self._unsure: set[JobId] = set()
+        self._shut: dict[ShutKey, ShutKinds] = {}
+        self._shut_as_of: tuple[object, ...] = ()
         self._touched: set[JobId] = set()
         # The rules are known, but no node, job or allocation was seen yet.
         self._before = replace(snapshot, version=-1, nodes={}, jobs={}, allocations={})
@@ -112,8 +117,24 @@ class PlannerState:
         calendar = Calendar(snapshot, self.policy, books.quotas.capacity)
         calendar.take_stock(books)
         service = Service(snapshot, self.policy.preempt.waited_percent)
+        as_of = (
+            calendar.order,
+            self.ledger.catalogue.version,
+            snapshot.reservations,
+            snapshot.classes,
+            snapshot.pools,
+        )
+        if as_of != self._shut_as_of or len(self._shut) > MOST_SHUT:
+            self._shut, self._shut_as_of = {}, as_of
         return CycleState(
-            snapshot, self.policy, self.ledger, books, calendar, self.neighbours, service, {}
+            snapshot,
+            self.policy,
+            self.ledger,
+            books,
+            calendar,
+            self.neighbours,
+            service,
+            self._shut,
         )
 
     def entry(self, job: Job) -> WaitingJob:
@@ -404,9 +425,7 @@ def _is_renewed(old: HeldRoom, new: HeldRoom) -> bool:
 
 def _tenant(hold: HeldRoom) -> Tenant:
     is_unready = bool(hold.victims)
-    return Tenant(
-        hold.placements, _is_exclusive(hold), hold.is_suspended, is_unready, hold.ends_at
-    )
+    return Tenant(hold.placements, _is_exclusive(hold), hold.is_suspended, is_unready, hold.ends_at)
 
 
 def _is_exclusive(hold: HeldRoom) -> bool:

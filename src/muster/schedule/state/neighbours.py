@@ -14,6 +14,9 @@ Domain = tuple[str, ...]
 Label = tuple[str, str]
 Key = TypeVar("Key", bound=Hashable)
 
+Filter = Callable[[Room], bool]
+"""May a job's tasks have this room?"""
+
 
 class Neighbours:
     """Where jobs with labels are, and what those who are there forbid. Apart goes both ways.
@@ -27,15 +30,18 @@ class Neighbours:
         self._there: dict[Label, Counter[NodeId]] = {}
         self._coming: dict[Label, Counter[NodeId]] = {}
         self._forbidden: dict[Label, Counter[tuple[str, Domain]]] = {}
+        self._filters: dict[tuple[frozenset[Label], Where], Filter | None] = {}
 
     def follow(self, nodes: Mapping[NodeId, Node]) -> None:
         """Nodes may have moved to another place."""
         self._nodes = nodes
+        self._filters.clear()
 
     def count(
         self, spec: JobSpec, placements: tuple[Placement, ...], *, is_away: bool, sign: int
     ) -> None:
         """A job comes (sign 1) or goes (sign -1)."""
+        self._filters.clear()
         nodes = {placement.node for placement in placements}
         places = self._coming if is_away else self._there
         for label in spec.labels.items():
@@ -47,10 +53,16 @@ class Neighbours:
                 known = ((level, domain) for level, domain in domains if domain is not None)
                 _add(self._forbidden.setdefault((rule.key, rule.value), Counter()), known, sign)
 
-    def filter(self, spec: JobSpec, where: Where) -> Callable[[Room], bool] | None:
+    def filter(self, spec: JobSpec, where: Where) -> Filter | None:
         """Which rooms the job's tasks may have, or None if neighbours do not matter to it."""
         if not where.apart and not where.near and not self.matters_to(spec):
             return None
+        key = (frozenset(spec.labels.items()), where)
+        if key not in self._filters:
+            self._filters[key] = self._filter(spec, where)
+        return self._filters[key]
+
+    def _filter(self, spec: JobSpec, where: Where) -> Filter | None:
         barred = {each for label in spec.labels.items() for each in self._forbidden.get(label, ())}
         for rule in where.apart:
             barred |= {(rule.level, domain) for domain in self._domains(rule, self._there)}
