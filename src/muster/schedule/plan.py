@@ -11,6 +11,7 @@ from muster.schedule.policy.backlog import After, OpeningPriorities, backlog, ex
 from muster.schedule.policy.decide import Decider
 from muster.schedule.policy.measures import measures
 from muster.schedule.policy.order import Order
+from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.policy.waits import Waits
 from muster.schedule.state.follow import PlannerState
 
@@ -42,11 +43,12 @@ class Planner:
         kept = self._synced(snapshot)
         cycle = kept.begin_cycle()
         order = Order(kept.books.shares, kept.books.quotas, self._policy.order.fair_share)
-        decider = Decider(kept, cycle, self._number)
-        self._after = After(kept, cycle, decider, order, OpeningPriorities(kept))
-        for entry in order.in_turn(kept.roster.lanes.values(), decider):
+        verdicts = Verdicts(cycle, self._number)
+        decider = Decider(kept, cycle, verdicts)
+        self._after = After(kept, cycle, decider, verdicts, order, OpeningPriorities(kept))
+        for entry in order.in_turn(kept.roster.lanes.values(), verdicts):
             decider.take(entry)
-        waits = self._waits.after(kept, decider)
+        waits = self._waits.after(kept, decider, verdicts)
         self._measures, self._backlog = measures(kept, cycle, decider), None
         return Plan(
             snapshot_version=snapshot.version,

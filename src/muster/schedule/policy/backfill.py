@@ -6,12 +6,15 @@ The time is safe, not sharp: every running job is taken to run to its limit.
 
 from collections.abc import Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
+from muster.model.reason import Behind
 from muster.model.value import DeviceId, Instant, JobId, PoolName
 from muster.schedule.policy.search import CycleState, Search
 from muster.schedule.policy.walk import Clearance, Walk
 from muster.schedule.room.index import Promise, Room, Tenant
+from muster.schedule.room.ledger import Ledger
 from muster.schedule.room.needs import Need
 from muster.schedule.state.accounts import WITHOUT_END
 from muster.schedule.state.books import Holding
@@ -43,6 +46,32 @@ def earliest(entry: WaitingJob, cycle: CycleState, *, horizon: int | None) -> In
     for search, outset in outsets:
         _promise(search, outset.clearance, at, entry.id)
     return at
+
+
+def behind(entry: WaitingJob, cycle: CycleState) -> Behind | None:
+    """Of what is promised to others, the last to fall due on which the job would fit now."""
+    group, need = entry.shape.groups[0]
+    if len(entry.shape.groups) > 1 or group.count > 1 or need.is_picky:
+        return None
+    promised = [
+        (room.promise.at, room.promise.job, room)
+        for room in cycle.ledger.promised.values()
+        if room.promise is not None
+    ]
+    promised.sort(key=itemgetter(0, 1), reverse=True)
+    for starts_at, job, room in promised:
+        if _fits_on(room, need, cycle.ledger):
+            return Behind(job=job, starts_at=starts_at)
+    return None
+
+
+def _fits_on(room: Room, need: Need, ledger: Ledger) -> bool:
+    if not room.is_listed or room.cpu_milli < need.cpu_milli:
+        return False
+    offer = ledger.catalogue.offer(room.kind, need)
+    return offer is not None and any(
+        ledger.remains.fit_now(room, need, gpus) for gpus in offer.gpus
+    )
 
 
 def _somebody_ends(need: Need, cycle: CycleState) -> bool:

@@ -16,6 +16,7 @@ from muster.schedule.policy.estimate import Estimates, Expected, Outlook, Outloo
 from muster.schedule.policy.merit import aged
 from muster.schedule.policy.order import Order
 from muster.schedule.policy.search import CycleState
+from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.state.accounts import QuotaLine
 from muster.schedule.state.follow import PlannerState
 from muster.schedule.state.roster import Lane, Shape, WaitingJob
@@ -68,6 +69,7 @@ class After(NamedTuple):
     kept: PlannerState
     cycle: CycleState
     decider: Decider
+    verdicts: Verdicts
     order: Order
     opening: OpeningPriorities
 
@@ -91,15 +93,16 @@ def expected_start(after: After, job: JobId) -> Expected:
 def _line(after: After) -> Iterator[tuple[WaitingJob, Expected]]:
     """Those who still wait in their order, each with when it may start."""
     waiting = after.order.settled(after.kept.roster)
-    return _Line(after.cycle, after.decider).expected(waiting)
+    return _Line(after.cycle, after.decider, after.verdicts).expected(waiting)
 
 
 class _Line:
     """The jobs that wait, one behind the other, each in the pool that it would try first."""
 
-    def __init__(self, cycle: CycleState, decider: Decider) -> None:
+    def __init__(self, cycle: CycleState, decider: Decider, verdicts: Verdicts) -> None:
         self._cycle = cycle
         self._decider = decider
+        self._verdicts = verdicts
         self._outlooks = Outlooks(cycle)
         self._homes: dict[Shape, tuple[Outlook | None, int]] = {}
         self._estimates = Estimates(cycle)
@@ -116,7 +119,7 @@ class _Line:
             if home is None:
                 home = homes[shape] = self._home(shape)
             outlook, milli = home
-            why = decider.why(entry)
+            why = self._verdicts.why(entry)
             if type(why) is not NoRoom or job_id in dates:
                 when = dates.get(job_id) or self._estimate(entry, why, outlook, milli)
             elif outlook is None or outlook.is_blank:

@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from muster.model.reason import WaitReason
 from muster.model.value import Instant, JobId
+from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.state.quota import Quotas
 from muster.schedule.state.roster import Lane, Roster, WaitingJob
 from muster.schedule.state.share import Shares
@@ -31,39 +31,6 @@ class _Turn(NamedTuple):
     place: int
     entry: WaitingJob
     revision: int
-
-
-class Gate(Protocol):
-    """Knows which jobs need not be looked at.
-
-    number: of the plan; state: rises when room or quota is given out, and what is known may change;
-    revision: rises with the state, and when jobs may be passed over that were not before.
-    """
-
-    number: int
-    state: int
-    revision: int
-
-    def only_room_counts(self, lane: Lane) -> bool:
-        """In this lane, may jobs whose shape has no room be passed over unseen?"""
-        ...
-
-    def passes_over(self, entry: WaitingJob) -> bool:
-        """Is it plain that the job cannot start?"""
-        ...
-
-    def keeps(self, entry: WaitingJob) -> WaitReason | None:
-        """Why the job and its equivalents wait, if in this state of things that is plain."""
-        ...
-
-    def block(self, entry: WaitingJob) -> None:
-        """The turn of a job came of which that was known."""
-        ...
-
-    @property
-    def reasons(self) -> dict[JobId, WaitReason]:
-        """Why jobs wait."""
-        ...
 
 
 class _Stretch(NamedTuple):
@@ -86,44 +53,46 @@ class Order:
         self._quotas = quotas
         self._weight = fair_share_weight
 
-    def in_turn(self, lanes: Iterable[Lane], gate: Gate) -> Iterator[WaitingJob]:
+    def in_turn(self, lanes: Iterable[Lane], verdicts: Verdicts) -> Iterator[WaitingJob]:
         """Jobs as their turn comes, without those that need not be looked at any more."""
-        heap = [turn for lane in lanes if (turn := self._next(lane, 0, gate)) is not None]
+        heap = [turn for lane in lanes if (turn := self._next(lane, 0, verdicts)) is not None]
         heapify(heap)
         ahead: list[_Stretch] = []
         while heap:
             turn = heap[0]
-            if turn.revision != gate.revision:
-                again = self._next(turn.entry.lane, turn.place, gate)
+            if turn.revision != verdicts.revision:
+                again = self._next(turn.entry.lane, turn.place, verdicts)
                 if again is None:
                     heappop(heap)
                     continue
                 if again.job != turn.job or again.late > turn.late:
                     heapreplace(heap, again)
                     continue
-            state = gate.state
+            state = verdicts.state
             yield turn.entry
-            if gate.state != state:
-                heap = self._back(heap, ahead, gate)
+            if verdicts.state != state:
+                heap = self._back(heap, ahead, verdicts)
                 ahead = []
-            self._step(heap, turn, ahead, gate)
+            self._step(heap, turn, ahead, verdicts)
 
-    def _step(self, heap: list[_Turn], turn: _Turn, ahead: list[_Stretch], gate: Gate) -> None:
+    def _step(
+        self, heap: list[_Turn], turn: _Turn, ahead: list[_Stretch], verdicts: Verdicts
+    ) -> None:
         """The next of the lane whose turn just came."""
         lane, place = turn.entry.lane, turn.place + 1
         if not self._quotas.may_own(lane.queue):
-            end = _kept_until(lane.entries, place, gate)
+            end = _kept_until(lane.entries, place, verdicts)
             if end > place:
                 share = self._weight * self._shares.factor(lane.leaf)
                 ahead.append(_Stretch(lane, place, end, share))
                 place = end
-        after = self._next(lane, place, gate)
+        after = self._next(lane, place, verdicts)
         if after is None:
             heappop(heap)
         else:
             heapreplace(heap, after)
 
-    def _back(self, heap: list[_Turn], ahead: list[_Stretch], gate: Gate) -> list[_Turn]:
+    def _back(self, heap: list[_Turn], ahead: list[_Stretch], verdicts: Verdicts) -> list[_Turn]:
         """The first of the heap has changed things: whose turn comes after it is looked at again.
 
         Stretches of a lane follow each other, so that the first of them says where to go on.
@@ -134,13 +103,13 @@ class Order:
             bound = (now.late + share, now.submitted_at, now.job)
             place = bisect_left(lane.rows.read(), bound, begin, end)
             for entry in {each.equivalents: each for each in lane.entries[begin:place]}.values():
-                gate.block(entry)
+                verdicts.no_room(entry, verdicts.reasons[entry.id])
             if place < end:
                 again.setdefault(lane, place)
         if not again:
             return heap
         heap = [turn for turn in heap if turn.entry.lane not in again]
-        found = (self._next(lane, place, gate) for lane, place in again.items())
+        found = (self._next(lane, place, verdicts) for lane, place in again.items())
         heap.extend(turn for turn in found if turn is not None)
         heapify(heap)
         return heap
@@ -155,15 +124,15 @@ class Order:
         line.sort(key=attrgetter("turn"))
         return line
 
-    def _next(self, lane: Lane, place: int, gate: Gate) -> _Turn | None:
-        place = _first_open(lane, place, gate)
+    def _next(self, lane: Lane, place: int, verdicts: Verdicts) -> _Turn | None:
+        place = _first_open(lane, place, verdicts)
         if place == len(lane.entries):
             return None
         entry = lane.entries[place]
         key = entry.points + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
-        return _Turn(-key, entry.rank[1], entry.id, place, entry, gate.revision)
+        return _Turn(-key, entry.rank[1], entry.id, place, entry, verdicts.revision)
 
 
 def _set_turns(lane: Lane, share: int) -> None:
@@ -173,29 +142,29 @@ def _set_turns(lane: Lane, share: int) -> None:
     lane.share, lane.has_new = share, False
 
 
-def _first_open(lane: Lane, place: int, gate: Gate) -> int:
+def _first_open(lane: Lane, place: int, verdicts: Verdicts) -> int:
     """The place of the next job to look at. It runs over every waiting job, so it is spelt out."""
-    entries, number, is_quick = lane.entries, gate.number, gate.only_room_counts(lane)
+    entries, number, is_quick = lane.entries, verdicts.plan, verdicts.only_room_counts(lane)
     end = len(entries)
     while place < end:
         entry = entries[place]
-        shape = entry.shape
-        has_no_room = shape.blocked_in == number and entry.limit_ms >= shape.blocked_ms
+        verdict = entry.shape.verdict
+        has_no_room = verdict.plan == number and entry.limit_ms >= verdict.from_ms
         is_plain = is_quick and has_no_room and not entry.is_watched and not entry.may_preempt
-        if not is_plain and not gate.passes_over(entry):
+        if not is_plain and not verdicts.passes_over(entry):
             return place
         place += 1
     return place
 
 
-def _kept_until(entries: list[WaitingJob], place: int, gate: Gate) -> int:
+def _kept_until(entries: list[WaitingJob], place: int, verdicts: Verdicts) -> int:
     """The place of the next job of which it is not known why it waits."""
-    equivalents, why, reasons = None, None, gate.reasons
+    equivalents, why, reasons = None, None, verdicts.reasons
     for entry in entries[place:]:
         if entry.equivalents is None:
             break
         if entry.equivalents is not equivalents:
-            equivalents, why = entry.equivalents, gate.keeps(entry)
+            equivalents, why = entry.equivalents, verdicts.keeps(entry)
         if why is None:
             break
         reasons[entry.id] = why

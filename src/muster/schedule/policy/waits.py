@@ -5,14 +5,15 @@ was found out by themselves in this plan or the one before, and all jobs of a sh
 another reason was found. The waits of all others stay as they are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muster.model.job import HeldBy, Job
-from muster.model.plan import Wait
+from muster.model.plan import Move, Wait
 from muster.model.reason import WaitReason
 from muster.model.value import JobId
 from muster.model.versioned import VersionedMapping, VersionHistory
 from muster.schedule.policy.decide import Decider
+from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.state.follow import PlannerState
 from muster.schedule.state.roster import Shape
 
@@ -27,34 +28,43 @@ class Waits:
         self._single: set[JobId] = set()
         self._by_shape: dict[Shape, WaitReason] = {}
 
-    def after(self, kept: PlannerState, decider: Decider) -> VersionedMapping[JobId, Wait]:
+    def after(
+        self, kept: PlannerState, decider: Decider, verdicts: Verdicts
+    ) -> VersionedMapping[JobId, Wait]:
         """One wait for each job that waits and about which nothing else was decided."""
-        single = {*decider.reasons, *decider.decided}
-        self._look_at(self._single | single | kept.take_touched(), kept, decider)
-        self._look_at_shapes(kept, decider)
+        single = {*verdicts.reasons, *decider.decided}
+        touched = self._single | single | kept.take_touched()
+        self._look_at(touched, kept, decider.decided, verdicts)
+        self._look_at_shapes(kept, decider, verdicts)
         self._single = single
         return self._history.version()
 
-    def _look_at_shapes(self, kept: PlannerState, decider: Decider) -> None:
+    def _look_at_shapes(self, kept: PlannerState, decider: Decider, verdicts: Verdicts) -> None:
         said: dict[Shape, WaitReason] = {}
         for shape in kept.roster.shapes():
-            said[shape] = shape.why
-            if self._by_shape.get(shape) != shape.why:
-                self._look_at_all(shape, decider)
+            said[shape] = shape.verdict.why
+            if self._by_shape.get(shape) != shape.verdict.why:
+                self._look_at_all(shape, decider.decided, verdicts)
         self._by_shape = said
 
-    def _look_at_all(self, shape: Shape, decider: Decider) -> None:
-        reasons, decided = decider.reasons, decider.decided
+    def _look_at_all(self, shape: Shape, decided: Mapping[JobId, Move], verdicts: Verdicts) -> None:
+        reasons, why = verdicts.reasons, shape.verdict.why
         for job in shape.entries:
             if job not in decided:
-                self._set(job, reasons.get(job) or shape.why)
+                self._set(job, reasons.get(job) or why)
 
-    def _look_at(self, jobs: Iterable[JobId], kept: PlannerState, decider: Decider) -> None:
-        entries, held, decided = kept.roster.entries, kept.held, decider.decided
+    def _look_at(
+        self,
+        jobs: Iterable[JobId],
+        kept: PlannerState,
+        decided: Mapping[JobId, Move],
+        verdicts: Verdicts,
+    ) -> None:
+        entries, held = kept.roster.entries, kept.held
         for job in jobs:
             entry = entries.get(job)
             if entry is not None and job not in decided:
-                self._set(job, decider.why(entry))
+                self._set(job, verdicts.why(entry))
             elif job in held:
                 self._set(job, _held(held[job]))
             elif self._waits.pop(job, None) is not None:

@@ -430,12 +430,8 @@ def _tenant(hold: HeldRoom) -> Tenant:
 
 def _is_exclusive(hold: HeldRoom) -> bool:
     """Has the job its nodes to itself?"""
-    if hold.is_suspended:
-        return False
-    for group in hold.job.spec.groups:
-        if group.where.exclusive:
-            return True
-    return False
+    groups = hold.job.spec.groups
+    return not hold.is_suspended and any(group.where.exclusive for group in groups)
 
 
 def _ends_at(

@@ -30,6 +30,10 @@ from muster.schedule.room.needs import Need, Needs
 from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
 from muster.schedule.state.share import Branch, Shares
 from muster.schedule.state.sorted_rows import SortedRows
+from muster.schedule.state.verdict import Verdict
+
+NEVER = -1
+"""The number of no plan, and of no state of things."""
 
 
 class GroupNeed(NamedTuple):
@@ -40,22 +44,17 @@ class GroupNeed(NamedTuple):
 
 
 class Shape:
-    """Jobs that ask for the same. Equal shapes are one object.
-
-    In the plan numbered `blocked_in`, jobs of this shape as long as `blocked_ms` have no room.
-    """
+    """Jobs that ask for the same. Equal shapes are one object."""
 
     __slots__ = (
         "amount",
-        "blocked_in",
-        "blocked_ms",
         "entries",
         "groups",
         "is_picky",
         "is_single",
         "least",
         "least_gpu_milli",
-        "why",
+        "verdict",
     )
 
     def __init__(self, groups: tuple[GroupNeed, ...]) -> None:
@@ -68,22 +67,18 @@ class Shape:
         self.least_gpu_milli = self.least.gpu_milli
         # The jobs of this shape that wait.
         self.entries: dict[JobId, WaitingJob] = {}
-        self.blocked_in = -1
-        self.blocked_ms = 0
-        self.why: WaitReason = NoRoom(group=groups[0].group.name, placed=0, wanted=1, nodes=0)
+        self.verdict = Verdict(
+            NoRoom(group=groups[0].group.name, placed=0, wanted=1, nodes=0), plan=NEVER
+        )
 
 
 class EquivalenceClass:
-    """Jobs of one shape, queue, class, level and time limit: what keeps one keeps them all.
+    """Jobs of one shape, queue, class, level and time limit: what keeps one keeps them all."""
 
-    What was found out holds in the state of things numbered `known_in`, and no longer.
-    """
+    __slots__ = ("verdict",)
 
-    __slots__ = ("known_in", "why")
-
-    def __init__(self) -> None:
-        self.known_in = -1
-        self.why: WaitReason | None = None
+    def __init__(self, shape: Shape) -> None:
+        self.verdict = Verdict(shape.verdict.why, plan=NEVER, state=NEVER)
 
 
 class Lane:
@@ -347,7 +342,7 @@ class Roster:
             if len(self._classes_met) >= MOST_CLASSES:
                 # Those who wait keep theirs; newcomers only do not share it with them.
                 self._classes_met.clear()
-            equivalents = self._classes_met[key] = EquivalenceClass()
+            equivalents = self._classes_met[key] = EquivalenceClass(key[0])
         return equivalents
 
 
