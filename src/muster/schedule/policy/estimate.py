@@ -6,6 +6,7 @@ is running or waiting ahead, spread over the pool.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import accumulate
 
 from muster.model.facts import Mover
@@ -22,10 +23,10 @@ from muster.model.reason import (
     TooManyJobs,
     WaitReason,
 )
-from muster.model.value import Instant, JobId, PoolName
+from muster.model.value import Instant, PoolName
 from muster.schedule.policy.search import CycleState
 from muster.schedule.state.accounts import WITHOUT_END
-from muster.schedule.state.books import Holding
+from muster.schedule.state.books import End, Holding
 from muster.schedule.state.roster import WaitingJob
 
 Expected = Instant | NoEstimate
@@ -52,7 +53,7 @@ class Outlook:
 
     def __init__(
         self,
-        ends: list[tuple[Instant, JobId, int]],
+        ends: Sequence[End],
         capacity_milli: int,
         held_milli: int,
         now: Instant,

@@ -67,10 +67,6 @@ class Trial:
         self._is_kept = True
 
 
-MOST_GAINS = 100_000
-"""A longer log of rooms that gained something is forgotten: then any need may have gained."""
-
-
 class Ledger:
     """Every node's room, indexed by what is left."""
 
@@ -98,8 +94,6 @@ class Ledger:
         self._nothing = tuple(self.profiles.of((), family) for family in Family)
         # Who is on nodes that are not there, so that it counts when they come back.
         self._on_absent: dict[NodeId, dict[JobId, Tenant]] = {}
-        self._gains: list[Room] = []
-        self._gains_forgotten = 0
         self._undo: list[_Before] = []
         self._trials = 0
 
@@ -136,32 +130,9 @@ class Ledger:
     def settle(self, room: Room) -> None:
         """Work out from scratch what is left beside those who are there, and list it."""
         room.cpu_milli, room.memory_mib, room.devices = self.remains.left(room, room.tenants)
-        before = (room.open_cpu_milli, room.open_memory_mib, room.views)
         self._list(room, self._views(room))
-        if before != (room.open_cpu_milli, room.open_memory_mib, room.views):
-            self._gains.append(room)
 
     # Asking
-
-    @property
-    def gains_mark(self) -> int:
-        """Where the log of rooms that may have gained ends now."""
-        return self._gains_forgotten + len(self._gains)
-
-    def has_gained(self, need: Need, since: int) -> bool:
-        """Is there a seat for the need in any room that gained something since that mark?
-
-        Only rooms that are settled gain: those that jobs left, and nodes that came or changed. A
-        need that found no seat at the mark finds none now where this says no.
-        """
-        begin = since - self._gains_forgotten
-        return begin < 0 or any(
-            self._has_seat(room, need) for room in dict.fromkeys(self._gains[begin:])
-        )
-
-    def forget_gains(self, since: int) -> None:
-        """What was gained since that mark was given back."""
-        del self._gains[since - self._gains_forgotten :]
 
     def finder(self, need: Need, tier: Tier, shut: Shut) -> Finder:
         """Finds single seats in one tier; kept from search to search."""
@@ -232,11 +203,7 @@ class Ledger:
         for room in self.promised.values():
             room.promise = None
             self._list(room, self._views(room))
-            self._gains.append(room)
         self.promised.clear()
-        if len(self._gains) > MOST_GAINS:
-            self._gains_forgotten += len(self._gains)
-            self._gains.clear()
 
     def occupy(self, job: JobId, placements: tuple[Placement, ...], tenant: Tenant) -> list[Room]:
         """Note who is in which rooms; they must be settled unless the room was taken before."""
@@ -264,18 +231,6 @@ class Ledger:
         return left
 
     # Inside
-
-    def _has_seat(self, room: Room, need: Need) -> bool:
-        offer = self.catalogue.offer(room.kind, need) if room.is_listed else None
-        if offer is None or room.open_cpu_milli < need.cpu_milli:
-            return False
-        if room.open_memory_mib < need.memory_mib:
-            return False
-        views, profiles = room.views, self.profiles
-        return any(
-            gpus is None or profiles.taking(views[gpus.family], gpus) is not None
-            for gpus in offer.gpus
-        )
 
     def _judge_again(self) -> None:
         """Nothing that was worked out with the old score holds; who is where does."""

@@ -166,8 +166,21 @@ class Books:
     def renew(self, job: Job, *, ends_at: Instant, since: Instant) -> None:
         """The job holds the same, but began or will end at another time."""
         old = self.holdings[job.id]
-        _, placements, portions, milli, by_pool, _, gpu_milli, _, *rest = old
-        new = Holding(job, placements, portions, milli, by_pool, ends_at, gpu_milli, since, *rest)
+        # Spelt out because it is five times as quick as _replace, and a plan may renew 50,000.
+        new = Holding(
+            job,
+            old.placements,
+            old.portions,
+            old.milli,
+            old.by_pool,
+            ends_at,
+            old.gpu_milli,
+            since,
+            old.victims,
+            old.is_awake,
+            old.is_claim,
+            old.is_alone,
+        )
         job_id, spec = job.id, job.spec
         losses = self._losses_of(old)
         losses.remove((-old.since, -job_id))

@@ -33,11 +33,6 @@ class SortedRows(Generic[Row]):
         if self._added.pop(key, None) is None:
             self._gone.add(key)
 
-    @property
-    def has_changed(self) -> bool:
-        """Did rows come or go since they were last read?"""
-        return bool(self._added or self._gone)
-
     def read(self) -> list[Row]:
         """All rows in order; not to be changed."""
         changes = len(self._added) + len(self._gone)

@@ -209,16 +209,3 @@ def test_a_ledger_finds_back_when_an_edit_is_undone(edit: str) -> None:
     followed(ledger, new, PLAIN)
 
     assert answers(ledger) == before
-
-
-def test_a_need_has_gained_only_where_room_that_it_can_use_came_free() -> None:
-    ledger = with_tenant(made(PLAIN))
-    mark = ledger.gains_mark
-    on_h100, anywhere = need_of(ledger, ASKS[2], Where()), need_of(ledger, ASKS[1], Where())
-
-    for room in ledger.vacate(JobId(1), ledger.rooms[NodeId("n2")].tenants[JobId(1)].placements):
-        ledger.settle(room)
-
-    assert ledger.has_gained(anywhere, mark)
-    assert not ledger.has_gained(on_h100, mark)
-    assert not ledger.has_gained(anywhere, ledger.gains_mark)
