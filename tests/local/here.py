@@ -26,6 +26,7 @@ from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.resources import Resources
+from muster.model.site import SHARED_TMP, Confinement
 from muster.model.value import (
     ClusterName,
     Duration,
@@ -107,6 +108,8 @@ class Wanted(Value):
     memory_mib: int = 0
     limit_ms: int | None = None
     checkpoint: str | None = None
+    cpu_milli: int = 0
+    confinement: Confinement = SHARED_TMP
 
 
 class Here:
@@ -233,9 +236,10 @@ def run_of(launch: Launch, wanted: Wanted) -> Run:
         job=job,
         allocation=_allocation(wanted),
         launch=launch,
-        nodes={},
+        nodes={node.id: node for node in Plain().nodes()},
         checkpoint=wanted.checkpoint,
         restarts=wanted.attempt - 1,
+        confinement=wanted.confinement,
     )
 
 
@@ -249,7 +253,7 @@ def is_gone(pid: int) -> bool:
 
 
 def _allocation(wanted: Wanted) -> Allocation:
-    amount = Resources(memory_mib=wanted.memory_mib)
+    amount = Resources(memory_mib=wanted.memory_mib, cpu_milli=wanted.cpu_milli)
     return Allocation(
         job=JobId(wanted.job),
         attempt=wanted.attempt,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from muster.backends.local.attempt import processes, spool
 from muster.backends.local.attempt.usage import UsageSum
-from muster.backends.local.isolation import cgroup
+from muster.backends.local.isolation import cgroup, private_tmp
 from muster.backends.local.isolation.cgroup import CgroupRoots
 
 _PATIENCE_S = 20.0
@@ -34,6 +34,7 @@ def end_abandoned(folder: Path, roots: CgroupRoots, orphans: Iterable[int] = ())
         launch: spool.LaunchFile = spool.read(folder / spool.LAUNCH)
         _remove_containers(folder)
         clear(folder.name, launch["marker"], roots, orphans)
+        _remove_tmp(folder)
         _end_steps(folder)
         why = {"type": "node_failed", "node": launch["node"]}
         end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
@@ -98,6 +99,12 @@ def _remove_containers(folder: Path) -> None:
         subprocess.run(  # noqa: S603 -- written by a supervisor
             argv, check=False, capture_output=True, stdin=subprocess.DEVNULL
         )
+
+
+def _remove_tmp(folder: Path) -> None:
+    written: dict[str, str] | None = spool.read(folder / spool.PRIVATE_TMP)
+    if written is not None:
+        private_tmp.remove(written["folder"])
 
 
 def _is_supervised(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, cast
 from muster.backends.local.attempt import processes
 from muster.backends.local.attempt.checkpoints import CheckpointPlace, Seen, candidates
 from muster.backends.local.attempt.tasks import RunningTasks
+from muster.backends.local.isolation import namespaces
 from muster.backends.local.isolation.users import become
 
 _MOST_MS = 5_000
@@ -94,6 +95,8 @@ def _look_and_exit(place: CheckpointPlace, running: RunningTasks, writes: int) -
             signal.signal(number, signal.SIG_DFL)
         if running.group is not None:
             running.group.join()
+        if running.mounts is not None:
+            namespaces.enter(running.mounts)
         become(running.user)
         processes.die_with_parent()
         signal.alarm(_MOST_MS // 1_000)

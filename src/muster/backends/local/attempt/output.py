@@ -1,11 +1,16 @@
 """Reading what a job wrote, safely: the server may be root, the file is the user's."""
 
 import os
-import pwd
 import stat
 
 from muster.backends.base import OutputQuery
-from muster.backends.local.isolation.users import LaunchError, local_user, start_folder
+from muster.backends.local.isolation.users import (
+    LaunchError,
+    LocalUser,
+    local_user,
+    opening_as,
+    start_folder,
+)
 from muster.launch.patterns import output_name
 from muster.model.errors import UnknownError
 from muster.model.running import Output
@@ -13,8 +18,12 @@ from muster.model.running import Output
 
 def read_output(query: OutputQuery) -> Output:
     """The part that was asked for; UnknownError when there is nothing that may be read."""
-    where = _where(query)
-    opened = _opened(where, _uid(query.job.spec.user))
+    try:
+        user = local_user(query.job.spec.user)
+    except LaunchError as error:
+        raise UnknownError(f"job {query.job.id} has written nothing: {error}") from None
+    where = _where(query, user)
+    opened = _opened(where, user)
     try:
         size = os.fstat(opened).st_size
         offset = max(0, size + query.offset) if query.offset < 0 else query.offset
@@ -24,28 +33,23 @@ def read_output(query: OutputQuery) -> Output:
     return Output(content=content, next=offset + len(content), where=where)
 
 
-def _where(query: OutputQuery) -> str:
-    try:
-        user = local_user(query.job.spec.user)
-    except LaunchError as error:
-        raise UnknownError(f"job {query.job.id} has written nothing: {error}") from None
+def _where(query: OutputQuery, user: LocalUser) -> str:
     node = query.nodes[0] if query.nodes else ""
     name = output_name(query.job, query.launch, node, query.task, stderr=query.stderr)
     return os.path.join(start_folder(query.launch.workdir, user), name)
 
 
-def _uid(user: str) -> int:
-    return pwd.getpwnam(user).pw_uid
-
-
-def _opened(where: str, uid: int) -> int:
-    try:
-        # A link could lead to another user's file, and opening a pipe would block.
-        opened = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    except OSError as error:
-        raise UnknownError(f"cannot read {where}: {error.strerror}") from None
-    found = os.fstat(opened)
-    if stat.S_ISREG(found.st_mode) and found.st_uid == uid:
-        return opened
-    os.close(opened)
-    raise UnknownError(f"{where} is not a file of the job's user, so it is not shown")
+def _opened(where: str, user: LocalUser) -> int:
+    """One answer for all that cannot be shown: another would say what is there."""
+    with opening_as(user):
+        try:
+            # A link could lead to another user's file, and opening a pipe would block.
+            opened = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+        except (OSError, ValueError):
+            opened = None
+    if opened is not None:
+        found = os.fstat(opened)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == user.uid:
+            return opened
+        os.close(opened)
+    raise UnknownError(f"there is no file at {where} that is {user.name}'s own and can be shown")

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.backends.local.attempt import processes
+from muster.backends.local.isolation import namespaces
 from muster.backends.local.isolation.cgroup import Group
 from muster.backends.local.isolation.users import LaunchError, LocalUser, acting_as, become
 
@@ -30,8 +31,10 @@ class Invocation:
 
     as_root: only its files are opened with the user's rights; a container tool keeps our own.
     pid_name: the variable that tells the process its own number.
+    binds: with as_root, folders that the user opens and where they are to be found, by it alone.
     bound: CPUs that it alone is bound to, of those. remark: what it says on its stderr first, with
     a place for its number.
+    mounts: what it sees mounted, for `namespaces.enter`; its files are opened before.
     """
 
     argv: tuple[str, ...]
@@ -44,6 +47,9 @@ class Invocation:
     pid_name: str | None = None
     bound: tuple[int, ...] = ()
     remark: str = ""
+    binds: tuple[tuple[str, str], ...] = ()
+    mounts: int | None = None
+    new_privileges: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,11 @@ class Streams:
     terminal: int | None = None
     given: tuple[int, int, int] | None = None
     beside: int | None = None
+
+    @property
+    def are_named(self) -> bool:
+        """Are they files that must be opened?"""
+        return self.given is None and self.terminal is None
 
 
 def begin(way: Invocation, env: Mapping[str, str], streams: Streams) -> int:
@@ -146,15 +157,18 @@ def _turn_into(way: Invocation, env: Mapping[str, str], streams: Streams, tells:
         _forget_handlers()
         os.setsid()
         _enter(way)
-        if not way.as_root:
-            become(way.user)
-        # Changing the user takes this back, so it comes after.
-        processes.die_with_parent()
         if way.umask is not None:
             os.umask(way.umask)
-        with acting_as(way.user) if way.as_root else contextlib.nullcontext():
-            _go_to(way.folder)
+        if way.binds:
+            _bind_folders(way)
+        with acting_as(way.user):
+            if way.mounts is None or streams.are_named:
+                _go_to(way.folder)
             _connect(streams)
+        if not way.as_root:
+            _become_user(way)
+        # Changing the user takes this back, so it comes after.
+        processes.die_with_parent()
         if way.remark:
             os.write(2, way.remark.replace("%d", str(os.getpid())).encode())
         _execute(way.argv, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
@@ -188,6 +202,32 @@ def _go_to(folder: str) -> None:
         raise LaunchError(
             f"cannot enter the working directory {folder}: {error.strerror}"
         ) from None
+
+
+def _become_user(way: Invocation) -> None:
+    """From here on everything is done with the user's rights, among the job's own mounts."""
+    if way.mounts is not None:
+        namespaces.enter(way.mounts)
+    become(way.user)
+    if way.mounts is not None:
+        # The folder that we were in belongs to the mounts of before.
+        _go_to(way.folder)
+    if way.user.changes and not way.new_privileges:
+        processes.give_up_new_privileges()
+
+
+def _bind_folders(way: Invocation) -> None:
+    namespaces.own_mounts()
+    for folder, target in way.binds:
+        try:
+            with acting_as(way.user):
+                opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+                # To have it open is not yet to be allowed into it.
+                os.stat(".", dir_fd=opened)
+        except OSError as error:
+            raise LaunchError(f"cannot enter {folder}: {error.strerror}") from None
+        namespaces.bind(f"/proc/self/fd/{opened}", target)
+        os.close(opened)
 
 
 def _connect(streams: Streams) -> None:

@@ -10,6 +10,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
 
 
 def adopt_orphans() -> None:
@@ -20,6 +21,11 @@ def adopt_orphans() -> None:
 def die_with_parent() -> None:
     """From now on we are killed when our parent ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def give_up_new_privileges() -> None:
+    """From now on no program makes us more than we are, such as sudo."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def _prctl(option: int, value: int) -> None:

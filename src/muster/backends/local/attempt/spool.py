@@ -31,6 +31,7 @@ STEP_SOCKET = "steps.sock"
 SCRIPT = "script"
 HOSTS = "hosts"
 CONTAINERS = "containers.json"
+PRIVATE_TMP = "private-tmp.json"
 ORDERS_SIGNAL = signal.SIGUSR1
 # Processes of an attempt are recognised by this variable when everything else is lost.
 MARKER_VARIABLE = "MUSTER_ATTEMPT_KEY"
@@ -208,6 +209,11 @@ def step_end_name(number: int) -> str:
     return f"step-{number}-end.json"
 
 
+def mount_point(number: int) -> str:
+    """A folder at which the tool that runs an image finds one of the user's."""
+    return f"mount-{number}"
+
+
 def parts_of(key: str) -> tuple[int, int] | None:
     """Job and attempt, or None where the name is not that of an attempt's folder."""
     job, _, attempt = key.partition(".")
@@ -251,7 +257,9 @@ def remove(folder: Path) -> None:
     except FileNotFoundError:
         return
     for name in os.listdir(gone):
-        os.unlink(f"{gone}/{name}")
+        path = f"{gone}/{name}"
+        # Never what is in a folder: something of the user's could be mounted there.
+        os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
     os.rmdir(gone)
 
 

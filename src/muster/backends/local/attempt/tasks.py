@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from muster.backends.local.attempt import process, processes, spool
 from muster.backends.local.attempt.terminal import TerminalRelay
 from muster.backends.local.attempt.timeline import StopRules
+from muster.backends.local.isolation import private_tmp
 from muster.backends.local.isolation.cgroup import CgroupRoots, Group, Limits
 from muster.backends.local.isolation.devices import DeviceWall
+from muster.backends.local.isolation.private_tmp import PrivateTmp
 from muster.backends.local.isolation.users import (
     LaunchError,
     LocalUser,
@@ -42,6 +44,7 @@ class RunningTasks:
     relay: TerminalRelay | None
     images: "Images | None" = None
     containers: "Containers | None" = None
+    private_tmp: PrivateTmp | None = None
     problems: list[str] = field(default_factory=list[str])
     _is_frozen: bool = False
 
@@ -74,6 +77,11 @@ class RunningTasks:
             self.group.kill()
         processes.send(processes.descendants(os.getpid()), signal.SIGKILL)
 
+    @property
+    def mounts(self) -> int | None:
+        """What its processes see mounted, where that is not what the machine has."""
+        return None if self.private_tmp is None else self.private_tmp.mounts
+
     def memory_kills(self) -> int:
         return 0 if self.group is None else self.group.memory_kills()
 
@@ -88,8 +96,15 @@ class RunningTasks:
         if self.relay is not None:
             self.relay.end(_code(statuses[self.pids[0]]))
         self._remove_containers()
+        self.remove_tmp()
         if self.group is not None:
             self.group.remove()
+
+    def remove_tmp(self) -> None:
+        if self.private_tmp is not None:
+            os.close(self.private_tmp.mounts)
+            private_tmp.remove(self.private_tmp.folder)
+            self.private_tmp = None
 
     def _remove_containers(self) -> None:
         if self.containers is not None:
@@ -114,19 +129,32 @@ def begin(launch: spool.LaunchFile, roots: CgroupRoots) -> RunningTasks:
         folder=folder,
         umask=launch["umask"],
         cpus=tuple(launch["cpus"]),
+        new_privileges=launch["new_privileges"],
     )
     running = RunningTasks(
         pids=[], folder=folder, user=user, group=group, relay=relay, problems=problems
     )
     try:
         _prepare_image(running, launch, user)
-        _start_all(running, way, launch)
+        running.private_tmp = _private_tmp(launch, user, folder)
+        _start_all(running, replace(way, mounts=running.mounts), launch)
     except LaunchError:
         _undo(running)
         raise
     if relay is not None:
         relay.started()
     return running
+
+
+def _private_tmp(launch: spool.LaunchFile, user: LocalUser, folder: str) -> PrivateTmp | None:
+    """Only root can make one, and for itself it would be no wall."""
+    if not launch["private_tmp"] or not user.changes:
+        return None
+    ours = os.path.dirname(os.path.dirname(os.getcwd()))
+    found = private_tmp.made(user, (folder, user.home, ours))
+    # For the process that has to clear up if this one dies.
+    spool.write(spool.PRIVATE_TMP, {"folder": found.folder})
+    return found
 
 
 def stop_rules_of(launch: spool.LaunchFile) -> StopRules:
@@ -230,7 +258,10 @@ def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.Lau
             running.pids.append(process.begin(way, env, streams))
             continue
         inner = running.images.wrapped(way.argv, rank, env)
-        outer = replace(way, argv=inner.argv, as_root=inner.as_root)
+        outer = replace(way, argv=inner.argv, as_root=inner.as_root, binds=inner.binds)
+        if inner.as_root:
+            # A container has a /tmp of its own.
+            outer = replace(outer, mounts=None)
         running.pids.append(process.begin(outer, inner.env, streams))
 
 
@@ -294,6 +325,7 @@ def _undo(running: RunningTasks) -> None:
     if running.relay is not None:
         running.relay.started()
         running.relay.end(1)
+    running.remove_tmp()
     if running.group is not None:
         running.group.remove()
 

@@ -26,13 +26,14 @@ class ContainerSettings(Value, kw_only=True):
 
     name: of the container; no other on this machine may have it.
     workdir, home: mounted where they are outside; home may be None.
+    opened: where the tool finds those of them that the user opened for it.
     env: names to pass on from the environment in which the tool is run. See `carried`.
     env_file: a file that `carried` gave the text of, in place of `env` when as_root.
     gpus: real ones, as CUDA_VISIBLE_DEVICES names them. Pretend ones are only in the environment.
     memory_mib, cpus: None where `cgroup_parent` has the limits already.
     uid, gid, groups: who the command is inside.
     mounts: `outside:inside` or `outside:inside:ro`. When as_root, the caller makes sure that
-        the user can reach workdir, home and every outside path without the tool's help.
+        the user can reach every outside path without the tool's help, and has opened the others.
     terminal: the tool's stdin is a terminal, and the command gets one too.
     cgroup_parent: a cgroup below which the container's own is made: a path for podman; for
         docker a path or a `.slice`, as its daemon is set up. Not used by apptainer, whose
@@ -48,6 +49,7 @@ class ContainerSettings(Value, kw_only=True):
     name: str
     workdir: str
     home: str | None = None
+    opened: Mapping[str, str] = {}
     env: tuple[str, ...] = ()
     env_file: str | None = None
     gpus: tuple[str, ...] = ()
@@ -76,6 +78,15 @@ class Carried(Value):
     left_out: tuple[str, ...]
 
 
+def is_reference(image: str) -> bool:
+    """Does it name an image of a registry, and no file, folder or store of this machine?
+
+    Run by root, podman would read an archive that only somebody else may read.
+    """
+    name = _reference(image)
+    return name.partition(":")[0] not in _TRANSPORTS and _REFERENCE.fullmatch(name) is not None
+
+
 def tool_for(image: str) -> str | None:
     """The path of a tool on this machine that can run the image; None when there is none."""
     wanted = ("apptainer", "singularity") if is_image_file(image) else _TOOLS
@@ -97,6 +108,11 @@ def can_run() -> tuple[bool, bool]:
 def runs_as_root(tool: str) -> bool:
     """Whether a Muster of root runs this tool as root; apptainer is always run by the user."""
     return _kind(tool) != "apptainer"
+
+
+def sees_our_mounts(tool: str) -> bool:
+    """Whether it mounts what its own process sees; docker's daemon sees what the machine has."""
+    return _kind(tool) == "podman"
 
 
 def has_init(tool: str) -> bool:
@@ -162,6 +178,15 @@ def unpause_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[s
 
 DOCKER_SOCKET = "/var/run/docker.sock"
 _TOOLS = ("podman", "docker", "apptainer", "singularity")
+_TRANSPORTS = frozenset(
+    "atomic containers-storage dir docker docker-archive docker-daemon oci oci-archive ostree sif"
+    " tarball".split()
+)
+_REFERENCE = re.compile(
+    r"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]+)?/)?"
+    r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z0-9]+:[0-9a-fA-F]{32,128})?"
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_IMAGE = frozenset(
     "HOSTNAME LD_LIBRARY_PATH LD_PRELOAD OLDPWD PATH PWD PYTHONHOME SHELL SHLVL TMPDIR _".split()
@@ -275,9 +300,11 @@ def _places(_kind: str, around: ContainerSettings) -> Iterator[str]:
 def _mounts(around: ContainerSettings) -> Iterator[tuple[str, str, str]]:
     """Outside, inside, and `ro` or nothing. What lies below a mounted home comes with it."""
     if around.home is not None:
-        yield around.home, around.home, ""
-    if around.workdir != "/" and not _is_below(around.workdir, around.home):
-        yield around.workdir, around.workdir, ""
+        yield around.opened.get(around.home, around.home), around.home, ""
+    # A way below the home can lead out of it again, by a link.
+    is_opened = around.workdir in around.opened
+    if around.workdir != "/" and (is_opened or not _is_below(around.workdir, around.home)):
+        yield around.opened.get(around.workdir, around.workdir), around.workdir, ""
     for mount in around.mounts:
         outside, _, rest = mount.partition(":")
         inside, _, how = rest.partition(":")

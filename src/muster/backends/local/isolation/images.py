@@ -22,11 +22,17 @@ class Containers:
 
 @dataclass(frozen=True, kw_only=True)
 class Wrapping:
-    """A task's command with a container tool in front of it, and the tool's environment."""
+    """A task's command with a container tool in front of it, and the tool's environment.
+
+    binds: folders of the user, and where the tool is to find them: the user may put a link in the
+    place of a folder before root's tool mounts it, so the process that becomes the tool opens it
+    as the user, and has it at a place that only root can change.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str]
     as_root: bool
+    binds: tuple[tuple[str, str], ...] = ()
 
 
 class Images:
@@ -40,8 +46,15 @@ class Images:
         self._tool = _tool(self._image)
         self._as_root = os.geteuid() == 0 and container.runs_as_root(self._tool)
         self._options = container.options_of(self._tool, os.environ)
+        self._opened: dict[str, str] = {}
         if self._as_root:
+            if not container.is_reference(self._image):
+                raise LaunchError(_NO_REFERENCE.format(self._image))
             _check_reach(user, folder)
+        if self._as_root and container.sees_our_mounts(self._tool):
+            self._opened[folder] = _mount_point(0)
+            if self._reaches_home():
+                self._opened.setdefault(user.home, _mount_point(1))
 
     def wrapped(self, argv: tuple[str, ...], rank: int, env: dict[str, str]) -> Wrapping:
         """What to start for the task of this rank."""
@@ -55,6 +68,7 @@ class Images:
             name=self._name(rank),
             workdir=self._folder,
             home=self._user.home if self._reaches_home() else None,
+            opened=self._opened,
             env=() if self._as_root else carried.names,
             env_file=file if self._as_root else None,
             gpus=tuple(self._launch["tasks"][rank]["gpus"]),
@@ -74,6 +88,7 @@ class Images:
             # Run by root, the tool must see nothing that the job chose.
             env=dict(os.environ) if self._as_root else env,
             as_root=self._as_root,
+            binds=tuple(self._opened.items()),
         )
 
     def containers(self) -> Containers | None:
@@ -116,3 +131,16 @@ def _check_reach(user: LocalUser, folder: str) -> None:
         raise LaunchError(
             f"cannot enter the working directory {folder}: {error.strerror}"
         ) from None
+
+
+def _mount_point(number: int) -> str:
+    """An empty folder of root's beside the attempt's files."""
+    path = os.path.abspath(spool.mount_point(number))
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+_NO_REFERENCE = (
+    "{} is not the name of an image in a registry; images in files and folders cannot be run by "
+    "root's podman or docker: push the image to a registry"
+)

@@ -191,6 +191,8 @@ class StepRun:
             cpus=tuple(self._launch["cpus"]),
             pid_name=_PID_NAME,
             bound=part.cpu_ids,
+            mounts=running.mounts,
+            new_privileges=self._launch["new_privileges"],
         )
         given = [files[at] for at in start.streams[rank]]
         try:

@@ -1,0 +1,211 @@
+"""What keeps a job to itself: processes, memory, privileges, and a /tmp of its own."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from local.asker import Asker
+from local.here import Here, Wanted
+from muster.backends.base import Stop
+from muster.model.event import JobStarted
+from muster.model.job import Cancelled, Exited, OutOfMemory
+from muster.model.launch import Launch
+from muster.model.site import SHARED_TMP, Confinement
+from muster.model.value import Duration, JobId, UserName, replace
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root confines jobs of others")
+
+PRIVATE = Confinement()
+BY_NOBODY = Wanted(user="nobody", confinement=PRIVATE)
+STOP = Stop(job=JobId(1), attempt=1, why=Cancelled(by=UserName("root")), grace=Duration(100))
+
+
+@pytest.fixture
+def open_here(here: Here) -> Here:
+    """Everybody may write where the jobs run."""
+    here.work.chmod(0o777)
+    return here
+
+
+def private_folders() -> set[str]:
+    return {name for name in os.listdir("/tmp") if name.startswith("muster-tmp-")}
+
+
+def test_what_a_job_puts_into_tmp_is_seen_by_no_other_and_goes_with_it(open_here: Here) -> None:
+    here, name = open_here, f"muster-mine-{os.getpid()}"
+    before = private_folders()
+    waits = "while ! test -e go; do sleep 0.02; done"
+
+    here.shell(f"echo x | tee /tmp/{name} > /dev/shm/{name}; touch there; {waits}", BY_NOBODY)
+    here.until((here.work / "there").exists)
+    here.shell(f"cat /tmp/{name} /dev/shm/{name}", replace(BY_NOBODY, job=2))
+
+    assert here.ends(2).why == Exited(code=1)
+    assert not Path("/tmp", name).exists()
+    assert not Path("/dev/shm", name).exists()
+    (here.work / "go").touch()
+    assert here.ends(1).why == Exited(code=0)
+    assert private_folders() == before
+
+
+def test_the_working_folder_and_the_output_are_where_they_were(open_here: Here) -> None:
+    """Even in /tmp: in these tests everything is there."""
+    launch = Launch(argv=("sh", "-c", "pwd; touch made"), stdout="out")
+
+    open_here.run(launch, BY_NOBODY)
+
+    assert open_here.ends().why == Exited(code=0)
+    assert open_here.text("out") == f"{open_here.work}\n"
+    assert (open_here.work / "made").owner() == "nobody"
+
+
+def test_a_script_is_found_by_its_interpreter(open_here: Here) -> None:
+    open_here.run(Launch(script="#!/bin/sh\necho $1\n", argv=("one",), stdout="out"), BY_NOBODY)
+
+    assert open_here.ends().why == Exited(code=0)
+    assert open_here.text("out") == "one\n"
+
+
+def test_steps_are_in_the_same_tmp(open_here: Here) -> None:
+    here = open_here
+    here.shell("mkdir /tmp/inside; touch there; while ! test -e go; do sleep 0.02; done", BY_NOBODY)
+    here.until((here.work / "there").exists)
+
+    with Asker(here.folder()) as asker:
+        asker.wants()
+        asker.hears("created")
+        asker.launches("/bin/sh", "-c", "test $(pwd) = /tmp/inside", cwd=Path("/tmp/inside"))
+        assert asker.hears("exited")["status"] == 0
+    (here.work / "go").touch()
+    assert here.ends().why == Exited(code=0)
+
+
+def test_no_private_tmp_is_left_when_a_supervisor_dies(open_here: Here) -> None:
+    before = private_folders()
+    open_here.shell("sleep 600", BY_NOBODY)
+    open_here.sees(JobStarted)
+
+    open_here.kill_supervisor()
+
+    open_here.ends()
+    open_here.until_gone(lambda: private_folders() <= before)
+
+
+def test_a_tree_of_any_depth_is_removed(open_here: Here) -> None:
+    before = private_folders()
+    deep = "import os\nos.chdir('/tmp')\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')\n"
+
+    open_here.python(deep, BY_NOBODY)
+
+    assert open_here.ends().why == Exited(code=0)
+    assert private_folders() == before
+
+
+def test_a_link_in_the_private_tmp_takes_nothing_else_with_it(open_here: Here) -> None:
+    precious = open_here.work / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+
+    open_here.shell(f"ln -s {precious} /tmp/link; ln -s / /tmp/root", BY_NOBODY)
+
+    assert open_here.ends().why == Exited(code=0)
+    assert (precious / "file").exists()
+
+
+def test_a_site_can_leave_tmp_shared(open_here: Here) -> None:
+    name = f"/tmp/muster-shared-{os.getpid()}"
+
+    open_here.shell(f"touch {name}", Wanted(user="nobody", confinement=SHARED_TMP))
+
+    assert open_here.ends().why == Exited(code=0)
+    Path(name).unlink()
+
+
+@pytest.mark.parametrize(("allowed", "told"), [(False, "1"), (True, "0")])
+def test_no_program_makes_a_job_more_than_its_user(
+    open_here: Here, allowed: bool, told: str
+) -> None:
+    launch = Launch(argv=("grep", "NoNewPrivs", "/proc/self/status"), stdout="out")
+
+    open_here.run(launch, replace(BY_NOBODY, confinement=Confinement(new_privileges=allowed)))
+
+    assert open_here.ends().why == Exited(code=0)
+    assert open_here.text("out").split() == ["NoNewPrivs:", told]
+
+
+def test_a_set_user_id_program_stays_the_user(open_here: Here) -> None:
+    program = open_here.home / "become"
+    subprocess.run(["/bin/cp", "/usr/bin/id", program], check=True)
+    program.chmod(0o4755)
+
+    open_here.run(Launch(argv=(str(program), "-u"), stdout="out"), BY_NOBODY)
+
+    assert open_here.ends().why == Exited(code=0)
+    assert open_here.text("out") != "0\n"
+
+
+def test_a_fork_bomb_ends_at_its_limit(open_here: Here) -> None:
+    bomb = (
+        "import os, time\n"
+        "count = 0\n"
+        "try:\n"
+        "    while count < 500:\n"
+        "        if os.fork() == 0:\n"
+        "            time.sleep(600)\n"
+        "        count += 1\n"
+        "except BlockingIOError:\n"
+        "    pass\n"
+        "open('count', 'w').write(str(count) + '\\n')\n"
+    )
+
+    open_here.python(bomb, replace(BY_NOBODY, confinement=Confinement(processes=40)))
+
+    assert open_here.pid_in("count") < 40
+    assert open_here.ends().why == Exited(code=0)
+
+
+def test_a_job_at_its_limit_of_processes_can_still_be_cancelled(open_here: Here) -> None:
+    open_here.shell(
+        "touch there; while true; do sleep 600 & done",
+        replace(BY_NOBODY, confinement=Confinement(processes=40)),
+    )
+    open_here.until((open_here.work / "there").exists)
+
+    open_here.backend.do(STOP)
+
+    assert open_here.ends().why == STOP.why
+
+
+def test_a_job_that_asks_for_no_memory_has_a_limit_too(open_here: Here) -> None:
+    rules = Confinement(memory_per_cpu_mib=600)
+    hungry = "import sys\nheld = []\nwhile True: held.append(bytearray(16 << 20))\n"
+
+    open_here.python(hungry, Wanted(user="nobody", cpu_milli=1_000, confinement=rules))
+
+    assert isinstance(open_here.ends().why, OutOfMemory)
+
+
+def test_what_a_job_keeps_in_its_shared_memory_counts(open_here: Here) -> None:
+    rules = Confinement(memory_per_cpu_mib=600)
+
+    open_here.shell(
+        "head -c 900000000 /dev/zero > /dev/shm/large",
+        Wanted(user="nobody", cpu_milli=1_000, confinement=rules),
+    )
+
+    why = open_here.ends().why
+    assert why != Exited(code=0)
+
+
+def test_processes_that_escape_into_sessions_of_their_own_are_ended(open_here: Here) -> None:
+    open_here.shell("setsid nohup sleep 600 & echo $! > pid; exec sleep 600", BY_NOBODY)
+    pid = open_here.pid_in("pid")
+
+    open_here.backend.do(STOP)
+
+    assert open_here.ends().why == STOP.why
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
