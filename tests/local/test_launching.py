@@ -163,7 +163,7 @@ def test_a_hard_link_to_somebody_elses_file_is_not_shown(here: Here, home: Path)
     (here.work / "muster-1.out").unlink()
     os.link(home / "secret", here.work / "muster-1.out")
 
-    with pytest.raises(UnknownError, match="no file at .* that is .* own"):
+    with pytest.raises(UnknownError, match=r"no file at .* that is .* own"):
         here.backend.output(asked(run))
 
 
