@@ -98,7 +98,7 @@ class Outcome(Value):
     failed: Mapping[JobId, NotDoneReason] = {}
 
 
-class JobView(Value):
+class JobView(Value, gc=False):
     """A job as people see it: what it is, holds, waits for, and what is known of its end."""
 
     job: Job

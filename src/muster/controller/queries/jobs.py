@@ -41,12 +41,16 @@ class JobQueries:
     def view(self, job: Job) -> JobView:
         """A live job with what it holds, or waits for as far as the last plan knows it."""
         allocation = self._record.allocations.get(job.id)
+        # Long lists are of jobs that wait and hold nothing: those take the short way.
+        if allocation is None:
+            return JobView(job=job, wait=self._waits.of(job))
+        node = self._record.nodes.get(allocation.placements[0].node)
         return JobView(
             job=job,
             allocation=allocation,
             wait=self._waits.of(job),
-            started_at=None if allocation is None else allocation.started_at,
-            pretend=self._is_pretend(allocation),
+            started_at=allocation.started_at,
+            pretend=node is not None and node.pretend,
         )
 
     def detail(self, caller: Caller, job_id: JobId) -> JobDetail:
@@ -130,12 +134,6 @@ class JobQueries:
         if query.arrays:
             return chain.from_iterable(_parts(every, each) for each in sorted(set(query.arrays)))
         return every
-
-    def _is_pretend(self, allocation: Allocation | None) -> bool:
-        if allocation is None:
-            return False
-        node = self._record.nodes.get(allocation.placements[0].node)
-        return node is not None and node.pretend
 
     def _ended(self, job_id: JobId) -> Ended:
         page = self._store.ended(HistoryQuery(jobs=(job_id,), limit=1))
