@@ -1,7 +1,9 @@
 """How one installation runs: where its state is, what it pretends, where it answers."""
 
+import contextlib
 import os
 import pwd
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,15 @@ from muster.model.rack import Rack
 from muster.model.value import Value
 
 SETTINGS_NAME = "settings.json"
+
+PRIVATE_UMASK = 0o077
+"""What this installation makes is its own; what others need is opened to them by name."""
+
+SHARED_FOLDERS = frozenset({"spool", "mps"})
+"""Where users' processes find what is theirs; those who make that give each thing its rights."""
+
+PASSAGE = 0o711 if os.getuid() == 0 else 0o700
+"""Of folders that others pass to reach a socket: they cannot list them. Only root serves others."""
 
 NO_MAIL_PROGRAM = "none"
 
@@ -60,10 +71,36 @@ class Settings(Value):
 
 def made_home(home: Path) -> Path:
     """The folder, made if it is missing; others may pass through to the socket, not look around."""
-    for each in (home, home / "logs"):
-        each.mkdir(parents=True, exist_ok=True)
-        each.chmod(0o711 if os.getuid() == 0 else 0o700)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    home.chmod(PASSAGE)
+    logs = home / "logs"
+    logs.mkdir(exist_ok=True, mode=0o700)
+    logs.chmod(0o700)
     return home
+
+
+def mend_modes(home: Path) -> None:
+    """Take from others what an earlier version, or a person, left open to them in the folder.
+
+    Folders inside the shared ones are left to those who make them.
+    """
+    for folder, folders, files in os.walk(home):
+        is_top = Path(folder) == home
+        for name in files:
+            _narrow(Path(folder, name), 0o700)
+        if Path(folder).parent == home and Path(folder).name in SHARED_FOLDERS:
+            folders.clear()
+        for name in folders:
+            _narrow(Path(folder, name), PASSAGE if is_top and name in SHARED_FOLDERS else 0o700)
+
+
+def _narrow(path: Path, most: int) -> None:
+    """Leave no more than these rights; sockets have what their servers gave them."""
+    # A file may go while we look: what is gone needs no mending.
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISLNK(mode) and not stat.S_ISSOCK(mode):
+            path.chmod(stat.S_IMODE(mode) & most)
 
 
 def read_settings(home: Path) -> Settings:
@@ -86,7 +123,9 @@ def keep_file(path: Path, content: bytes) -> None:
     """Write a file of the state folder whole, or leave the old one."""
     new = path.with_name(f".{path.name}")
     try:
-        new.write_bytes(content)
+        new.unlink(missing_ok=True)
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
         new.replace(path)
     except OSError as error:
         text = f"cannot write {path} ({error.strerror}); make room there, or see who may write"

@@ -27,12 +27,14 @@ from muster.model.errors import MusterError
 from muster.model.value import Value, replace
 from muster.settings import (
     NO_MAIL_PROGRAM,
+    PRIVATE_UMASK,
     BadSettingsError,
     Listen,
     Settings,
     is_program,
     keep_settings,
     made_home,
+    mend_modes,
     read_settings,
     state_folder,
 )
@@ -129,7 +131,10 @@ def run(home: Path, beginning: Beginning | None = None) -> int:
 
     ended = _told_to_end()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    os.umask(PRIVATE_UMASK)
+    _replace_open_lock(home)
     lock = _locked(home)
+    mend_modes(made_home(home))
     beginning = beginning or Beginning(settings=read_settings(home))
     settings, rules = beginning.settings, beginning.rules
     site = None if rules is None else site_from(rules)
@@ -236,7 +241,8 @@ def _listen(options: ListenOptions) -> Listen | None:
 
 def _started(home: Path, beginning: Beginning) -> int:
     log = home / "logs" / LOG_NAME
-    with log.open("ab") as out, TemporaryFile() as told:
+    private = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(private, "ab") as out, TemporaryFile() as told:
         written = out.tell()
         told.write(msgspec.json.encode(beginning))
         told.seek(0)
@@ -330,9 +336,20 @@ def _welcome(home: Path) -> int:
     return 0
 
 
+def _replace_open_lock(home: Path) -> None:
+    """Others may hold a lock that they could once open: begin with a new one.
+
+    A daemon of an earlier version that holds it answers at the socket, and keeps this one away.
+    """
+    lock = home / LOCK_NAME
+    with contextlib.suppress(FileNotFoundError):
+        if lock.lstat().st_mode & 0o077:
+            lock.unlink()
+
+
 def _locked(home: Path) -> int:
     """Hold the folder for this process; the file says who holds it."""
-    file = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+    file = os.open(home / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     # A command that only looks holds the lock for a moment; a daemon holds it for good.
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(BlockingIOError):

@@ -201,7 +201,7 @@ class LocalBackend:
         folder = self._spool / key
         with contextlib.suppress(FileExistsError):
             # The user must reach the script that lies in it, and nothing else.
-            folder.mkdir(mode=0o711)
+            _make_passage(folder)
         self._facts.setdefault(key, AttemptEvents(folder))
         self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
@@ -249,7 +249,8 @@ class LocalBackend:
     def _end_unbegun(self, key: str, why: EndReason) -> None:
         """Nothing of it is here, and after this nothing will be."""
         folder = self._spool / key
-        folder.mkdir(mode=0o711, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            _make_passage(folder)
         end = {"at": self._clock(), "why": msgspec.to_builtins(why), "used": None}
         spool.write(folder / spool.END, end)
         self._facts.setdefault(key, AttemptEvents(folder))
@@ -332,8 +333,15 @@ def place_of(home: Path) -> str:
 def _made_spool(home: Path) -> Path:
     folder = home / spool.FOLDER
     home.mkdir(mode=0o711, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o711, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        _make_passage(folder)
     return folder
+
+
+def _make_passage(folder: Path) -> None:
+    """A folder that users pass and cannot list, whatever our umask is."""
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o711)
 
 
 def _token(folder: Path) -> str:

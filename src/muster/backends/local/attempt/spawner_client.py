@@ -148,6 +148,8 @@ def _start_spawner(home: Path) -> None:
             check=False,
             cwd="/",
             env=_plain_environment(),
+            # What it makes is partly for users; only the server keeps everything to itself.
+            umask=0o022,
         )
 
 

@@ -99,6 +99,9 @@ class Mps:
             raise BackendDownError(CLUSTER, _MISSING)
         for part in ("pipe", "log"):
             (folder / part).mkdir(parents=True, exist_ok=True)
+        for each in (self._folder, folder, folder / "pipe"):
+            # Users' processes pass through to the pipes, whatever our umask is.
+            each.chmod(0o711)
         answer = self._control(folder, "-d", devices=devices)
         if answer.ok and self._answers(folder):
             return
@@ -147,6 +150,8 @@ class Mps:
                     text=True,
                     timeout=_ANSWER_S,
                     check=False,
+                    # Its pipes are for the processes of users.
+                    umask=0o022,
                 )
             except (OSError, subprocess.TimeoutExpired) as problem:
                 return _Told(ok=False, text=str(problem))
