@@ -97,7 +97,7 @@ class JobDocument(Value, gc=False):
 
 
 class LaunchDocument(Value):
-    """What the job runs, for its owner and administrators only."""
+    """What the job runs, for its owner; who looks after its queue sees where it runs, not what."""
 
     command: tuple[str, ...]
     script: str | None
@@ -106,6 +106,7 @@ class LaunchDocument(Value):
     workdir: str | None
     stdout: str | None
     stderr: str | None
+    submit_line: str | None = None
 
 
 class JobPage(Value):

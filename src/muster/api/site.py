@@ -192,6 +192,7 @@ class AuditDocument(Value):
     action: str
     subject: str
     detail: str
+    token: str | None = None
 
 
 class EventDocument(Value):

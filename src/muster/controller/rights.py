@@ -1,16 +1,34 @@
-"""Who may do what. Pure: a caller, the site's rules, and what it is about."""
+"""Who may do what. Pure: a caller, the site's rules, and what it is about.
+
+Three rights are kept apart: to see a job, to change it (`may_change`), and to be its user
+(`owns`). Who looks after a queue sees and changes its jobs. What lets one act as their user takes
+that user, or the machine's administrator: terminals, steps, scripts and variables.
+"""
 
 from collections.abc import Iterable
 
 from muster.controller.messages import Caller
 from muster.model.errors import ForbiddenError
-from muster.model.forbidden import CannotRaisePriority, CannotSubmit, NeedsRole, NoRole, NotYourJob
+from muster.model.forbidden import (
+    CannotDeclinePreemption,
+    CannotRaisePriority,
+    CannotSubmit,
+    CannotUseClass,
+    NeedsRole,
+    NoRole,
+    NotYourJob,
+)
 from muster.model.job import Job, JobSpec
-from muster.model.queue import is_within
+from muster.model.queue import is_within, lineage
 from muster.model.site import Grant, Role, Site
-from muster.model.value import QueuePath
+from muster.model.value import ClassName, QueuePath, UserName
 
 ORDER = (Role.VIEWER, Role.USER, Role.QUEUE_ADMIN, Role.ADMIN)
+
+ANOTHER = UserName("another user")
+
+UNNAMED, NORMAL = ClassName(""), ClassName("normal")
+"""The class of a request that names none, and what stands in for it where the queue has none."""
 
 
 def grants_of(caller: Caller, site: Site) -> tuple[Grant, ...]:
@@ -42,7 +60,7 @@ def demand_viewer(caller: Caller, site: Site) -> None:
 
 
 def owns(caller: Caller, site: Site, job: Job) -> bool:
-    """Is it the caller's own job, within what a token allows?"""
+    """May the caller be this job's user: is it their own, within what a token allows?"""
     if caller.user != job.spec.user or caller.root:
         return caller.root
     return has_role(caller, site, Role.USER, job.spec.queue)
@@ -52,15 +70,52 @@ def may_change(caller: Caller, site: Site, job: Job) -> bool:
     return owns(caller, site, job) or has_role(caller, site, Role.QUEUE_ADMIN, job.spec.queue)
 
 
+def sees_names(caller: Caller, site: Site, queue: QueuePath) -> bool:
+    """Does the caller see whose the jobs of this queue are, and what they are called?
+
+    In a private queue, what everyone is given does not count: only who is named there, by a role
+    or among those who may submit.
+    """
+    above = [site.queues[path] for path in lineage(queue) if path in site.queues]
+    if caller.root or not any(each.private for each in above):
+        return True
+    token = caller.token
+    if token is not None and token.queue is not None and not is_within(queue, token.queue):
+        return False
+    members = next((each.may_submit for each in above if each.may_submit), ())
+    user = site.users.get(caller.user)
+    grants = () if user is None else user.grants
+    return (
+        caller.user in members
+        or any(each.queue is None or is_within(queue, each.queue) for each in grants)
+        or has_role(caller, site, Role.QUEUE_ADMIN, queue)
+    )
+
+
 def demand_change(caller: Caller, site: Site, job: Job) -> None:
     if not may_change(caller, site, job):
-        raise ForbiddenError(not_yours(job, f"change it, {caller.user} cannot"))
+        raise ForbiddenError(not_yours(caller, site, job, f"change it, {caller.user} cannot"))
 
 
-def not_yours(job: Job, what: str) -> NotYourJob:
+def demand_owner(caller: Caller, site: Site, job: Job, to: str) -> None:
+    """Raise ForbiddenError unless the caller may act as the job's user."""
+    if not owns(caller, site, job):
+        rule = f"only they and the machine's administrator can {to}"
+        raise ForbiddenError(
+            NotYourJob(job=job.id, owner=_owner_seen(caller, site, job), rule=rule)
+        )
+
+
+def not_yours(caller: Caller, site: Site, job: Job, what: str) -> NotYourJob:
     """Who can do this to the job."""
     rule = f"they or a queue_admin of {job.spec.queue} can {what}"
-    return NotYourJob(job=job.id, owner=job.spec.user, rule=rule)
+    return NotYourJob(job=job.id, owner=_owner_seen(caller, site, job), rule=rule)
+
+
+def _owner_seen(caller: Caller, site: Site, job: Job) -> UserName:
+    """Whose job it is, for somebody who may know that."""
+    is_seen = caller.user == job.spec.user or sees_names(caller, site, job.spec.queue)
+    return job.spec.user if is_seen else ANOTHER
 
 
 def demand_submission(caller: Caller, site: Site, queue: QueuePath) -> None:
@@ -73,6 +128,31 @@ def demand_priority(caller: Caller, site: Site, wanted: JobSpec, before: Job | N
     usual = 0 if before is None else max(0, before.spec.priority)
     if wanted.priority > usual and not has_role(caller, site, Role.QUEUE_ADMIN, wanted.queue):
         raise ForbiddenError(CannotRaisePriority(user=caller.user, queue=wanted.queue))
+
+
+def demand_class(caller: Caller, site: Site, wanted: JobSpec, before: Job | None) -> None:
+    """A class may be more than one's share: it says who may ask for it, and may decline to leave.
+
+    What a job has already, and what the queue gives to those who name nothing, needs no right.
+    """
+    usual = usual_class(site, wanted.queue)
+    name = usual if wanted.job_class == UNNAMED else wanted.job_class
+    job_class = site.classes.get(name)
+    if job_class is None or has_role(caller, site, Role.QUEUE_ADMIN, wanted.queue):
+        return
+    is_given = name == usual or (before is not None and before.spec.job_class == name)
+    if not is_given and not job_class.lets_use(caller.user, wanted.queue, site.classes.get(usual)):
+        raise ForbiddenError(CannotUseClass(user=caller.user, job_class=name, queue=wanted.queue))
+    if wanted.preemptible or job_class.lets_decline(caller.user):
+        return
+    if before is None or before.spec.preemptible:
+        raise ForbiddenError(CannotDeclinePreemption(user=caller.user, job_class=name))
+
+
+def usual_class(site: Site, queue: QueuePath) -> ClassName:
+    """The class of jobs in this queue that name none."""
+    known = (site.queues[path].default_class for path in lineage(queue) if path in site.queues)
+    return next((name for name in known if name), NORMAL)
 
 
 def demand(

@@ -32,6 +32,7 @@ from muster.lifecycle.names import (
 )
 from muster.lifecycle.refusal import Accepted, Caution, Refusal
 from muster.lifecycle.room import groups_fit_somewhere, time_limit_is_allowed, with_time_limit
+from muster.lifecycle.sizes import sizes_are_bounded, texts_are_plain
 from muster.lifecycle.submission import NodeKind, Submission, kinds_of, queues_above, submission
 from muster.model.job import JobSpec
 from muster.model.snapshot import Snapshot
@@ -44,6 +45,8 @@ NORMAL = ClassName("normal")
 
 # Later rules count on earlier ones: what is named exists, numbers are positive.
 RULES: tuple[Callable[[Submission], Refusal | None], ...] = (
+    sizes_are_bounded,
+    texts_are_plain,
     queue_exists,
     user_may_submit,
     class_exists,

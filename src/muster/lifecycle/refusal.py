@@ -148,6 +148,34 @@ class BadAddress(Value, tag="bad_address", gc=False):
     address: str
 
 
+class TooLarge(Value, tag="too_large_request", gc=False):
+    """A part of the request is larger than it may be."""
+
+    what: str
+    size: int
+    most: int
+
+
+class Unprintable(Value, tag="unprintable", gc=False):
+    """A text that others see has control characters in it."""
+
+    what: str
+
+
+class TooManyOfUser(Value, tag="too_many_of_user", gc=False):
+    """The user has as many unfinished jobs as one may have."""
+
+    user: UserName
+    limit: int
+
+
+class TooMuchOfUser(Value, tag="too_much_of_user", gc=False):
+    """The user submitted as much as one may in a day."""
+
+    user: UserName
+    limit_mib: int
+
+
 class DeadlineTooSoon(Value, tag="deadline_too_soon", gc=False):
     """Even if it began as soon as it may, the job would end this much after its deadline."""
 
@@ -177,6 +205,10 @@ Reason = (
     | OverClassLimit
     | TooLong
     | TooManySubmitted
+    | TooManyOfUser
+    | TooMuchOfUser
+    | TooLarge
+    | Unprintable
     | NoSuchJob
     | BadAddress
     | DeadlineTooSoon
@@ -206,6 +238,13 @@ class NeverReady(Value, tag="never_ready", gc=False):
 
 class NoMailProgram(Value, tag="no_mail_program", gc=False):
     """The job wants mail, and nothing here sends it."""
+
+
+class TooManyTokens(Value, tag="too_many_tokens", gc=False):
+    """The user has as many tokens as one can have."""
+
+    user: UserName
+    limit: int
 
 
 class NodeIsDown(Value, tag="node_is_down", gc=False):

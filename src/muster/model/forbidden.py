@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from muster.model.job import JobState
 from muster.model.site import Role
-from muster.model.value import JobId, QueuePath, UserName, Value
+from muster.model.value import ClassName, JobId, QueuePath, UserName, Value
 
 
 class NeedsRole(Value, tag="needs_role", gc=False):
@@ -45,15 +45,72 @@ class CannotRaisePriority(Value, tag="cannot_raise_priority", gc=False):
         return NeedsRole(user=self.user, role=role, queue=self.queue, to=to).sentence
 
 
+class CannotUseClass(Value, tag="cannot_use_class", gc=False):
+    """The class does not name the user, and is more than everyone's share."""
+
+    user: UserName
+    job_class: ClassName
+    queue: QueuePath
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"{self.user} may not use class {self.job_class} in {self.queue}; name another class, "
+            "or ask an administrator, who can list you under its may_use"
+        )
+
+
+class CannotDeclinePreemption(Value, tag="cannot_decline_preemption", gc=False):
+    """Jobs of the class make room for others, and the class does not name the user."""
+
+    user: UserName
+    job_class: ClassName
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"jobs of class {self.job_class} can be preempted; leave out `preemptible: false`, or "
+            f"ask an administrator, who can list {self.user} under the class's may_decline"
+        )
+
+
 class SubmitsForAnother(Value, tag="submits_for_another", gc=False):
-    """Only administrators submit jobs that belong to others."""
+    """What a job runs, it runs as its user: only the machine's administrator may be others."""
 
     user: UserName
     other: UserName
 
     @property
     def sentence(self) -> str:
-        return f"{self.user} cannot submit for {self.other}; an admin can"
+        return f"{self.user} cannot submit for {self.other}; the machine's administrator can"
+
+
+class MakesForAnother(Value, tag="makes_for_another", gc=False):
+    """Who has a token of somebody can act as they do."""
+
+    user: UserName
+    other: UserName
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"{self.user} cannot make a token for {self.other}; "
+            f"{self.other} and the machine's administrator can"
+        )
+
+
+class TokenIsLess(Value, tag="token_is_less", gc=False):
+    """A token revokes itself, and those that can do no more than it can."""
+
+    token: str
+    other: str
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"token {self.token} cannot revoke token {self.other}, which can do more; "
+            "do it without a token, or with a greater one"
+        )
 
 
 class NotYourJob(Value, tag="not_your_job", gc=False):
@@ -116,7 +173,11 @@ Forbidden = (
     NeedsRole
     | CannotSubmit
     | CannotRaisePriority
+    | CannotUseClass
+    | CannotDeclinePreemption
     | SubmitsForAnother
+    | MakesForAnother
+    | TokenIsLess
     | NotYourJob
     | HasStarted
     | NoRole

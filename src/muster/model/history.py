@@ -62,7 +62,10 @@ class Ended(Value):
 
 
 class AuditEntry(Value):
-    """Who asked for a change of state, through which door, and what it was about."""
+    """Who asked for a change of state, through which door, and what it was about.
+
+    token: the id of the token that they used, if they used one.
+    """
 
     at: Instant
     user: UserName
@@ -70,6 +73,7 @@ class AuditEntry(Value):
     action: str
     subject: str
     detail: str = ""
+    token: str | None = None
 
 
 class Finished(Value, gc=False):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from muster.model.value import Duration, Value
+from muster.model.value import Duration, Value, replace
 
 
 class Runs(StrEnum):
@@ -58,6 +58,7 @@ class Launch(Value):
     argv: the command, or the arguments of the script when there is one.
     stdin, stdout, stderr may hold Slurm's patterns (`%j %A %a %x %N %u %t`); stderr of None goes
     where stdout goes; append keeps what earlier attempts wrote.
+    submit_line: the command line that asked for it; script_line: the script's path with arguments.
     """
 
     argv: tuple[str, ...] = ()
@@ -74,6 +75,15 @@ class Launch(Value):
     warn: Warn | None = None
     checkpoint: Checkpointing | None = None
     terminal: Terminal | None = None
+    submit_line: str | None = None
+    script_line: str | None = None
+
+    def for_others(self) -> "Launch":
+        """What those may see who look after the job's queue: where it runs, and not what.
+
+        Commands, scripts and variables hold passwords and keys: they are their user's own.
+        """
+        return replace(self, argv=(), script=None, env={}, submit_line=None, script_line=None)
 
 
 NO_LAUNCH = Launch()

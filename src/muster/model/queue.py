@@ -81,6 +81,8 @@ class Queue(Value):
 
     max_jobs counts jobs that hold resources, max_submitted all that have not ended.
     If `may_submit` is empty, that of the nearest ancestor with a list counts, else everyone may.
+    private: people without a role here see neither whose its jobs are nor what they are called;
+    this holds for the queues below it as well.
     """
 
     path: QueuePath
@@ -92,6 +94,7 @@ class Queue(Value):
     may_submit: tuple[UserName, ...] = ()
     default_class: ClassName | None = None
     when_full: WhenFull = WhenFull.WAIT
+    private: bool = False
 
 
 class PreemptMode(StrEnum):
@@ -133,12 +136,18 @@ class Side(StrEnum):
     QUEUE = "queue"
 
 
+EVERYONE = UserName("everyone")
+"""In a list of users: all of them."""
+
+
 class JobClass(Value):
     """Priority, preemption and time rules (a Slurm QOS, a Kubernetes PriorityClass).
 
     A class preempts those it names, and only while its own priority is the higher one:
     so that no chain of preemptions can come back to where it began.
     per_user and per_queue bound what jobs of this class hold at once.
+    may_use, queues: who may ask for it, and in which queues everyone may (see `lets_use`).
+    may_decline: whose jobs may ask not to be preempted, although jobs of the class are.
     """
 
     name: ClassName
@@ -152,6 +161,26 @@ class JobClass(Value):
     spot_only: bool = False
     per_user: Ceiling = Ceiling()
     per_queue: Ceiling = Ceiling()
+    may_use: tuple[UserName, ...] = ()
+    queues: tuple[QueuePath, ...] = ()
+    may_decline: tuple[UserName, ...] = ()
+
+    def lets_use(self, user: UserName, queue: QueuePath, usual: "JobClass | None") -> bool:
+        """Does the class let this user ask for it, in a queue whose usual class is this?
+
+        Where it names nobody, everyone may, unless it has more than its share: it is more urgent
+        than the usual one, preempts others, or cannot be preempted.
+        """
+        if self.may_use or self.queues:
+            is_named = user in self.may_use or EVERYONE in self.may_use
+            return is_named or any(is_within(queue, each) for each in self.queues)
+        if usual is None:
+            return False
+        return self.preemptible and not self.preempts and self.priority <= usual.priority
+
+    def lets_decline(self, user: UserName) -> bool:
+        """May this user's jobs ask not to be preempted?"""
+        return user in self.may_decline or EVERYONE in self.may_decline or not self.preemptible
 
     def ceiling(self, side: Side) -> Ceiling:
         """What one user, or one queue, may hold at once."""

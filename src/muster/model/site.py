@@ -46,6 +46,8 @@ class Token(Value, kw_only=True):
     """A token for use from other machines. Only its hash is stored.
 
     It can do what its user can, and no more than `role` in `queue` and below.
+    made_by: who asked for it. made_with: the token that it was asked for with, without which it
+    is good for nothing either.
     """
 
     id: str
@@ -56,6 +58,18 @@ class Token(Value, kw_only=True):
     made_at: Instant
     expires_at: Instant
     revoked: bool = False
+    made_by: UserName | None = None
+    made_with: str | None = None
+
+
+class UserLimits(Value, gc=False):
+    """What one user may have of this installation itself; None sets no bound.
+
+    max_jobs: unfinished jobs. max_submit_mib: what they may submit in a day, counted as it is kept.
+    """
+
+    max_jobs: int | None = 100_000
+    max_submit_mib: int | None = 4_096
 
 
 class Confinement(Value, gc=False):
@@ -87,6 +101,7 @@ class Site(Value):
     keep_history: ended jobs and their events are forgotten after this time; None keeps them.
     images_on_host: where no container tool is found, run the command without its image.
     confinement: what keeps every job to itself.
+    per_user: how much any one user may ask of the installation, so that all others have it too.
     """
 
     queues: Mapping[QueuePath, Queue] = {}
@@ -101,3 +116,4 @@ class Site(Value):
     keep_history: Duration | None = Duration(400 * DAY)
     images_on_host: bool = False
     confinement: Confinement = SHARED_TMP
+    per_user: UserLimits = UserLimits()

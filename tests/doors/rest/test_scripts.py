@@ -43,8 +43,8 @@ def by_sbatch(client: Client, *words: str, script: str = SCRIPT) -> JobDocument:
 
 def the_request(job: JobDocument) -> JobDocument:
     """Without what differs from job to job, and the command line that was used."""
-    labels = {name: text for name, text in job.labels.items() if name != "slurm/line"}
-    return replace(job, id=0, array=0, submitted_at="", labels=labels, expected_start=None)
+    launch = None if job.launch is None else replace(job.launch, submit_line=None)
+    return replace(job, id=0, array=0, submitted_at="", launch=launch, expected_start=None)
 
 
 def test_a_script_comes_to_the_same_job_as_with_sbatch(client: Client) -> None:

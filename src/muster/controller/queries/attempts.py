@@ -23,7 +23,7 @@ class AttemptQueries:
 
     def output(self, caller: Caller, asked: LogQuery) -> Output:
         """A part of what a job wrote."""
-        detail = self._own(caller, asked.job)
+        detail = self._seen(caller, asked.job)
         attempt, nodes, cluster = _where(detail, asked.attempt)
         if cluster is None:
             raise UnknownError(f"job {asked.job} has not run yet, so there is nothing to read")
@@ -31,7 +31,7 @@ class AttemptQueries:
             cluster,
             OutputQuery(
                 job=detail.view.job,
-                launch=detail.launch or Launch(),
+                launch=self._jobs.whole_launch(detail.view.job) or Launch(),
                 attempt=attempt,
                 nodes=nodes,
                 stderr=asked.stderr,
@@ -43,27 +43,33 @@ class AttemptQueries:
 
     def attach(self, caller: Caller, job_id: JobId) -> TerminalStream:
         """A stream to the terminal of a running job."""
-        return self._running.attach(self._own_allocation(caller, job_id))
+        self.demand_owner(caller, job_id, to="use its terminal")
+        return self._running.attach(self._allocation(caller, job_id))
 
     def step_address(self, caller: Caller, job_id: JobId) -> str:
         """Where steps of a running job are asked for, as a URL."""
-        return self._running.step_address(self._own_allocation(caller, job_id))
+        self.demand_owner(caller, job_id, to="start steps in it")
+        return self._running.step_address(self._allocation(caller, job_id))
 
     def pinned_cpus(self, caller: Caller, job_id: JobId) -> Mapping[NodeId, tuple[int, ...]]:
         """The CPUs that a running job has for itself on each node, where they are known."""
-        return self._running.pinned_cpus(self._own_allocation(caller, job_id))
+        return self._running.pinned_cpus(self._allocation(caller, job_id))
 
     def usage(self, caller: Caller, job_id: JobId) -> tuple[Measured, ...]:
         """What the processes of a running job use now."""
-        return self._running.usage(self._own_allocation(caller, job_id))
+        return self._running.usage(self._allocation(caller, job_id))
 
-    def _own_allocation(self, caller: Caller, job_id: JobId) -> Allocation:
-        allocation = self._own(caller, job_id).view.allocation
+    def demand_owner(self, caller: Caller, job_id: JobId, to: str) -> None:
+        """Raise ForbiddenError unless the caller may act as this job's user."""
+        self._jobs.demand_owner(caller, self._jobs.detail(caller, job_id).view.job, to)
+
+    def _allocation(self, caller: Caller, job_id: JobId) -> Allocation:
+        allocation = self._seen(caller, job_id).view.allocation
         if allocation is None:
             raise UnknownError(f"job {job_id} does not run; see: muster show {job_id}")
         return allocation
 
-    def _own(self, caller: Caller, job_id: JobId) -> JobDetail:
+    def _seen(self, caller: Caller, job_id: JobId) -> JobDetail:
         detail = self._jobs.detail(caller, job_id)
         if not self._jobs.may_see(caller, detail.view.job):
             rule = "only they and their administrators can see what it writes"

@@ -8,8 +8,9 @@ from operator import attrgetter
 
 from muster.controller.messages import Caller, JobDetail, JobQuery, JobsPage, JobView
 from muster.controller.queries.selection import select_jobs
+from muster.controller.queries.sight import Masks, Sight
 from muster.controller.queries.waits import CurrentWaits
-from muster.controller.rights import demand_viewer, may_change
+from muster.controller.rights import demand_owner, demand_viewer, may_change, owns
 from muster.controller.world.journal import Journal, KeepingStore
 from muster.model.errors import UnknownError
 from muster.model.history import Ended
@@ -18,7 +19,7 @@ from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.snapshot import Finished
 from muster.model.steps import Step
-from muster.model.value import JobId
+from muster.model.value import JobId, replace
 from muster.stores.base import HistoryQuery
 
 
@@ -29,11 +30,12 @@ class JobQueries:
         self._record = journal.record
         self._store: KeepingStore = journal.store
         self._waits = waits
+        self._masks = Masks()
 
     def page(self, caller: Caller, query: JobQuery) -> JobsPage:
         """Live jobs in the order of their ids, a page of them."""
         demand_viewer(caller, self._record.site)
-        found = select_jobs(self._candidates(query), query, self._record.allocations)
+        found = self._selected(caller, query)
         page = tuple([self.view(job) for job in islice(found, query.limit)])
         is_last = next(found, None) is None
         return JobsPage(jobs=page, next=None if is_last else page[-1].job.id)
@@ -59,26 +61,31 @@ class JobQueries:
         live = self._record.jobs.get(job_id)
         view = self.view(live) if live is not None else _view_of(self._ended(job_id))
         may_see = self.may_see(caller, view.job)
-        launch = self._store.launch(_launch_key(view.job)) if may_see else None
+        launch = self.whole_launch(view.job) if may_see else None
+        view = replace(view, job=self.sight(caller).job(view.job))
+        if launch is not None and not self.owns(caller, view.job):
+            launch = launch.for_others()
         return JobDetail(view=view, attempts=self._store.attempts((job_id,)), launch=launch)
 
     def find(self, caller: Caller, job_id: JobId) -> Job | None:
         """The job, if it is live."""
         demand_viewer(caller, self._record.site)
-        return self._record.jobs.get(job_id)
+        job = self._record.jobs.get(job_id)
+        return None if job is None else self.sight(caller).job(job)
 
     def matching(self, caller: Caller, query: JobQuery) -> Iterator[Job]:
         """All live jobs that the query names, whatever its limit, in the order of their ids."""
         demand_viewer(caller, self._record.site)
-        return select_jobs(self._candidates(query), query, self._record.allocations)
+        return self._selected(caller, query)
 
     def running(self, caller: Caller) -> tuple[tuple[Job, Allocation], ...]:
         """Jobs that hold something, with what they hold."""
         demand_viewer(caller, self._record.site)
         with self._record.lock:
             held = list(self._record.allocations.items())
+        shown = self.sight(caller).job
         jobs = ((self._record.jobs.get(job), allocation) for job, allocation in held)
-        return tuple((job, allocation) for job, allocation in jobs if job is not None)
+        return tuple((shown(job), allocation) for job, allocation in jobs if job is not None)
 
     def is_live(self, job_id: JobId) -> bool:
         """Has this job not ended?"""
@@ -95,21 +102,43 @@ class JobQueries:
         return JobId(self._record.next_job)
 
     def may_see(self, caller: Caller, job: Job) -> bool:
-        """May the caller see what the job runs and writes?"""
+        """May the caller see what the job writes and uses?"""
         return may_change(caller, self._record.site, job)
 
+    def owns(self, caller: Caller, job: Job) -> bool:
+        """May the caller see what the job runs, and act as its user?"""
+        return owns(caller, self._record.site, job)
+
+    def demand_owner(self, caller: Caller, job: Job, to: str) -> None:
+        """Raise ForbiddenError unless the caller may act as the job's user."""
+        demand_owner(caller, self._record.site, job, to)
+
+    def whole_launch(self, job: Job) -> Launch | None:
+        """What a job runs, for those who may see it: ask who that is before."""
+        return self._store.launch(_launch_key(job))
+
     def launches(self, caller: Caller, jobs: Iterable[Job]) -> dict[JobId, Launch]:
-        """What those of these jobs run that the caller may see, each by its own id."""
+        """What of these jobs' launches the caller may see, each by its own id."""
         demand_viewer(caller, self._record.site)
-        keys = {job.id: _launch_key(job) for job in jobs if self.may_see(caller, job)}
+        seen = {job.id: job for job in jobs if self.may_see(caller, job)}
+        keys = {name: _launch_key(job) for name, job in seen.items()}
         kept = self._store.launches(tuple(dict.fromkeys(keys.values())))
-        return {job: kept[key] for job, key in keys.items() if key in kept}
+        return {
+            name: kept[key] if self.owns(caller, seen[name]) else kept[key].for_others()
+            for name, key in keys.items()
+            if key in kept
+        }
 
     def running_steps(self, caller: Caller) -> tuple[Step, ...]:
         """The steps that are not over, by job and number."""
         demand_viewer(caller, self._record.site)
         with self._record.lock:
-            return self._record.steps.running()
+            steps = self._record.steps.running()
+        return tuple(self.sight(caller).steps(steps, self._record.jobs))
+
+    def sight(self, caller: Caller) -> Sight:
+        """What the caller sees of jobs."""
+        return Sight(caller, self._record.site, self._masks)
 
     def outcome(self, job_id: JobId) -> Finished | None:
         """How a job came out that a live job depends on; None while it goes on."""
@@ -121,6 +150,11 @@ class JobQueries:
         named = {each.job for each in spec.after if each.job is not None}
         gone = tuple(sorted(each for each in named if each not in live))
         return self._store.finished(gone) if gone else {}
+
+    def _selected(self, caller: Caller, query: JobQuery) -> Iterator[Job]:
+        """Masked before they are chosen: a filter must not find what is not shown."""
+        seen = self.sight(caller).jobs(self._candidates(query))
+        return select_jobs(seen, query, self._record.allocations)
 
     def _candidates(self, query: JobQuery) -> Iterable[Job]:
         jobs = self._record.jobs

@@ -2,7 +2,7 @@
 
 from muster.controller.messages import Caller
 from muster.controller.rights import grants_of, has_role
-from muster.controller.use_cases.tokens import token_of
+from muster.controller.use_cases.tokens import fault_of, token_of
 from muster.controller.world.journal import Clock
 from muster.controller.world.record import Record
 from muster.model.site import Grant, Role, Token
@@ -23,6 +23,11 @@ class PeopleQueries:
         """The user who has this token's secret."""
         token = token_of(secret, self._record.tokens, self._clock())
         return Caller(user=token.user, door=door, token=token)
+
+    def is_good(self, token: Token) -> bool:
+        """Does the token still open anything?"""
+        known = self._record.tokens.get(token.id)
+        return known is not None and fault_of(known, self._record.tokens, self._clock()) is None
 
     def tokens(self, caller: Caller) -> tuple[Token, ...]:
         """The caller's own tokens; administrators see all."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from muster.controller.loop.controller import Controller
 from muster.controller.messages import Caller, Rehearsal
 from muster.controller.queries.backlog import LatestBacklog
+from muster.controller.queries.jobs import JobQueries
 from muster.controller.queries.questions import Questions
 from muster.controller.queries.rehearsals import Rehearsals
 from muster.controller.queries.waits import CurrentWaits
@@ -36,8 +37,15 @@ class PlanQueries:
     """The last plan, and rehearsals of others."""
 
     def __init__(
-        self, journal: Journal, controller: Controller, clock: Clock, waits: CurrentWaits
+        self,
+        journal: Journal,
+        controller: Controller,
+        clock: Clock,
+        *,
+        jobs: JobQueries,
+        waits: CurrentWaits,
     ) -> None:
+        self._jobs = jobs
         self._record = journal.record
         self._controller = controller
         self._clock = clock
@@ -107,7 +115,7 @@ class PlanQueries:
         if waits.of(job) is not None:
             with self._questions.asked_by(caller.user):
                 return self._controller.parts.planner.explain(job_id)
-        return self._settled(job)
+        return self._settled(self._jobs.sight(caller).job(job))
 
     def rehearse(
         self,

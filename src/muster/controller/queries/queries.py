@@ -31,12 +31,12 @@ class Queries:
         self._record = journal.record
         waits = CurrentWaits(journal, controller.last_plan)
         self.jobs = JobQueries(journal, waits)
-        self.history = HistoryQueries(journal)
+        self.history = HistoryQueries(journal, self.jobs)
         self.attempts = AttemptQueries(self.jobs, backends)
         self.nodes = NodeQueries(journal.record, clock)
         self.queues = QueueQueries(journal.record, clock)
         self.people = PeopleQueries(journal.record, clock)
-        self.plan = PlanQueries(journal, controller, clock, waits)
+        self.plan = PlanQueries(journal, controller, clock, jobs=self.jobs, waits=waits)
         self.status = StatusQueries(journal, controller, clock)
 
     def site(self) -> Site:

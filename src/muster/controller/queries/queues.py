@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 
-from muster.controller.messages import Fleet, QueueUse, QuotaUse, Share, ShareTree
+from muster.controller.messages import Caller, Fleet, QueueUse, QuotaUse, Share, ShareTree
+from muster.controller.rights import sees_names
 from muster.controller.world.journal import Clock
 from muster.controller.world.record import Record
 from muster.model.amounts import capacity_of, ceiling, covers, resolved
@@ -54,13 +55,20 @@ class QueueQueries:
         queue = self._record.site.queues.get(path)
         return None if queue is None else self._sums().use(queue)
 
-    def shares(self, members: Iterable[tuple[QueuePath, UserName]] = ()) -> ShareTree:
+    def shares(
+        self, caller: Caller, members: Iterable[tuple[QueuePath, UserName]] = ()
+    ) -> ShareTree:
         """How the shares of queues and users stand. members: users to show beside those with use.
 
-        A user without use has the share that he would have if he came now.
+        A user without use has the share that he would have if he came now. Of private queues, only
+        the caller's own use is shown to those without a role there.
         """
         found = self._shares()
-        seats = [*found.users, *members]
+        seats = [
+            (queue, user)
+            for queue, user in (*found.users, *members)
+            if user == caller.user or sees_names(caller, self._record.site, queue)
+        ]
         return ShareTree(
             root=_share(found.root, found),
             queues={path: _share(branch, found) for path, branch in found.queues().items()},

@@ -4,6 +4,9 @@ from muster.controller.messages import Caller
 from muster.controller.world.transaction import Transaction
 from muster.model.history import AuditEntry
 
+LONGEST_DETAIL = 2_000
+"""In characters: an entry says what was changed, and is no copy of it."""
+
 
 def audit(
     transaction: Transaction, caller: Caller, action: str, subject: str, detail: str = ""
@@ -16,6 +19,11 @@ def audit(
             door=caller.door,
             action=action,
             subject=subject,
-            detail=detail,
+            detail=shortened(detail),
+            token=None if caller.token is None else caller.token.id,
         )
     )
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_DETAIL else f"{text[: LONGEST_DETAIL - 1]}…"

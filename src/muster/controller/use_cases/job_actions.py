@@ -96,7 +96,7 @@ def _reason_against(
 ) -> NotDoneReason | None:
     action = request.action
     if not may_change(request.caller, transaction.site, job):
-        return not_yours(job, f"{action} it")
+        return not_yours(request.caller, transaction.site, job, f"{action} it")
     if job.state not in STATES_FOR[action] and not _comes_back(request, job):
         works_in = tuple(sorted(STATES_FOR[action]))
         return WrongState(job=job.id, state=job.state, action=action, works_in=works_in)

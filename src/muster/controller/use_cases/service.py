@@ -6,25 +6,33 @@ ForbiddenError or UnknownError when nothing was changed, StoreError when nothing
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import TypeVar
 
 from muster.controller.messages import Caller, Outcome, Receipt, SiteDiff
 from muster.controller.queries.queries import Queries
 from muster.controller.rights import demand, has_role
+from muster.controller.use_cases.allowance import Allowances
 from muster.controller.use_cases.audit import audit
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
+from muster.controller.use_cases.refusals import Refusals
 from muster.controller.use_cases.site_checks import cautions, demand_workable
 from muster.controller.use_cases.submission import NodeKinds, Submission
-from muster.controller.use_cases.tokens import NewToken, TokenRequest, new_token
+from muster.controller.use_cases.tokens import NewToken, TokenRequest, make_token, revoke_token
 from muster.controller.use_cases.update import updated
 from muster.controller.world.journal import Write
 from muster.controller.world.transaction import Transaction
 from muster.lifecycle.refusal import NodeIsDown
+from muster.lifecycle.sizes import spec_bytes
 from muster.model.cluster import Node, NodeState
-from muster.model.errors import RefusedError, UnknownError
+from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
+from muster.model.forbidden import NotYourJob
 from muster.model.job import Job, JobSpec
+from muster.model.running import TerminalStream
 from muster.model.site import Role, Site, Token
 from muster.model.value import JobId, NodeId, replace
+
+T = TypeVar("T")
 
 
 class Service:
@@ -34,6 +42,8 @@ class Service:
         self.queries = queries
         self._write = write
         self._kinds = NodeKinds()
+        self._refusals = Refusals()
+        self._allowances = Allowances()
 
     def submit(
         self,
@@ -54,8 +64,9 @@ class Service:
             held=held,
             finished=self.queries.jobs.outcomes_for(spec),
             sends_mail=self.queries.status.mail_program() is not None,
+            allowances=self._allowances,
         )
-        return self._write(entry.enter)
+        return self._change(caller, "submit", entry.enter)
 
     def cancel(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
         return self._act(JobActionRequest(caller=caller, action=JobAction.CANCEL), jobs)
@@ -92,18 +103,26 @@ class Service:
         self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec]
     ) -> "Future[Job]":
         """Change what a job asks for."""
-        return self._write(
-            lambda transaction: updated(caller, job, change, (self._kinds, transaction))
-        )
+
+        def command(transaction: Transaction) -> Job:
+            after = updated(caller, job, change, (self._kinds, transaction))
+            if not caller.root:
+                limit = transaction.site.per_user.max_submit_mib
+                size = 2 * spec_bytes(after.spec)
+                self._allowances.take(caller.user, size, limit, transaction.now)
+            return after
+
+        return self._change(caller, f"update job {job}", command)
 
     def drain(self, caller: Caller, node: NodeId, reason: str) -> "Future[Node]":
         """Let nothing new start on a node."""
         change = NodeChange(caller, node, NodeState.DRAINING, reason)
-        return self._write(change.apply)
+        return self._change(caller, f"drain node {node}", change.apply)
 
     def undrain(self, caller: Caller, node: NodeId) -> "Future[Node]":
         """Let a node take work again."""
-        return self._write(NodeChange(caller, node, NodeState.UP, "").apply)
+        change = NodeChange(caller, node, NodeState.UP, "")
+        return self._change(caller, f"undrain node {node}", change.apply)
 
     def apply(
         self,
@@ -111,56 +130,76 @@ class Service:
         change: Callable[[Site], Site],
         *,
         dry_run: bool = False,
-        detail: str = "",
+        describe: Callable[[SiteDiff], str] | None = None,
     ) -> "Future[SiteDiff]":
-        """Change the rules. detail: what the audit log says of it."""
+        """Change the rules. describe: what the audit log says of it; by default which parts."""
 
         def command(transaction: Transaction) -> SiteDiff:
             diff = _diff(caller, change, transaction)
             if not dry_run and diff.after != diff.before:
                 transaction.apply(SiteChanged(at=transaction.now, site=diff.after, by=caller.user))
-                audit(transaction, caller, "apply", "site", detail)
+                audit(transaction, caller, "apply", "site", (describe or _parts)(diff))
             return diff
 
-        return self._write(command)
+        return self._change(caller, "apply", command)
 
     def make_token(self, caller: Caller, request: TokenRequest) -> "Future[NewToken]":
-        """A key for somebody: for oneself, or by an administrator for others."""
-
-        def command(transaction: Transaction) -> NewToken:
-            if request.user != caller.user:
-                demand(caller, transaction.site, Role.ADMIN, to=f"make a token for {request.user}")
-            demand(
-                caller,
-                transaction.site,
-                request.role,
-                request.queue,
-                to=f"give away the role {request.role}",
-            )
-            new = new_token(request, transaction.now)
-            transaction.tokens[new.token.id] = new.token
-            audit(transaction, caller, "make token", f"token {new.token.id}", f"for {request.user}")
-            return new
-
-        return self._write(command)
+        """A key for oneself, or by the machine's administrator for others."""
+        return self._change(
+            caller, "make token", lambda transaction: make_token(caller, request, transaction)
+        )
 
     def revoke(self, caller: Caller, token: str) -> "Future[Token]":
         """From now on the token opens nothing."""
+        return self._change(
+            caller,
+            f"revoke token {token}",
+            lambda transaction: revoke_token(caller, token, transaction),
+        )
 
-        def command(transaction: Transaction) -> Token:
-            known = transaction.record.tokens.get(token)
-            if known is None:
-                raise UnknownError(f"there is no token {token}; list them with: muster tokens")
-            if known.user != caller.user:
-                demand(caller, transaction.site, Role.ADMIN, to=f"revoke a token of {known.user}")
-            transaction.tokens[token] = replace(known, revoked=True)
-            audit(transaction, caller, "revoke token", f"token {token}")
-            return transaction.tokens[token]
+    def attach(self, caller: Caller, job: JobId) -> TerminalStream:
+        """A stream to the terminal of a running job; that somebody has it is written down first."""
+        self.queries.attempts.demand_owner(caller, job, to="use its terminal")
 
-        return self._write(command)
+        def command(transaction: Transaction) -> None:
+            audit(transaction, caller, "attach", f"job {job}")
+
+        self._write(command).result()
+        return self.queries.attempts.attach(caller, job)
+
+    def note_refusal(self, caller: Caller, action: str, why: str) -> None:
+        """Write down that somebody may not do what they tried; of a flood, only its beginning."""
+        entry = self._refusals.entry(caller, action, why)
+        if entry is not None:
+            self._write(lambda transaction: transaction.audit.append(entry(transaction.now)))
+
+    def _change(
+        self, caller: Caller, action: str, command: Callable[[Transaction], T]
+    ) -> "Future[T]":
+        """Write what the command does; that the caller may not is written down as well."""
+        changed = self._write(command)
+
+        def note(future: "Future[T]") -> None:
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, ForbiddenError):
+                self.note_refusal(caller, action, str(error))
+
+        changed.add_done_callback(note)
+        return changed
 
     def _act(self, request: JobActionRequest, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
-        return self._write(lambda transaction: act_on_jobs(request, jobs, transaction))
+        """Do it; that somebody named jobs of others is written down."""
+        acted = self._write(lambda transaction: act_on_jobs(request, jobs, transaction))
+        acted.add_done_callback(lambda future: self._note_strangers(request, future))
+        return acted
+
+    def _note_strangers(self, request: JobActionRequest, acted: "Future[Outcome]") -> None:
+        if acted.cancelled() or acted.exception() is not None:
+            return
+        strange = [why for why in acted.result().failed.values() if isinstance(why, NotYourJob)]
+        if strange:
+            more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+            self.note_refusal(request.caller, request.action, strange[0].sentence + more)
 
 
 class NodeChange:
@@ -200,6 +239,13 @@ def _diff(caller: Caller, change: Callable[[Site], Site], transaction: Transacti
         demand(caller, before, Role.ADMIN, to="change the rules of the site")
     demand_workable(after, transaction.record)
     return SiteDiff(before=before, after=after, cautions=cautions(after, transaction.record))
+
+
+def _parts(diff: SiteDiff) -> str:
+    fields = Site.__struct_fields__
+    return ", ".join(
+        name for name in fields if getattr(diff.before, name) != getattr(diff.after, name)
+    )
 
 
 def _only_below(before: Site, after: Site, caller: Caller) -> bool:

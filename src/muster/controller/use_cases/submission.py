@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from muster.controller.messages import Caller, Receipt
-from muster.controller.rights import demand_priority, demand_submission, has_role
+from muster.controller.rights import demand_class, demand_priority, demand_submission
+from muster.controller.use_cases.allowance import Allowances
 from muster.controller.use_cases.audit import audit
 from muster.controller.world.groups import is_guarded
 from muster.controller.world.record import Record
@@ -16,8 +17,10 @@ from muster.lifecycle.refusal import (
     NoContainerTool,
     NoMailProgram,
     Refusal,
+    TooManyOfUser,
     TooManySubmitted,
 )
+from muster.lifecycle.sizes import launch_bytes, spec_bytes
 from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
@@ -26,7 +29,6 @@ from muster.model.history import Finished
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.launch import is_image_file
 from muster.model.queue import WhenFull, is_within
-from muster.model.site import Role
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, QueuePath, Value, replace
 
@@ -60,6 +62,7 @@ class Submission(Value):
     finished: how the ended jobs came out that it depends on.
     instead_of: a job that is there already and would be this one: it takes no second place.
     sends_mail: is there something here that sends mail?
+    allowances: what is left to users of what they may submit; None for what is only rehearsed.
     """
 
     caller: Caller
@@ -71,11 +74,13 @@ class Submission(Value):
     finished: Mapping[JobId, Finished] = {}
     instead_of: JobId | None = None
     sends_mail: bool = True
+    allowances: Allowances | None = None
 
     def enter(self, transaction: Transaction) -> Receipt:
         """The command: let it in, or raise RefusedError or ForbiddenError."""
         spec = self.whose(transaction)
         accepted = self.admitted(spec, transaction)
+        self._demand_user_limits(accepted.spec, transaction)
         launch = accepted.spec.launch
         first = transaction.next_job
         for spec in self._parts(accepted.spec, first):
@@ -94,6 +99,7 @@ class Submission(Value):
         demand_submission(self.caller, transaction.site, spec.queue)
         before = None if self.instead_of is None else transaction.job(self.instead_of)
         demand_priority(self.caller, transaction.site, spec, before)
+        demand_class(self.caller, transaction.site, spec, before)
         snapshot = self._snapshot(spec, transaction)
         answer = admit(spec, snapshot, self.kinds.of(snapshot, transaction.record))
         if isinstance(answer, Refusal):
@@ -109,7 +115,7 @@ class Submission(Value):
         if spec.queue == NO_QUEUE:
             theirs = None if user is None else user.default_queue
             spec = replace(spec, queue=theirs or site.default_queue)
-        if spec.user == self.caller.user or has_role(self.caller, site, Role.ADMIN):
+        if spec.user == self.caller.user or self.caller.root:
             return spec
         raise ForbiddenError(SubmitsForAnother(user=self.caller.user, other=spec.user))
 
@@ -153,6 +159,25 @@ class Submission(Value):
                     f"Queue {queue.path} has places for {left} more jobs; this array has "
                     f"{len(self.indices)} parts. Submit fewer, or submit again later.",
                 )
+
+    def _demand_user_limits(self, spec: JobSpec, transaction: Transaction) -> None:
+        """No user has so many jobs, or so large ones, that others find no room."""
+        if self.caller.root:
+            return
+        count, limits = max(1, len(self.indices)), transaction.site.per_user
+        if limits.max_jobs is not None:
+            there = transaction.jobs_of_user(spec.user)
+            if there + count > limits.max_jobs:
+                left = max(0, limits.max_jobs - there)
+                raise RefusedError(
+                    TooManyOfUser(user=spec.user, limit=limits.max_jobs),
+                    f"{spec.user} has {there} unfinished jobs; one user may have "
+                    f"{limits.max_jobs}. Submit {left} or fewer, or wait until some have ended.",
+                )
+        if self.allowances is not None:
+            # As a job and as an event, for every part of an array.
+            size = 2 * count * spec_bytes(spec) + launch_bytes(spec.launch)
+            self.allowances.take(spec.user, size, limits.max_submit_mib, transaction.now)
 
     def _no_mail(self, spec: JobSpec) -> tuple[Caution, ...]:
         if self.sends_mail or not spec.mail.on:

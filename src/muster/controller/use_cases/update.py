@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from muster.controller.messages import Caller
 from muster.controller.rights import demand, demand_change, demand_priority
 from muster.controller.use_cases.audit import audit
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.transaction import Transaction
 from muster.lifecycle.form import wrong_address
+from muster.lifecycle.sizes import too_large, unprintable
 from muster.lifecycle.step import UNSTARTED
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.event import JobUpdated
@@ -15,6 +18,8 @@ from muster.model.forbidden import HasStarted
 from muster.model.job import Job, JobSpec
 from muster.model.site import Role
 from muster.model.value import JobId, replace
+
+LONGEST_CHANGE = 200
 
 
 def updated(
@@ -36,15 +41,30 @@ def updated(
     else:
         _demand_running(caller, job, wanted, transaction)
     transaction.apply(JobUpdated(at=transaction.now, job=job_id, spec=wanted, by=caller.user))
-    audit(transaction, caller, "update", f"job {job_id}")
+    audit(transaction, caller, "update", f"job {job_id}", _changed(job.spec, wanted))
     return transaction.job(job_id) or job
+
+
+def _changed(before: JobSpec, after: JobSpec) -> str:
+    """Which fields differ, from what to what; of long ones only that they do."""
+    texts: list[str] = []
+    for name in JobSpec.__struct_fields__:
+        was, becomes = getattr(before, name), getattr(after, name)
+        if was != becomes:
+            text = f"{name}: {_plain(was)} -> {_plain(becomes)}"
+            texts.append(text if len(text) <= LONGEST_CHANGE else name)
+    return "; ".join(texts)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _demand_running(caller: Caller, job: Job, wanted: JobSpec, transaction: Transaction) -> None:
     """Of a running job only what its attempt does not depend on; more time takes a role."""
     if _without_what_is_open(wanted, job.spec) != job.spec:
         raise ForbiddenError(HasStarted(job=job.id, state=job.state))
-    if refusal := wrong_address(wanted.mail):
+    if refusal := wrong_address(wanted.mail) or too_large(wanted) or unprintable(wanted):
         raise RefusedError(refusal.reason, refusal.advice)
     demand_priority(caller, transaction.site, wanted, job)
     old, new = job.spec.time_limit, wanted.time_limit

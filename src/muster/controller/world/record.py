@@ -1,5 +1,6 @@
 """What is, in memory. One thread changes it, after the change is durable; any thread may look."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from threading import Lock
@@ -111,6 +112,7 @@ class Record:
         self._dependents: dict[JobId, set[JobId]] = {}
         for job in self.jobs.values():
             self._follow_dependencies(None, job)
+        self.jobs_of_user = Counter(job.spec.user for job in self.jobs.values())
         self.seen = UsualAsks(state.usual)
         self.usage = UsageLedger(state.used)
         self.predictions = Predictions()
@@ -259,6 +261,7 @@ class Record:
             before = self.jobs.get(job.id)
             if before is None:
                 self.seen.count(job)
+                self.jobs_of_user[job.spec.user] += 1
             self._follow_dependencies(before, job)
             self.jobs[job.id] = job
             self._job_versions.note(job.id)
@@ -308,6 +311,9 @@ class Record:
         self._job_versions.note(ended.job.id)
         if self.jobs.pop(ended.job.id, None) is None:
             return
+        self.jobs_of_user[ended.job.spec.user] -= 1
+        if not self.jobs_of_user[ended.job.spec.user]:
+            del self.jobs_of_user[ended.job.spec.user]
         self._learn(ended)
         if ended.job.id in self._dependents:
             self.finished[ended.job.id] = Finished(

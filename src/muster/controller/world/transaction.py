@@ -33,7 +33,16 @@ from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import UsedLately
 from muster.model.steps import Step
-from muster.model.value import ClusterName, Duration, Instant, JobId, NodeId, Value, replace
+from muster.model.value import (
+    ClusterName,
+    Duration,
+    Instant,
+    JobId,
+    NodeId,
+    UserName,
+    Value,
+    replace,
+)
 from muster.stores.base import Batch, LaunchOf
 
 
@@ -74,6 +83,14 @@ class Transaction:
         if job_id in self.ended:
             return None
         return self.jobs.get(job_id) or self.record.jobs.get(job_id)
+
+    def jobs_of_user(self, user: UserName) -> int:
+        """How many unfinished jobs a user has, with those of this transaction."""
+        known = self.record.jobs
+        new = sum(
+            job_id not in known and job.spec.user == user for job_id, job in self.jobs.items()
+        )
+        return self.record.jobs_of_user[user] + new
 
     def allocation(self, job_id: JobId) -> Allocation | None:
         if job_id in self.allocations:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from muster.controller.messages import SiteDiff
 from muster.doors.config.kinds import ValueType
 from muster.doors.config.of_machines import RESERVATION
 from muster.doors.config.of_queues import QUEUE, QUOTA
@@ -33,6 +34,11 @@ Difference = tuple[str, str]
 def changes(before: Site, after: Site) -> tuple[str, ...]:
     """`+` is new, `-` is gone, `~` is different; nothing where both are the same."""
     return tuple(line for key in SITE.keys for line in _lines(key, before, after))
+
+
+def described(diff: SiteDiff) -> str:
+    """The same in one line, for the audit log."""
+    return "; ".join(changes(diff.before, diff.after))
 
 
 def _lines(key: Key, before: Site, after: Site) -> Iterator[str]:

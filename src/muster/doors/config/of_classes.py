@@ -6,9 +6,11 @@ from muster.doors.config.kinds import (
     INTEGER,
     MEMORY,
     NAME,
+    QUEUE_PATH,
     SPAN,
     SPAN_ABOVE_ZERO,
     TRUTH,
+    USER,
     WHOLE,
     choice,
 )
@@ -123,6 +125,27 @@ CLASS = Section(
             shape=Inside(section=CEILING),
             meaning="the most that its jobs may hold at one time in one queue, not its children",
             example="{jobs: 4}",
+        ),
+        Key(
+            name="may_use",
+            shape=Many(each=USER),
+            meaning="who may ask for it, or `everyone`; if this and `queues` are empty, everyone "
+            "may, except for a class that preempts others, is not preemptible or has a higher "
+            "priority than the queue's default class: that takes a queue_admin",
+            example="[ada, grace]",
+        ),
+        Key(
+            name="queues",
+            shape=Many(each=QUEUE_PATH),
+            meaning="the queues, with their child queues, in which everyone may ask for it",
+            example="[acme/production]",
+        ),
+        Key(
+            name="may_decline",
+            shape=Many(each=USER),
+            meaning="who may submit jobs of it that are not preemptible, or `everyone`; a "
+            "queue_admin always may",
+            example="[ada]",
         ),
     ),
 )

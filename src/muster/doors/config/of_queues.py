@@ -1,6 +1,16 @@
 """The keys of queues and of their quota."""
 
-from muster.doors.config.kinds import INTEGER, LABEL, NAME, POSITIVE, PROFILE, USER, WHOLE, choice
+from muster.doors.config.kinds import (
+    INTEGER,
+    LABEL,
+    NAME,
+    POSITIVE,
+    PROFILE,
+    TRUTH,
+    USER,
+    WHOLE,
+    choice,
+)
 from muster.doors.config.shapes import Branches, Key, Many, Metered, Section, ValueList
 from muster.model.queue import Meter, Queue, Quota, Scope, WhenFull
 from muster.model.value import QueuePath
@@ -128,6 +138,13 @@ QUEUE = Section(
             shape=choice(WhenFull),
             meaning="what happens to a job over the limit: it waits, or it is refused",
             example="refuse",
+        ),
+        Key(
+            name="private",
+            shape=TRUTH,
+            meaning="hide the names, users and labels of its jobs, and those of its child queues, "
+            "from people who have no role here and may not submit here",
+            example="true",
         ),
         Key(
             name="queues",

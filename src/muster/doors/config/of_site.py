@@ -9,6 +9,7 @@ from muster.doors.config.kinds import (
     SPAN_ABOVE_ZERO,
     TRUTH,
     USER,
+    WHOLE,
     choice,
 )
 from muster.doors.config.of_classes import CEILING, CLASS
@@ -25,7 +26,7 @@ from muster.doors.config.shapes import (
     Section,
     ValueList,
 )
-from muster.model.site import Confinement, Role, Site, User
+from muster.model.site import Confinement, Role, Site, User, UserLimits
 from muster.model.value import UserName
 
 USERS = Section(
@@ -66,6 +67,31 @@ HISTORY = Section(
             optional=True,
             meaning="ended jobs and their events are deleted after this time; `none` keeps them",
             example="90d",
+        ),
+    ),
+)
+
+PER_USER = Section(
+    title="Limits of every user: `per_user`",
+    noun="limit",
+    makes=(UserLimits,),
+    blank=UserLimits(),
+    keys=(
+        Key(
+            name="max_jobs",
+            shape=WHOLE,
+            optional=True,
+            meaning="how many unfinished jobs one user may have; `none` sets no bound",
+            example="10000",
+        ),
+        Key(
+            name="max_submit",
+            field="max_submit_mib",
+            shape=MEMORY,
+            optional=True,
+            meaning="how much one user may submit in a day: requests, scripts and variables, as "
+            "they are stored; `none` sets no bound",
+            example="512M",
         ),
     ),
 )
@@ -174,6 +200,12 @@ SITE = Section(
             shape=ValueList(section=RESERVATION),
             meaning="capacity that is reserved for some time",
         ),
+        Key(
+            name="per_user",
+            shape=Inside(section=PER_USER),
+            meaning="how much any one user may ask of the installation",
+            example="{max_jobs: 10000}",
+        ),
         Key(name="history", shape=Aside(section=HISTORY), meaning="how long history is kept"),
         Key(name="containers", shape=Aside(section=CONTAINERS), meaning="how container images run"),
         Key(
@@ -197,6 +229,7 @@ SECTIONS = (
     SHARE,
     PREEMPT,
     RESERVATION,
+    PER_USER,
     HISTORY,
     CONTAINERS,
     CONFINEMENT,

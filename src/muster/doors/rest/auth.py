@@ -1,5 +1,6 @@
 """Who asks: by the credentials of a unix socket's other end, or by a bearer token."""
 
+import asyncio
 import os
 import pwd
 import time
@@ -17,6 +18,9 @@ PEER = "uid"
 
 DOORS = frozenset({"cli", "python", "web"})
 """What `X-Muster-Door` may say; everything else came through `rest`."""
+
+LOOK_AGAIN_S = 0.5
+"""How long an open stream may outlive its token."""
 
 REMEMBERED_S = 60.0
 """How long a uid keeps its name without the system's list of users being asked again."""
@@ -55,6 +59,18 @@ def caller_of(
             return Caller(user=UserName(people.name(uid)), door=through, root=is_root)
         case _:
             raise UnauthorizedError("Say who you are: send a token (`muster tokens` makes one).")
+
+
+async def until_revoked(caller: Caller, door: Door) -> None:
+    """Returns when the caller's token is good no more; never, where they came without one.
+
+    It is looked at again and again: a token ends by time, by being revoked here, or elsewhere.
+    """
+    if caller.token is None:
+        await asyncio.Event().wait()
+        return
+    while door.service.queries.people.is_good(caller.token):
+        await asyncio.sleep(LOOK_AGAIN_S)
 
 
 def _by_token(given: bytes, through: str, door: Door) -> Caller:

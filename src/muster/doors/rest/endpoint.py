@@ -11,10 +11,11 @@ from starlette.types import Receive, Scope, Send
 
 from muster.controller.messages import Caller
 from muster.doors.request.bad import BadRequestError
-from muster.doors.rest.auth import UserNames, caller_of
+from muster.doors.rest.auth import UserNames, caller_of, until_revoked
 from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply
 from muster.doors.rest.problems import NoSuchPageError, TooLargeError, trouble, unreadable
 from muster.lifecycle.words import choice, near
+from muster.model.errors import ForbiddenError
 from muster.model.value import UserName, Value
 
 MOST_BYTES = 8 * 1_024 * 1_024
@@ -47,13 +48,22 @@ class Endpoint:
         try:
             operation = self._operation(scope)
             asked = await self._asked(operation, scope, receive)
-            reply = await operation.answer(asked)
+            reply = await self._answer(operation, asked)
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 -- whatever it is, the client gets an answer
             await send_trouble(error, send)
             return
-        await _send(reply, operation, receive, send, self._door)
+        await _send(reply, operation, receive, send, asked)
+
+    async def _answer(self, operation: Operation, asked: Asked) -> Reply:
+        """That somebody may not do what they ask for is written down."""
+        try:
+            return await operation.answer(asked)
+        except ForbiddenError as error:
+            what = f"{operation.method} {operation.path}"
+            self._door.service.note_refusal(asked.caller, what, str(error))
+            raise
 
     def _operation(self, scope: Scope) -> Operation:
         found = self._operations.get(scope["method"])
@@ -113,7 +123,7 @@ async def send_trouble(error: Exception, send: Send) -> None:
 
 
 async def _send(
-    reply: Reply, operation: Operation, receive: Receive, send: Send, door: Door
+    reply: Reply, operation: Operation, receive: Receive, send: Send, asked: Asked
 ) -> None:
     match reply:
         case Value():
@@ -122,7 +132,7 @@ async def _send(
             headers = [(b"content-type", media.encode())]
             await _send_whole(send, operation.status, headers, body)
         case Flow():
-            await _send_flow(reply, receive, send, door.hub.ending)
+            await _send_flow(reply, receive, send, asked)
 
 
 async def _send_whole(
@@ -133,15 +143,16 @@ async def _send_whole(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _send_flow(flow: Flow, receive: Receive, send: Send, ending: asyncio.Event) -> None:
-    """Send until there is no more, the client hangs up, or the server ends."""
+async def _send_flow(flow: Flow, receive: Receive, send: Send, asked: Asked) -> None:
+    """Send until there is no more, the client hangs up, its token ends, or the server does."""
     extra = [(name.encode(), value.encode()) for name, value in flow.headers.items()]
     headers = [(b"content-type", flow.media.encode()), (b"cache-control", b"no-store"), *extra]
     waits: tuple[Coroutine[Any, Any, object], ...] = (
         _pump(flow, send),
         _gone(receive),
-        ending.wait(),
+        asked.door.hub.ending.wait(),
         flow.hopeless.wait(),
+        until_revoked(asked.caller, asked.door),
     )
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     tasks = [asyncio.create_task(each) for each in waits]

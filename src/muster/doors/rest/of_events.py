@@ -1,12 +1,11 @@
 """Routes about what happens: pages of the log, and the stream of it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 
 import msgspec
 
 from muster.api.pages import EventPage
-from muster.controller.messages import Caller
 from muster.doors.request.bad import MOST_INTEGER, bounded, integer
 from muster.doors.rest.hub import TooSlowError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
@@ -97,8 +96,14 @@ async def _encoded_now(asked: Asked, events: tuple[Stored, ...], wish: "_EventFi
 
 
 def _encoded(events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
-    wanted = [each for each in events if wish.is_for(each)]
-    return b"".join([wish.hub.written(each, _written) for each in wanted])
+    wanted = [(each, shown) for each, shown in wish.seen(events) if wish.is_for(shown)]
+    # What is not shown to all is written for this client alone.
+    return b"".join(
+        [
+            wish.hub.written(each, _written) if shown is each else _written(shown)
+            for each, shown in wanted
+        ]
+    )
 
 
 def _written(stored: Stored) -> bytes:
@@ -125,14 +130,24 @@ class _EventFilter:
     @property
     def looks_up(self) -> bool:
         """Must the database be asked whose job an event is about?"""
+        is_clear = self._asked.queries.jobs.sight(self._asked.caller).is_clear
+        return self._chooses or not is_clear
+
+    @property
+    def _chooses(self) -> bool:
         return self._user is not None or self._queue is not None
+
+    def seen(self, events: tuple[Stored, ...]) -> Iterable[tuple[Stored, Stored]]:
+        """Each event, and what the client may see of it."""
+        shown = self._asked.queries.history.seen(self._asked.caller, events)
+        return zip(events, shown, strict=True)
 
     def is_for(self, stored: Stored) -> bool:
         """Whether this one is wanted."""
         job: JobId | None = getattr(stored.event, "job", None)
         if self.job is not None and job != self.job:
             return False
-        if not self.looks_up:
+        if not self._chooses:
             return True
         if job is None:
             return False
@@ -155,10 +170,8 @@ class _EventFilter:
         self._known[job] = owner
 
     def _looked_up(self, job: JobId) -> tuple[UserName, QueuePath]:
-        # Whose job it is, is no secret; so this is asked in the name of the door itself.
-        door = Caller(user=UserName("root"), door="rest", root=True)
         try:
-            spec = self._asked.queries.jobs.detail(door, job).view.job.spec
+            spec = self._asked.queries.jobs.detail(self._asked.caller, job).view.job.spec
         except UnknownError:
             return UserName(""), QueuePath("")
         return spec.user, spec.queue

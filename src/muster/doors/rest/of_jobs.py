@@ -120,7 +120,8 @@ def _act_on_one(action: str) -> Callable[[Asked], Awaitable[JobDocument]]:
             # Another user's job is forbidden also when it has ended; one that never was is unknown.
             detail = await asked.read(asked.queries.jobs.detail, asked.caller, job)
             if not asked.queries.jobs.may_see(asked.caller, detail.view.job):
-                raise ForbiddenError(not_yours(detail.view.job, f"{action} it"))
+                site = asked.queries.site()
+                raise ForbiddenError(not_yours(asked.caller, site, detail.view.job, f"{action} it"))
             raise RefusedError(NotDone(job=job), why.sentence)
         return await _show(asked)
 

@@ -15,7 +15,7 @@ from muster.api.site import (
 from muster.controller.messages import Rehearsal
 from muster.controller.use_cases.tokens import TokenRequest
 from muster.doors.config.checks import cautions
-from muster.doors.config.diff import changes
+from muster.doors.config.diff import changes, described
 from muster.doors.config.parse import site_from
 from muster.doors.config.quota import with_quota
 from muster.doors.config.show import site_text
@@ -89,11 +89,12 @@ async def _set_quota(asked: Asked) -> SiteChange:
 
 
 async def _changed(asked: Asked, change: Callable[[Site], Site], *, dry_run: bool) -> SiteChange:
-    diff = await done(asked.service.apply(asked.caller, change, dry_run=dry_run))
+    applied = asked.service.apply(asked.caller, change, dry_run=dry_run, describe=described)
+    diff = await done(applied)
     lines = await asked.read(changes, diff.before, diff.after)
-    applied = not dry_run and diff.before != diff.after
+    is_applied = not dry_run and diff.before != diff.after
     told = (*diff.cautions, *cautions(diff.after))
-    return SiteChange(changes=lines, applied=applied, cautions=told)
+    return SiteChange(changes=lines, applied=is_applied, cautions=told)
 
 
 def _change_to(site: Site) -> Callable[[Site], Site]:

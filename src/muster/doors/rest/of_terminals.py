@@ -7,10 +7,11 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from muster.doors.rest.auth import UserNames, caller_of
+from muster.controller.messages import Caller
+from muster.doors.rest.auth import UserNames, caller_of, until_revoked
 from muster.doors.rest.operation import Door
 from muster.doors.rest.problems import trouble
-from muster.model.errors import MusterError
+from muster.model.errors import ForbiddenError, MusterError
 from muster.model.running import TerminalStream
 from muster.model.value import JobId, Value
 
@@ -38,10 +39,7 @@ class TerminalEndpoint:
         websocket = WebSocket(scope, receive, send)
         try:
             caller = caller_of(scope, dict(scope["headers"]), self._door, self._people)
-            job = JobId(scope["path_params"]["id"])
-            stream = await asyncio.to_thread(
-                self._door.service.queries.attempts.attach, caller, job
-            )
+            stream = await self._attached(caller, JobId(scope["path_params"]["id"]))
         except MusterError as error:
             # Accepted first: only then can the client learn why.
             await websocket.accept()
@@ -49,26 +47,40 @@ class TerminalEndpoint:
             return
         with closing(stream):
             await websocket.accept()
-            await _relay(websocket, stream, self._door.hub.ending)
+            await _relay(websocket, stream, caller, self._door)
+
+    async def _attached(self, caller: Caller, job: JobId) -> TerminalStream:
+        service = self._door.service
+        try:
+            return await asyncio.to_thread(service.attach, caller, job)
+        except ForbiddenError as error:
+            service.note_refusal(caller, f"attach to job {job}", str(error))
+            raise
 
 
-async def _relay(websocket: WebSocket, stream: TerminalStream, ending: asyncio.Event) -> None:
+async def _relay(websocket: WebSocket, stream: TerminalStream, caller: Caller, door: Door) -> None:
+    """Pass bytes on until one side ends, the server ends, or the caller's token is good no more."""
     shown = asyncio.create_task(_show(websocket, stream))
     typed = asyncio.create_task(_type(websocket, stream))
-    ended = asyncio.create_task(ending.wait())
-    tasks = {shown, typed, ended}
+    ended = asyncio.create_task(door.hub.ending.wait())
+    revoked = asyncio.create_task(until_revoked(caller, door))
+    tasks = {shown, typed, ended, revoked}
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        is_revoked = revoked.done()
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(shown, typed, return_exceptions=True)
+        await asyncio.gather(shown, typed, ended, revoked, return_exceptions=True)
+    if is_revoked:
+        await _close(websocket, REFUSED, "the token is good no more")
+        return
     if typed.done() and not typed.cancelled() and typed.exception() is None:
         return
     if shown.done() and not shown.cancelled() and shown.exception() is None:
         await _close(websocket, OVER, f"exit {shown.result()}")
     else:
-        await _close(websocket, GOING_AWAY if ending.is_set() else BROKEN, "")
+        await _close(websocket, GOING_AWAY if door.hub.ending.is_set() else BROKEN, "")
 
 
 async def _show(websocket: WebSocket, stream: TerminalStream) -> int:

@@ -301,6 +301,7 @@ def _launch(launch: Launch) -> LaunchDocument:
         workdir=launch.workdir,
         stdout=launch.stdout,
         stderr=launch.stderr,
+        submit_line=launch.submit_line,
     )
 
 

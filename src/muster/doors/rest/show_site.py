@@ -17,6 +17,7 @@ from muster.api.site import (
     UserDocument,
 )
 from muster.controller.messages import Health, Rehearsal
+from muster.controller.queries.sight import without_command
 from muster.doors.rest.show_jobs import stamp, stamp_or_none
 from muster.doors.rest.words import happened, kind
 from muster.model.cluster import Node
@@ -133,6 +134,7 @@ def audit_document(entry: AuditEntry) -> AuditDocument:
         action=entry.action,
         subject=entry.subject,
         detail=entry.detail,
+        token=entry.token,
     )
 
 
@@ -159,6 +161,8 @@ def event_document(stored: Stored) -> EventDocument:
             fact = {**_plain(shown), "spec": _whole(shown.spec)}
         case SiteChanged(at=at, by=by):
             fact = {"at": at, "by": by}
+        case StepBegan() | StepEnded():
+            fact = _plain(replace(event, step=without_command(event.step)))
         case (
             JobHeld()
             | JobReleased()
@@ -176,8 +180,6 @@ def event_document(stored: Stored) -> EventDocument:
             | SignalAsked()
             | JobEnded()
             | JobRequeued()
-            | StepBegan()
-            | StepEnded()
             | NodeSeen()
             | DeviceCut()
             | NodeGone()

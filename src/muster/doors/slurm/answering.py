@@ -1,6 +1,5 @@
 """Which command answers a call, and how errors become what the command prints."""
 
-import logging
 import time
 from typing import Protocol
 
@@ -26,8 +25,6 @@ from muster.doors.slurm.commands import (
 )
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.errors import ForbiddenError, MusterError
-
-log = logging.getLogger("muster.slurm")
 
 
 class Command(Protocol):
@@ -89,7 +86,7 @@ def answered(name: str, call: Call, door: Door) -> Reply:
             return Reply(out=error.text, code=error.code)
         return Reply(err=error.text, code=error.code)
     except ForbiddenError as error:
-        log.info("refused", extra={"command": name, "why": str(error)})
+        door.service.note_refusal(door.caller, name, str(error))
         return Reply(err=f"{name}: error: Access/permission denied\n", code=1)
     except MusterError as error:
         return Reply(err=f"{name}: error: {error}\n", code=1)

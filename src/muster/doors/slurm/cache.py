@@ -22,7 +22,7 @@ class Cache:
     def __init__(self) -> None:
         self.lines: LineCaches[str] = LineCaches()
         self._machines: Machines | None = None
-        self._launches: dict[JobId, Launch] = {}
+        self._launches: dict[tuple[JobId, bool], Launch] = {}
         self._ranks: tuple[Backlog, Mapping[JobId, int]] = ({}, {})
 
     def machines(self, nodes: Mapping[NodeId, Node]) -> Machines:
@@ -48,15 +48,13 @@ class Cache:
         self, queries: Queries, caller: Caller, jobs: Sequence[Job]
     ) -> Mapping[JobId, Launch]:
         """What those of the jobs run that the caller may see, without script and environment."""
-        kept = self._launches
-        if len(kept) > MOST_LAUNCHES:
-            kept.clear()
-        missing = [job for job in jobs if job.id not in kept]
+        if len(self._launches) > MOST_LAUNCHES:
+            self._launches.clear()
+        seen = [job for job in jobs if queries.jobs.may_see(caller, job)]
+        # Who looks after a queue sees less of a job than its user does.
+        keys = {job.id: (job.id, queries.jobs.owns(caller, job)) for job in seen}
+        missing = [job for job in seen if keys[job.id] not in self._launches]
         for job, launch in (queries.jobs.launches(caller, missing) if missing else {}).items():
-            kept[job] = replace(launch, script=None, env={})
-        found = ((job, kept.get(job.id)) for job in jobs)
-        return {
-            job.id: launch
-            for job, launch in found
-            if launch is not None and queries.jobs.may_see(caller, job)
-        }
+            self._launches[keys[job]] = replace(launch, script=None, env={})
+        found = ((job, self._launches.get(key)) for job, key in keys.items())
+        return {job: launch for job, launch in found if launch is not None}

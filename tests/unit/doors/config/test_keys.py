@@ -82,10 +82,11 @@ def test_every_example_of_the_page_can_be_read() -> None:
 def test_every_key_sets_its_field() -> None:
     site = site_from(
         "queues: {q: {weight: 2, priority: 3, quotas: [{model: M, lend_limit: 1}], max_jobs: 4,"
-        " max_submitted: 5, may_submit: [u], default_class: c, when_full: refuse}}\n"
+        " max_submitted: 5, may_submit: [u], default_class: c, when_full: refuse,"
+        " private: true}}\n"
         "classes: {c: {priority: 1, preempts: [c], preemptible: false, preempt_mode: suspend,"
         " grace: 1s, min_run: 2s, max_time: 3s, spot_only: true, per_user: {cpus: 1, memory: 1G},"
-        " per_queue: {jobs: 1}}}\n"
+        " per_queue: {jobs: 1}, may_use: [u], queues: [q], may_decline: [u]}}\n"
         "pools: {p: {cluster: x, levels: [rack], default_time: 1h, max_time: 2h, spot: true,"
         " gpu_hour: 1, users: [u], groups: [g], queues: [q], classes: [c],"
         " accepts: false, starts: false}}\n"
@@ -99,6 +100,7 @@ def test_every_key_sets_its_field() -> None:
         " share: {half_life: 1d, lookahead: 2h}, preempt: {by_class: false, reclaim: false,"
         " by_service: true, tries: 1, candidates: 2, min_run: 3s, restart_cost: 4s,"
         " waited_percent: 5}}\n"
+        "per_user: {max_jobs: 1, max_submit: 1G}\n"
         "history: {keep: 1d}\ncontainers: {images_on_host: true}\n"
     )
 

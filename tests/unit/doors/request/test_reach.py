@@ -29,6 +29,8 @@ FIELDS = fields_of(JobFile)
 OTHERWISE = {
     "launch.terminal": "`muster run` asks for one where its user sits",
     "array": "the server makes it of the indices",
+    "launch.submit_line": "what was typed, for Slurm's lists",
+    "launch.script_line": "what was typed, for Slurm's lists",
 }
 """Parts of a spec that no row sets, and why."""
 

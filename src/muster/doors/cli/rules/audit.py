@@ -26,6 +26,7 @@ def _columns(moment: Moment) -> list[Column[AuditDocument]]:
         Column("AT", lambda entry: moment.local(entry.at)),
         Column("USER", lambda entry: entry.user),
         Column("DOOR", lambda entry: entry.door),
+        Column("TOKEN", lambda entry: entry.token or "-", "wide"),
         Column("ACTION", lambda entry: entry.action),
         Column("SUBJECT", lambda entry: entry.subject, "flexible"),
         Column("DETAIL", lambda entry: entry.detail, "flexible"),

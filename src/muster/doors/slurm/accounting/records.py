@@ -80,9 +80,8 @@ class AcctJob:
     @property
     def has_script(self) -> bool:
         """Is there a batch step? Jobs of srun and salloc have numbered steps alone."""
-        line = self.row.label("line")
         is_first = not self.component
-        return is_first and (line is None or line.startswith("sbatch"))
+        return is_first and self.row.label("by") is None
 
 
 class AcctRow:

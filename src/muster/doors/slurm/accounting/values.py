@@ -237,7 +237,7 @@ def eligible(acct: AcctRow) -> str:
 
 def line(acct: AcctRow) -> str:
     """The command that asked for it; a script was asked for with its job."""
-    return acct.row.label("line") or "" if acct.step is None else acct.step.command
+    return acct.row.launch.submit_line or "" if acct.step is None else acct.step.command
 
 
 # What was measured.

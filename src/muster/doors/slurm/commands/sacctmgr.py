@@ -195,7 +195,7 @@ def _told_to(editing: Editing, door: Door, *, dry_run: bool = False, detail: str
     def change(site: Site) -> Site:
         return editing(site).site
 
-    asked = door.service.apply(door.caller, change, dry_run=dry_run, detail=detail)
+    asked = door.service.apply(door.caller, change, dry_run=dry_run, describe=lambda _: detail)
     try:
         return asked.result()
     except ForbiddenError as error:

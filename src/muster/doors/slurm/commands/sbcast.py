@@ -3,7 +3,7 @@
 from muster.doors.slurm.call import Call, Copy, Door, Reply, version, warning
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.lists.filters import job_name
-from muster.doors.slurm.permissions import STRANGER, may_change
+from muster.doors.slurm.permissions import STRANGER, may_be_user
 from muster.doors.slurm.words.errors import failed
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.model.errors import UnknownError
@@ -47,7 +47,7 @@ def _node(line: Parsed, call: Call, door: Door) -> str:
         view = None if name is None else door.queries.jobs.detail(door.caller, name.job).view
     except UnknownError:
         view = None
-    if view is not None and not may_change(door, view.job):
+    if view is not None and not may_be_user(door, view.job):
         raise failed(NAME, f"Slurm job {text} lookup error: {STRANGER}", code=255)
     held = None if view is None else view.allocation
     if held is None:

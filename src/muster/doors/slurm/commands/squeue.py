@@ -25,7 +25,7 @@ from muster.doors.slurm.lists.squeue_lines import lines_of
 from muster.doors.slurm.lists.squeue_steps import listed_steps
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError, failed
-from muster.doors.slurm.words.formats import heading, known, long_form, short_form, writer
+from muster.doors.slurm.words.formats import bounded, heading, known, long_form, short_form, writer
 from muster.doors.slurm.words.hostlist import expanded
 from muster.doors.slurm.words.options import Manner, Parsed, parsed, table
 from muster.doors.slurm.words.states import LIVE, State
@@ -144,7 +144,7 @@ def _table(line: Parsed, call: Call, rows: list[JobRow], door: Door) -> tuple[li
     write = writer(form, fields)
     if by_name is not None:
         return [*above, *map(write, rows)], lost
-    return [*above, *lines_of(rows, form, write, door)], lost
+    return [*above, *bounded(lines_of(rows, form, write, door))], lost
 
 
 def _format(line: Parsed, call: Call) -> str:

@@ -14,7 +14,7 @@ from muster.doors.slurm.call import (
 )
 from muster.doors.slurm.help import help_reply
 from muster.doors.slurm.lists.components import component_count, is_of_component
-from muster.doors.slurm.permissions import DENIED, may_change
+from muster.doors.slurm.permissions import DENIED, may_be_user
 from muster.doors.slurm.steps import allocations
 from muster.doors.slurm.steps.component_lines import lines_of, shares_of
 from muster.doors.slurm.steps.step_options import ALIASES, SRUN, Options, from_environment
@@ -153,7 +153,7 @@ def _view(door: Door, job: JobId) -> JobView:
         raise _expired(job) from None
     if view.job.state in FINAL:
         raise _expired(job)
-    if not may_change(door, view.job):
+    if not may_be_user(door, view.job):
         raise failed(NAME, f"Unable to create step for job {job}: {DENIED}")
     if view.job.state in {JobState.PENDING, JobState.HELD}:
         raise failed(NAME, f"Unable to create step for job {job}: Job is pending execution")

@@ -121,7 +121,7 @@ def _chosen(line: Parsed, door: Door, listing: Listing) -> Iterator[ShareRow]:
     wants_accounts = bool(line.words("accounts"))
     users = users_of(line.words("users", "uid")) or {door.caller.user}
     known = promised(door.queries.jobs.running(door.caller), door.now)
-    shares = door.queries.queues.shares(_members(listing, door.caller.user))
+    shares = door.queries.queues.shares(door.caller, _members(listing, door.caller.user))
     for row in _tree(listing, shares):
         if wants_accounts and row.account not in accounts:
             continue

@@ -19,7 +19,7 @@ from muster.doors.slurm.conf.queues_of import NORMAL, Accounts, accounts_of, cla
 from muster.doors.slurm.conf.racks_of import GpuTypes, machines_of, places_of, racks_of
 from muster.model.queue import JobClass, PreemptMode, Queue
 from muster.model.site import Site
-from muster.model.value import ClassName, QueuePath, replace
+from muster.model.value import ClassName, QueuePath, UserName, replace
 
 USUAL_GRACE_S = 30
 DEFAULT = QueuePath("default")
@@ -98,6 +98,13 @@ def _classes(
         by_tier = list(tiers_preempt(by_tier))
     found += [each for each in by_tier if each.name not in known]
     classes = {each.name: each for each in found}
+    for each in classes.values():
+        if not each.lets_use(UserName(""), QueuePath(""), classes[NORMAL]):
+            notes(
+                f"QOS {each.name}",
+                "takes more than its share, so that only a queue_admin may use it: "
+                "write may_use, with names or [everyone]",
+            )
     return {name: _with_known(each, classes, notes) for name, each in classes.items()}
 
 

@@ -4,7 +4,7 @@ from muster.controller.use_cases.tokens import TokenRequest
 from muster.doors.slurm.call import Call, Door, Reply, WriteFile
 from muster.doors.slurm.control import configuration
 from muster.doors.slurm.lists.filters import in_any_state, job_name, live_views
-from muster.doors.slurm.permissions import STRANGER, may_change
+from muster.doors.slurm.permissions import STRANGER, may_be_user, may_change
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.options import Parsed
@@ -60,7 +60,7 @@ def _script(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     except MusterError as error:
         # Slurm ends well here.
         raise SlurmError(LOST, code=0) from error
-    if not may_change(door, detail.view.job):
+    if not may_be_user(door, detail.view.job):
         raise SlurmError(f"{FAILURE}: {STRANGER}", code=0)
     launch = detail.launch
     if launch is None or launch.script is None:

@@ -22,7 +22,6 @@ from muster.model.value import NodeId
 
 SHOWN = (
     "admin-comment",
-    "command",
     "comment",
     "cpus-per-task",
     "features",
@@ -120,8 +119,9 @@ def _kind(row: JobRow) -> tuple[object, ...]:
     labels = spec.labels
     whose = (spec.name, spec.user, spec.queue, spec.job_class, spec.priority, spec.mail)
     asked = (spec.groups, spec.pools, spec.time_limit, spec.deadline, spec.reservation, spec.after)
-    messages = (row.job.state, jobs.reason(row), spec.retry.requeue, launch.workdir, launch.stdin)
-    return (*whose, *asked, *messages, *map(labels.get, _LABELS))
+    messages = (row.job.state, jobs.reason(row), spec.retry.requeue)
+    runs = (launch.workdir, launch.stdin, launch.script_line)
+    return (*whose, *asked, *messages, *runs, *map(labels.get, _LABELS))
 
 
 _LABELS = tuple(jobs.LABEL + name for name in SHOWN)
@@ -263,7 +263,7 @@ def _files(row: JobRow, facts: JobFacts) -> list[str]:
     occasions = words_of(row.job.spec.mail)
     to = row.job.spec.mail.to or row.job.spec.user
     return [
-        f"Command={row.label('command') or '(null)'}",
+        f"Command={row.launch.script_line or '(null)'}",
         f"WorkDir={row.launch.workdir or '(null)'}",
         *([f"AdminComment={admins} "] if admins else []),
         *([f"Comment={comment} "] if comment else []),

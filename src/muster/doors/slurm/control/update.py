@@ -7,7 +7,7 @@ from muster.doors.slurm.control.job_verbs import NOT_WHOLE, UNKNOWN, absent
 from muster.doors.slurm.control.update_job import JobChanges, changes_of
 from muster.doors.slurm.lists.filters import in_any_state, job_name, live_views
 from muster.doors.slurm.permissions import DENIED, STRANGER, demand_admin
-from muster.doors.slurm.submit.refusals import submission_words
+from muster.doors.slurm.submit.refusals import QOS, submission_words
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.hostlist import expanded, ranges_text
 from muster.doors.slurm.words.options import Parsed
@@ -17,14 +17,18 @@ from muster.model.cluster import Node, NodeState
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
 from muster.model.forbidden import (
     BadToken,
+    CannotDeclinePreemption,
     CannotRaisePriority,
     CannotSubmit,
+    CannotUseClass,
     Forbidden,
     HasStarted,
+    MakesForAnother,
     NeedsRole,
     NoRole,
     NotYourJob,
     SubmitsForAnother,
+    TokenIsLess,
 )
 from muster.model.job import JobState
 from muster.model.value import NodeId
@@ -163,9 +167,11 @@ def _forbidden(why: Forbidden) -> str:
             return DENIED
         case HasStarted():
             return "Job is no longer pending execution"
-        case NotYourJob() | NeedsRole() | CannotSubmit() | SubmitsForAnother():
+        case CannotUseClass():
+            return QOS
+        case CannotDeclinePreemption() | NotYourJob() | NeedsRole() | CannotSubmit():
             return STRANGER
-        case NoRole() | BadToken():
+        case SubmitsForAnother() | MakesForAnother() | TokenIsLess() | NoRole() | BadToken():
             return STRANGER
 
 

@@ -195,7 +195,7 @@ def _flags(row: JobRow) -> list[str]:
 
 def _what(row: JobRow) -> dict[str, Any]:
     return {
-        "command": row.label("command") or "",
+        "command": row.launch.script_line or "",
         "current_working_directory": row.launch.workdir or "",
         "dependency": unmet_text(row),
         "exit_code": 0 if row.state in states.LIVE else states.exit_status(row.job),

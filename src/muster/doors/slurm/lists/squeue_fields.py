@@ -44,7 +44,7 @@ def _first_node(row: JobRow) -> str:
 
 
 def _command(row: JobRow) -> str:
-    return row.label("command") or "(null)"
+    return row.launch.script_line or "(null)"
 
 
 def _memory(row: JobRow) -> str:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from muster.doors.slurm.call import lines
 from muster.doors.slurm.words.errors import SlurmError
-from muster.doors.slurm.words.formats import Column, Field, Form, cut_table, parsable
+from muster.doors.slurm.words.formats import Column, Field, Form, cut_table, narrowed, parsable
 from muster.model.value import Value
 
 R = TypeVar("R")
@@ -31,7 +31,7 @@ def field(names: str, width: int, get: Callable[[R], str], header: str = "") -> 
 def printed(wanted: str, fields: Sequence[Named[R]], rows: Iterable[R], style: Style) -> str:
     """The table. A field may be named by its beginning; SlurmError if none begins so."""
     columns = [_column(word, fields) for word in wanted.split(",") if word.strip()]
-    form = Form(columns=tuple(columns))
+    form = Form(columns=narrowed(columns))
     by_name = {names[0]: each for names, each in fields}
     if style.bars:
         ends = ("|", "|" if style.bar_at_end else "")

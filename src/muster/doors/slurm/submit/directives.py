@@ -52,8 +52,13 @@ def words(line: str, place: str = "sbatch") -> list[str]:
 
 
 def joined(argv: Sequence[str]) -> str:
-    """The command line as one text, for people."""
-    return " ".join(argv)
+    """The command line as one text, for people: in one line, whatever was typed."""
+    text = " ".join(argv)
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
 
 
 def _quoted(letter: str, letters: Iterator[str], place: str, line: str) -> str:

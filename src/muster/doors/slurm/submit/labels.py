@@ -78,8 +78,7 @@ def _labels(request: Request, amounts: Amounts, shape: TaskLayout) -> dict[str, 
         "mem-per-gpu": _text(amounts.memory_per_gpu),
         "cpus-per-task": str(amounts.cpus_per_task) if amounts.cpus_per_task > 1 else None,
         "ntasks-per-node": str(amounts.tasks_per_node or "") or None,
-        "command": _command(request),
-        "line": directives.joined((request.command, *request.call.argv)),
+        "by": None if request.command == "sbatch" else request.command,
     }
     return {LABEL + name: value for name, value in named.items() if value is not None}
 
@@ -97,10 +96,17 @@ def _gres_text(wish: GpuRequest) -> str:
     return wish.text or f"gres:gpu:{wish.count}"
 
 
-def _command(request: Request) -> str | None:
+def submit_line(request: Request) -> str:
+    """The command as it was typed. It may hold secrets: it belongs to the launch."""
+    return directives.joined((request.command, *request.call.argv))
+
+
+def script_line(request: Request) -> str | None:
+    """The script with its arguments, as Slurm shows it; of others than sbatch the program."""
     rest = request.given.rest
     if not rest or request.has("wrap"):
         return None
     if request.command != "sbatch":
-        return rest[0]
-    return " ".join((os.path.normpath(os.path.join(request.call.cwd, rest[0])), *rest[1:]))
+        return directives.joined(rest[:1])
+    script = os.path.normpath(os.path.join(request.call.cwd, rest[0]))
+    return directives.joined((script, *rest[1:]))

@@ -24,10 +24,19 @@ from muster.lifecycle.refusal import (
     PoolIsClosed,
     PoolTakesNothing,
     Reason,
+    TooLarge,
+    TooManyOfUser,
     TooManySubmitted,
+    TooMuchOfUser,
+    Unprintable,
 )
 from muster.model.errors import ForbiddenError, MusterError, RefusedError, UnknownError
-from muster.model.forbidden import CannotRaisePriority, CannotSubmit, SubmitsForAnother
+from muster.model.forbidden import (
+    CannotRaisePriority,
+    CannotSubmit,
+    CannotUseClass,
+    SubmitsForAnother,
+)
 from muster.model.reason import (
     NeverFits,
     NoSuchClass,
@@ -37,8 +46,10 @@ from muster.model.reason import (
     OverLimit,
     TooLong,
 )
+from muster.model.value import Value
 
 ACCOUNT = "Invalid account or account/partition combination specified"
+QOS = "Invalid qos specification"
 UNAVAILABLE = "Requested node configuration is not available"
 POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 TIME = "Requested time limit is invalid (missing or exceeds some limit)"
@@ -65,10 +76,13 @@ def submission_words(error: MusterError) -> str:
     if isinstance(error, RefusedError):
         return _refused(error.reason) if isinstance(error.reason, Reason) else UNAVAILABLE
     if isinstance(error, ForbiddenError):
-        return ACCOUNT if isinstance(error.reason, CannotSubmit) else DENIED
+        return _FORBIDDEN.get(type(error.reason), DENIED)
     if isinstance(error, UnknownError):
         return "Invalid job id specified"
     return "Unable to contact slurm controller (connect failure)"
+
+
+_FORBIDDEN: dict[type[Value], str] = {CannotSubmit: ACCOUNT, CannotUseClass: QOS}
 
 
 def _refused(why: Reason) -> str:  # noqa: C901, PLR0912 (one branch for each of Slurm's sentences)
@@ -76,7 +90,7 @@ def _refused(why: Reason) -> str:  # noqa: C901, PLR0912 (one branch for each of
         case NoSuchQueue() | MayNotSubmit():
             return ACCOUNT
         case NoSuchClass():
-            return "Invalid qos specification"
+            return QOS
         case NoSuchPool():
             return "Invalid partition name specified"
         case PoolIsClosed():
@@ -93,6 +107,12 @@ def _refused(why: Reason) -> str:  # noqa: C901, PLR0912 (one branch for each of
             return TIME
         case TooManySubmitted() | OverLimit() | OverClassLimit():
             return POLICY
+        case TooManyOfUser() | TooMuchOfUser():
+            return POLICY
+        case TooLarge():
+            return "Pathname of a file, directory or other parameter too long"
+        case Unprintable():
+            return "Invalid character in a name or comment"
         case NoUsablePool() | NoSuchModel() | NoSuchProfile() | NotOffered() | NoSuchLevel():
             return UNAVAILABLE
         case NoContainerTool():

@@ -18,7 +18,7 @@ from muster.doors.slurm.submit.job_options import (
     REFUSED_NAMES,
     SBATCH,
 )
-from muster.doors.slurm.submit.labels import job_name, labels_of
+from muster.doors.slurm.submit.labels import job_name, labels_of, script_line, submit_line
 from muster.doors.slurm.submit.our_words import World, in_our_words
 from muster.doors.slurm.submit.request import Request, merged
 from muster.doors.slurm.submit.shape import (
@@ -145,6 +145,8 @@ def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
         workdir=request.call.cwd,
         runs=Runs.STEPS_ONLY,
         warn=job_details.warn_of(request),
+        submit_line=submit_line(request),
+        script_line=script_line(request),
     )
     after = job_details.dependencies_of(request, world.meant)
     labels = labels_of(requests, shapes, world.machines)
@@ -297,6 +299,8 @@ def _launch(request: Request, script: str, env: dict[str, str]) -> Launch:
         append=job_details.appends(request),
         umask=call.umask,
         warn=job_details.warn_of(request),
+        submit_line=submit_line(request),
+        script_line=script_line(request),
     )
 
 

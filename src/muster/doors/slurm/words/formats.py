@@ -6,14 +6,23 @@ A row is turned into text by one `%` operation, because lists have tens of thous
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Generic, TypeVar
 
-from muster.model.value import Value
+from muster.doors.slurm.words.errors import SlurmError
+from muster.model.value import Value, replace
 
 R = TypeVar("R")
 
 LONG_WIDTH = 20
 """Of a column that `-O` names without saying how wide."""
+
+MOST_COLUMNS = 1_000
+MOST_LINE = 20_000
+"""So wide all columns together may be: what is said beyond that is not heeded."""
+
+MOST_ANSWER = 256 * 1_024 * 1_024
+"""So many characters one table may have."""
 
 _TOKEN = re.compile(r"(\.?)([0-9]{0,6}+)(.?)(.*)", re.DOTALL)
 _SIZED = re.compile(r"(\.?)([0-9]{0,6})(.*)", re.DOTALL)
@@ -58,12 +67,33 @@ class Form(Value):
 def short_form(text: str) -> Form:
     """`%[[.]size]type[suffix]`; a doubled `%` is one, as in Slurm."""
     prefix, *tokens = text.split("%")
-    return Form(prefix=prefix, columns=tuple(_short(token) for token in tokens if token))
+    return Form(prefix=prefix, columns=narrowed(_short(token) for token in tokens if token))
 
 
 def long_form(text: str) -> Form:
     """`type[:[.][size][suffix]],...`; a colon without a size sets no width."""
-    return Form(columns=tuple(_long(token) for token in text.split(",") if token))
+    return Form(columns=narrowed(_long(token) for token in text.split(",") if token))
+
+
+def narrowed(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """The columns, no more and no wider than a table may have."""
+    kept: list[Column] = []
+    left = MOST_LINE
+    for column in islice(columns, MOST_COLUMNS):
+        width = min(column.width, left)
+        left = max(1, left - width)
+        kept.append(column if width == column.width else replace(column, width=width))
+    return tuple(kept)
+
+
+def bounded(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a table. SlurmError if they become too much for one answer."""
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size > MOST_ANSWER:
+            raise SlurmError("slurm: error: the answer is too long; ask for fewer jobs or columns")
+        yield line
 
 
 def picked_form(words: Iterable[str], fields: Fields[R]) -> tuple[Form, list[str]]:
@@ -78,7 +108,7 @@ def picked_form(words: Iterable[str], fields: Fields[R]) -> tuple[Form, list[str
             continue
         width = _leading_number(size) if percent else fields[meant].width
         columns.append(Column(field=meant, width=abs(width), right=width > 0))
-    return Form(columns=tuple(columns)), unknown
+    return Form(columns=narrowed(columns)), unknown
 
 
 def _beginning_with(name: str, fields: Fields[R]) -> str | None:
@@ -114,7 +144,7 @@ def rendered(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool) 
     """The lines of the table; all columns of the form must be fields."""
     if header:
         yield heading(form, fields)
-    yield from map(writer(form, fields), rows)
+    yield from bounded(map(writer(form, fields), rows))
 
 
 def heading(form: Form, fields: Fields[R]) -> str:
@@ -144,13 +174,16 @@ def cut_table(form: Form, fields: Fields[R], rows: Iterable[R], *, header: bool)
         )
         yield "".join("-" * column.width + " " for column in form.columns)
     shown = [(field.get, c.width) for field, c in zip(chosen, form.columns, strict=True) if c.width]
-    for row in rows:
-        yield template % tuple(
+    yield from bounded(
+        template
+        % tuple(
             [
                 text if len(text := get(row)) <= width else text[: width - 1] + "+"
                 for get, width in shown
             ]
         )
+        for row in rows
+    )
 
 
 def parsable(
@@ -161,8 +194,7 @@ def parsable(
     chosen = [fields[column.field] for column in form.columns]
     if header:
         yield between.join(field.header for field in chosen) + end
-    for row in rows:
-        yield between.join([field.get(row) for field in chosen]) + end
+    yield from bounded(between.join([field.get(row) for field in chosen]) + end for row in rows)
 
 
 def by_name(fields: Mapping[str, Field[R]]) -> dict[str, Field[R]]:
