@@ -138,11 +138,12 @@ def _place_in(cluster: ClusterName, entry: WaitingJob, cycle: CycleState) -> Pla
             return found
         placements += found.placements
         portions.append(found.portion)
-    total = sum((portion.amount for portion in portions), NOTHING)
-    over = cycle.books.over_class_limit(entry.job.spec, entry.job_class, total)
-    if over is not None:
-        return over
-    until = max(cycle.ends_at(entry, portion.pool) for portion in portions)
+    if entry.is_capped:
+        total = sum((portion.amount for portion in portions), NOTHING)
+        over = cycle.books.over_class_limit(entry.job.spec, entry.job_class, total)
+        if over is not None:
+            return over
+    until = max([cycle.ends_at(entry, portion.pool) for portion in portions])
     return Placed(cluster, placements, tuple(portions), until)
 
 
@@ -276,13 +277,15 @@ def _placements(
     group: TaskGroup, amount: Resources, tasks: list[_Task], *, first: int = 0
 ) -> tuple[Placement, ...]:
     return tuple(
-        Placement(
-            group=group.name,
-            index=index,
-            node=room.node.id,
-            pool=room.node.pool,
-            amount=amount,
-            devices=devices,
-        )
-        for index, (room, devices) in enumerate(tasks, start=first)
+        [
+            Placement(
+                group=group.name,
+                index=index,
+                node=room.node.id,
+                pool=room.node.pool,
+                amount=amount,
+                devices=devices,
+            )
+            for index, (room, devices) in enumerate(tasks, start=first)
+        ]
     )

@@ -204,6 +204,8 @@ class Books:
         self, spec: JobSpec, job_class: JobClass, amount: Resources, *, jobs: int = 1
     ) -> OverClassLimit | None:
         """Would the job take its user, or its queue, over what the class allows?"""
+        if not self._bounded.get(spec.job_class):
+            return None
         for key in self._bounded_sides(spec):
             _, side, whose = key
             used = self._amount_by_side.get(key, NOTHING)

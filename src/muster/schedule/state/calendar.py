@@ -157,7 +157,7 @@ class Calendar:
     def _is_outside(self, each: AmountReserved, spec: JobSpec, limit: int) -> bool:
         # One that is overdue is still there.
         is_there = each.begins_at < self._now + max(1, limit)
-        return is_there and not is_guest(each, *_whose(spec))
+        return is_there and each.name not in self.guest_of(spec)
 
 
 def _whose(spec: JobSpec) -> tuple[UserName, QueuePath, str | None]:

@@ -7,7 +7,7 @@ from muster.model.amounts import capacity_of, covers
 from muster.model.cluster import Node
 from muster.model.queue import Meter, Queue, Scope, is_within, lineage
 from muster.model.reason import BorrowedOut, OverLimit, TooManyJobs, WaitReason
-from muster.model.value import QueuePath
+from muster.model.value import GpuModel, PoolName, QueuePath
 from muster.schedule.state.accounts import Account, Portion, QuotaLine
 
 
@@ -53,6 +53,7 @@ class Quotas:
         lines = [line for account in self.accounts.values() for line in account.lines]
         kept = {line.scope for line in lines if line.quota.lend_limit is not None}
         self._kept_scopes = tuple(sorted(kept, key=str))
+        self._kept_by_place: dict[tuple[PoolName, GpuModel | None], tuple[Scope, ...]] = {}
         self._total_used: dict[Scope, int] = dict.fromkeys(self._kept_scopes, 0)
         self._kept: dict[tuple[str, Scope], int] = {}
         self._kept_below: dict[tuple[str, Scope], int] = {}
@@ -92,8 +93,10 @@ class Quotas:
                 self._total_used[counter] += sign * rest
         if account is not None:
             self._add_jobs(account, change.jobs, victims, sign)
-        for each in (change, *victims):
-            self._recount_kept(each.path)
+            if account.keeps:
+                self._recount_kept(change.path)
+        for victim in victims:
+            self._recount_kept(victim.path)
 
     def _leaving(self, victims: Sequence["Change"], sign: int) -> dict["QuotaLine | Scope", int]:
         """What victims will give back, noted on each line."""
@@ -119,16 +122,25 @@ class Quotas:
         for portion in change.portions:
             for line in () if account is None else account.lines_at(portion.pool, portion.model):
                 found[line] = found.get(line, 0) + portion.measured(line.scope)
-            for scope in self._kept_scopes:
-                if covers(scope, portion.pool, portion.model):
-                    found[scope] = found.get(scope, 0) + portion.measured(scope)
+            for scope in self._kept_at(portion.pool, portion.model):
+                found[scope] = found.get(scope, 0) + portion.measured(scope)
         return found
+
+    def _kept_at(self, pool: PoolName, model: GpuModel | None) -> tuple[Scope, ...]:
+        """The scopes that are watched as a whole and count what lies in this pool on this model."""
+        known = self._kept_by_place.get((pool, model))
+        if known is None:
+            known = tuple(scope for scope in self._kept_scopes if covers(scope, pool, model))
+            self._kept_by_place[pool, model] = known
+        return known
 
     def _add_jobs(
         self, account: Account, jobs: int, victims: Sequence["Change"], sign: int
     ) -> None:
         for each in account.above:
-            leaving = sum(is_within(victim.path, each.path) for victim in victims)
+            leaving = 0
+            for victim in victims:
+                leaving += is_within(victim.path, each.path)
             each.jobs += sign * max(0, jobs - leaving)
 
     def refusal(self, path: QueuePath, portions: Sequence[Portion]) -> WaitReason | None:
@@ -214,14 +226,15 @@ class Quotas:
     def _kept_refusal(self, account: Account, portions: Sequence[Portion]) -> BorrowedOut | None:
         """Would this eat into what another queue does not lend?"""
         for scope in self._kept_scopes:
-            asked = sum(
-                portion.measured(scope)
-                for portion in portions
-                if covers(scope, portion.pool, portion.model)
-            )
+            asked = 0
+            for portion in portions:
+                if scope in self._kept_at(portion.pool, portion.model):
+                    asked += portion.measured(scope)
+            if not asked:
+                continue
             kept = self._kept_beside(account, scope)
             available = self._capacity[scope] - self._total_used[scope] - kept
-            if asked and asked > available:
+            if asked > available:
                 return BorrowedOut(
                     queue=account.path,
                     scope=scope,
