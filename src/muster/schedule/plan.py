@@ -1,4 +1,22 @@
-"""The plan: for every waiting job, whether it starts now or why it waits. The contents page."""
+"""The plan: for every waiting job, whether it starts now or why it waits.
+
+The policy, step by step, and where each is written down:
+
+    sync      agree with the snapshot: what is free, who holds what, who waits   state/follow.py
+    order     the job with the highest priority is next                          policy/order.py
+    decide    what becomes of that job:                                          policy/decide.py
+      gate      dependencies, begin time, array, number of jobs                  policy/gates.py
+      resume    suspended jobs, and jobs for which room was cleared              policy/resume.py
+      place     filter the nodes, score them, take the best                      policy/place.py
+                  (filter: room/fit.py; score: room/score.py; search: room/find.py, room/gang.py)
+      preempt   let others leave, those who lose the least                       policy/preempt.py
+      promise   room at a later time, which backfill must leave                  policy/backfill.py
+    explain   why each of the others waits                                       policy/waits.py
+    grow      elastic jobs take what is left                                     policy/grow.py
+
+Jobs that cannot start are remembered in verdicts (policy/verdicts.py), so that no job, and none
+like it, is looked at again in vain.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -46,7 +64,7 @@ class Planner:
         verdicts = Verdicts(cycle, self._number)
         decider = Decider(kept, cycle, verdicts)
         self._after = After(kept, cycle, decider, verdicts, order, OpeningPriorities(kept))
-        for entry in order.in_turn(kept.roster.lanes.values(), verdicts):
+        for entry in order.by_priority(kept.roster.lanes.values(), verdicts):
             decider.take(entry)
         waits = self._waits.after(kept, decider, verdicts)
         self._measures, self._backlog = measures(kept, cycle, decider), None

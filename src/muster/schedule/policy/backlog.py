@@ -92,7 +92,7 @@ def expected_start(after: After, job: JobId) -> Expected:
 
 def _line(after: After) -> Iterator[tuple[WaitingJob, Expected]]:
     """Those who still wait in their order, each with when it may start."""
-    waiting = after.order.settled(after.kept.roster)
+    waiting = after.order.final(after.kept.roster)
     return _Line(after.cycle, after.decider, after.verdicts).expected(waiting)
 
 

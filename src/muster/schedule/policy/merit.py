@@ -1,4 +1,4 @@
-"""What a job brings with it to its turn: everything but its user's fair share and its guarantee."""
+"""What a job brings to its priority: everything but its user's fair share and its guarantee."""
 
 from collections.abc import Iterable, Mapping
 from math import log10

@@ -1,9 +1,9 @@
-"""Whose turn it is.
+"""Which job is next: the one with the highest priority.
 
-A job's turn is its merit (class, size, queue, age) plus its user's fair share; a queue that is
+A job's priority is its merit (class, size, queue, age) plus its user's fair share; a queue that is
 within its guarantee goes before those who borrow. Fair share falls with every job that starts, for
-that user and all queues above him, so turns are looked at again as they come up: they only ever
-get later.
+that user and all queues above, so a priority is worked out again when its job comes up: in a plan
+priorities only ever fall.
 """
 
 from bisect import bisect_left
@@ -22,10 +22,10 @@ OWN_FIRST = 1 << 50
 """More than any merit: what is guaranteed goes before what is borrowed."""
 
 
-class _Turn(NamedTuple):
-    """Smallest first; the job's id makes every two turns different."""
+class _Next(NamedTuple):
+    """The next job of a lane. Smallest first; the job's id makes every two different."""
 
-    late: int
+    minus_priority: int
     submitted_at: Instant
     job: JobId
     place: int
@@ -36,7 +36,7 @@ class _Turn(NamedTuple):
 class _Stretch(NamedTuple):
     """Entries of a lane, from a place to before another, that wait for reasons known already.
 
-    Their turns come later, with this share; until then the state of things must stay as it is.
+    They come up later, with this share; until then the state of things must stay as it is.
     """
 
     lane: Lane
@@ -46,40 +46,40 @@ class _Stretch(NamedTuple):
 
 
 class Order:
-    """Turns for one plan."""
+    """The order of jobs in one plan."""
 
     def __init__(self, shares: Shares, quotas: Quotas, fair_share_weight: int) -> None:
         self._shares = shares
         self._quotas = quotas
         self._weight = fair_share_weight
 
-    def in_turn(self, lanes: Iterable[Lane], verdicts: Verdicts) -> Iterator[WaitingJob]:
-        """Jobs as their turn comes, without those that need not be looked at any more."""
-        heap = [turn for lane in lanes if (turn := self._next(lane, 0, verdicts)) is not None]
+    def by_priority(self, lanes: Iterable[Lane], verdicts: Verdicts) -> Iterator[WaitingJob]:
+        """Jobs by priority, without those that need not be looked at any more."""
+        heap = [each for lane in lanes if (each := self._next(lane, 0, verdicts)) is not None]
         heapify(heap)
         ahead: list[_Stretch] = []
         while heap:
-            turn = heap[0]
-            if turn.revision != verdicts.revision:
-                again = self._next(turn.entry.lane, turn.place, verdicts)
+            first = heap[0]
+            if first.revision != verdicts.revision:
+                again = self._next(first.entry.lane, first.place, verdicts)
                 if again is None:
                     heappop(heap)
                     continue
-                if again.job != turn.job or again.late > turn.late:
+                if again.job != first.job or again.minus_priority > first.minus_priority:
                     heapreplace(heap, again)
                     continue
             state = verdicts.state
-            yield turn.entry
+            yield first.entry
             if verdicts.state != state:
                 heap = self._back(heap, ahead, verdicts)
                 ahead = []
-            self._step(heap, turn, ahead, verdicts)
+            self._step(heap, first, ahead, verdicts)
 
     def _step(
-        self, heap: list[_Turn], turn: _Turn, ahead: list[_Stretch], verdicts: Verdicts
+        self, heap: list[_Next], first: _Next, ahead: list[_Stretch], verdicts: Verdicts
     ) -> None:
-        """The next of the lane whose turn just came."""
-        lane, place = turn.entry.lane, turn.place + 1
+        """The next of the lane that was just looked at."""
+        lane, place = first.entry.lane, first.place + 1
         if not self._quotas.may_own(lane.queue):
             end = _kept_until(lane.entries, place, verdicts)
             if end > place:
@@ -92,15 +92,15 @@ class Order:
         else:
             heapreplace(heap, after)
 
-    def _back(self, heap: list[_Turn], ahead: list[_Stretch], verdicts: Verdicts) -> list[_Turn]:
-        """The first of the heap has changed things: whose turn comes after it is looked at again.
+    def _back(self, heap: list[_Next], ahead: list[_Stretch], verdicts: Verdicts) -> list[_Next]:
+        """The first of the heap has changed things: jobs that come after it are looked at again.
 
         Stretches of a lane follow each other, so that the first of them says where to go on.
         """
         now = heap[0]
         again: dict[Lane, int] = {}
         for lane, begin, end, share in ahead:
-            bound = (now.late + share, now.submitted_at, now.job)
+            bound = (now.minus_priority + share, now.submitted_at, now.job)
             place = bisect_left(lane.rows.read(), bound, begin, end)
             for entry in {each.equivalents: each for each in lane.entries[begin:place]}.values():
                 verdicts.no_room(entry, verdicts.reasons[entry.id])
@@ -108,23 +108,23 @@ class Order:
                 again.setdefault(lane, place)
         if not again:
             return heap
-        heap = [turn for turn in heap if turn.entry.lane not in again]
+        heap = [each for each in heap if each.entry.lane not in again]
         found = (self._next(lane, place, verdicts) for lane, place in again.items())
-        heap.extend(turn for turn in found if turn is not None)
+        heap.extend(each for each in found if each is not None)
         heapify(heap)
         return heap
 
-    def settled(self, roster: Roster) -> list[WaitingJob]:
+    def final(self, roster: Roster) -> list[WaitingJob]:
         """All jobs in the order that holds at the end of the plan."""
         for lane in roster.lanes.values():
             share = self._weight * self._shares.factor(lane.leaf)
             if share != lane.share or lane.has_new:
-                _set_turns(lane, share)
+                _set_ranks(lane, share)
         line = roster.line()
-        line.sort(key=attrgetter("turn"))
+        line.sort(key=attrgetter("final_rank"))
         return line
 
-    def _next(self, lane: Lane, place: int, verdicts: Verdicts) -> _Turn | None:
+    def _next(self, lane: Lane, place: int, verdicts: Verdicts) -> _Next | None:
         place = _first_open(lane, place, verdicts)
         if place == len(lane.entries):
             return None
@@ -132,13 +132,13 @@ class Order:
         key = entry.points + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
-        return _Turn(-key, entry.rank[1], entry.id, place, entry, verdicts.revision)
+        return _Next(-key, entry.rank[1], entry.id, place, entry, verdicts.revision)
 
 
-def _set_turns(lane: Lane, share: int) -> None:
+def _set_ranks(lane: Lane, share: int) -> None:
     for entry in lane.entries:
         late, submitted_at, job_id = entry.rank
-        entry.turn = (late - share, submitted_at, job_id)
+        entry.final_rank = (late - share, submitted_at, job_id)
     lane.share, lane.has_new = share, False
 
 

@@ -140,7 +140,7 @@ def no_room(group: TaskGroup, need: Need, ledger: Ledger, placed: int = 0) -> No
 
 
 def is_bounded(entry: WaitingJob) -> bool:
-    """Does it hang on the time where the job may go, even among nodes that are always open?"""
+    """Does it depend on the time where the job may go, even among nodes that are always open?"""
     spec = entry.job.spec
     by_time = spec.deadline is not None or entry.job_class.max_time is not None
     return by_time or spec.reservation is not None

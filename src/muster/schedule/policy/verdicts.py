@@ -17,7 +17,7 @@ Claimants = tuple[Shape, ClassName, QueuePath, int]
 
 
 class Verdicts:
-    """The verdicts of one plan, and what each job was told."""
+    """The verdicts of one plan, and the reasons that jobs got."""
 
     def __init__(self, cycle: CycleState, plan: int) -> None:
         self._cycle = cycle

@@ -112,7 +112,7 @@ class Finder:
         return sum(2 * len(lane.slots) for lane in self._lanes)
 
     def has_seat(self) -> bool:
-        """Is there any seat at all? That is told sooner than which is best."""
+        """Is there any seat at all? That is quicker to find out than which is best."""
         return bool(self._least(self._keys()))
 
     def best(self, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:

@@ -27,7 +27,7 @@ STEP_MILLI = 20
 """Changes of fragmentation are compared in steps of this much of a GPU."""
 
 CPU_LEVELS = 64
-"""At most this many amounts of CPU that usual tasks ask for are told apart."""
+"""At most this many amounts of CPU that usual tasks ask for are distinguished."""
 
 MOST_CPU = 1 << 60
 """More than any node has."""
@@ -219,7 +219,7 @@ def _weighed(usual: tuple[UsualAsk, ...], supply: Supply) -> Weighed:
 
 
 def _weight(ask: UsualAsk, supply: Supply) -> int:
-    """How much a usual task counts: as often as it comes, more if few GPUs would do for it."""
+    """How much a usual task counts: as often as it comes, more if few GPUs can serve it."""
     gpus, whole = ask.each.gpus, sum(supply.values())
     if gpus is None:
         return ask.count * PLAIN_WEIGHT

@@ -88,7 +88,7 @@ class Neighbours:
         return bool(self._forbidden)
 
     def matters_to(self, spec: JobSpec) -> bool:
-        """Does where this job may go hang on its own labels?"""
+        """Does it depend on its own labels where this job may go?"""
         if not self._forbidden or not spec.labels:
             return False
         return any(self._forbidden.get(label) for label in spec.labels.items())

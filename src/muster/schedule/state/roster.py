@@ -1,4 +1,4 @@
-"""The waiting jobs, in lanes: one for each user in each queue, in the order of their turn.
+"""The waiting jobs, in lanes: one for each user in each queue, in their order.
 
 Within a lane the order never changes while nothing is edited: class, size, queue and age set it,
 and age grows alike for all. Between lanes it follows fair share, which `order.py` looks after.
@@ -82,7 +82,7 @@ class EquivalenceClass:
 
 
 class Lane:
-    """One user's waiting jobs in one queue; `share` is what their turns were last set with."""
+    """One user's waiting jobs in one queue; `share` is what their final ranks count with."""
 
     __slots__ = ("entries", "has_new", "leaf", "queue", "rows", "share", "user")
 
@@ -102,6 +102,7 @@ class WaitingJob:
 
     __slots__ = (
         "equivalents",
+        "final_rank",
         "id",
         "is_capped",
         "is_gated",
@@ -117,7 +118,6 @@ class WaitingJob:
         "problem",
         "rank",
         "shape",
-        "turn",
     )
 
     def __init__(self, job: Job, shape: Shape, job_class: JobClass, lane: Lane) -> None:
@@ -130,7 +130,8 @@ class WaitingJob:
         self.merit = NO_MERIT
         self.points = 0
         self.rank: tuple[int, Instant, JobId] = (0, job.submitted_at, job.id)
-        self.turn: tuple[int, Instant, JobId] = self.rank
+        # With the share that holds at the end of a plan.
+        self.final_rank: tuple[int, Instant, JobId] = self.rank
         self.problem: WaitReason | None = None
         self.is_gated = _is_gated(job)
         self.is_capped = job_class.per_user != UNCAPPED or job_class.per_queue != UNCAPPED
@@ -238,7 +239,7 @@ class Roster:
             lane.leaf = shares.leaf(lane.queue, lane.user)
 
     def add(self, job: Job, shares: Shares) -> None:
-        """A job waits for its turn."""
+        """A job waits."""
         lane = self._lane(job.spec.queue, job.spec.user, shares)
         entry = self.entry(job, lane)
         lane.rows.add((*entry.rank, entry))

@@ -179,7 +179,7 @@ class Shares:
             branch = branch.above
 
     def _prune(self) -> None:
-        """A user without jobs or past use has no part: shares hang on the snapshot alone."""
+        """A user without jobs or past use has no part: shares depend on the snapshot alone."""
         gone = [key for key, leaf in self._users.items() if not leaf.jobs and not leaf.used]
         for key in gone:
             leaf = self._users.pop(key)

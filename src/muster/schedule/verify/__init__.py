@@ -117,7 +117,7 @@ RULES_FOR_NONE = (names_the_snapshot, every_waiting_job_has_one_decision)
 def violations(snapshot: Snapshot, plan: Plan, register: Register | None = None) -> list[Violation]:
     """Every hard rule that the plan breaks; empty when it may be committed. Never raises.
 
-    register: kept by whoever asks about one snapshot after the other; it only saves time.
+    register: kept by a caller that asks about one snapshot after the other; it only saves time.
     """
     if register is None:
         return _violations(case_of(snapshot, plan))

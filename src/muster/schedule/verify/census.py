@@ -138,7 +138,7 @@ class Census:
         register, everybody = self._register, self._snapshot.allocations
         if register is None:
             return _glimpse_of(self._snapshot, everybody, self._victims, self._nodes)
-        # In the order of their ids, whoever came first.
+        # In the order of their ids, not in the order in which they came.
         there = sorted({job_id for node in self._nodes for job_id in register.on(node)})
         return _glimpse_of(self._snapshot, there, self._victims, self._nodes)
 

@@ -1,4 +1,4 @@
-"""Devices that are cut anew."""
+"""Devices that are cut again."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def repartitions_are_in_order(case: Case) -> Iterator[Violation]:
     """A Repartition is allowed, possible, comes once, and serves a job that starts on the device.
 
     Instances in use stay where they are, the model's geometry allows the layout,
-    and MIG mode is turned on or off only on a device nobody uses.
+    and MIG mode is turned on or off only on a device without users.
     """
     for (node_id, device_id), cuts in case.cuts.items():
         faults = [*_who(case, cuts), *_what(case, cuts[0])]

@@ -38,7 +38,7 @@ def every_waiting_job_has_one_decision(case: Case) -> Iterator[Violation]:
 
 
 def decisions_suit_the_state(case: Case) -> Iterator[Violation]:
-    """Start and Clear are for PENDING jobs, Resume for SUSPENDED ones that nobody holds back."""
+    """Start and Clear are for PENDING jobs, Resume for SUSPENDED ones that are not held."""
     for addition in case.additions:
         job = addition.job
         if _suits(addition):

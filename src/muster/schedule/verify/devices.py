@@ -66,7 +66,7 @@ def _shared(case: Case, seats: Seats) -> Iterator[Shared]:
         to_come = coming.get(device.id, [])
         if not here and not to_come:
             continue
-        # The usual case: one task has the whole device, which nobody else has and nobody cuts.
+        # The usual case: one task has the whole device, which no other has and nothing cuts.
         is_alone = len(here) == 1 and not to_come and device.id not in held
         if is_alone and here[0].slice is None and _is_uncut(case, node, device):
             continue

@@ -15,7 +15,7 @@ from muster.schedule.verify.violation import Violation
 
 
 def nodes_stay_reserved(case: Case) -> Iterator[Violation]:
-    """A job of another queue (any job, when they are for nobody) does not overlap the window."""
+    """A job of another queue (any job, when they are for no queue) does not overlap the window."""
     kept = _kept_nodes(case)
     there = {
         (number, placement.node): addition

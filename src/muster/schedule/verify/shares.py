@@ -43,7 +43,7 @@ def devices_are_the_ask(case: Case) -> Iterator[Violation]:
 
 
 def _asked_milli(gpus: GpuAsk | None, task: Task) -> int:
-    # No GPU has a turn for nobody; an ask for one cannot be counted.
+    # A time share of no replicas cannot be counted.
     if gpus is not None and isinstance(gpus.slice, TimeShare) and gpus.slice.replicas < 1:
         return -1
     return gpu_milli(gpus, task.model)

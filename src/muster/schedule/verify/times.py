@@ -163,7 +163,7 @@ def _began(case: Case, job_id: JobId) -> Instant | None:
     if allocation is not None:
         return allocation.started_at
     job = case.snapshot.jobs.get(job_id)
-    # It waits for another attempt; nobody remembers when the first one began.
+    # It waits for another attempt; when the first one began is not recorded.
     return job.submitted_at if job is not None and job.attempt > 0 else None
 
 

@@ -47,7 +47,7 @@ class Uses:
 
     Many allocations lie in few places, so scopes are summed over places, not over allocations.
     GPU of any model is what nearly all scopes ask for, and it is known for everyone.
-    The rest is counted only where it matters, and models and profiles are told apart
+    The rest is counted only where it matters, and models and profiles are distinguished
     only if one of the scopes asks for it.
     """
 
