@@ -5,6 +5,7 @@ What people write may be loose (`"16G"`, `"2h"`); what the server writes is alwa
 
 from collections.abc import Mapping
 
+from muster.model.explanation import Change
 from muster.model.value import Value
 
 
@@ -145,6 +146,8 @@ class UpdateDocument(Value):
     """What to change about a job; the rest stays.
 
     Of a running job only its name, time, labels and mail change. mail_on: replaces all occasions.
+    gpus, cpus, memory, tasks: of a job that has one group of tasks; the first three for each task.
+    alternative: the `change` of one of those that an explanation names.
     """
 
     name: str | None = None
@@ -158,6 +161,11 @@ class UpdateDocument(Value):
     labels: Mapping[str, str] | None = None
     mail_on: tuple[str, ...] | None = None
     mail_to: str | None = None
+    tasks: int | None = None
+    gpus: int | None = None
+    cpus: float | None = None
+    memory: int | str | None = None
+    alternative: Change | None = None
 
 
 class ManyDocument(Value):
@@ -168,11 +176,12 @@ class ManyDocument(Value):
 
 
 class AlternativeDocument(Value):
-    """What would help."""
+    """What would help. change: what to send as `alternative` of an update, to have it so."""
 
     text: str
     starts_now: bool
     expected_start: str | None
+    change: Change | None = None
 
 
 class TurnDocument(Value):

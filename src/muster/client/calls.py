@@ -189,19 +189,30 @@ class Client:
         """Why it waits, who is in its way, and what would help."""
         return self._speech.get(f"/v1/jobs/{job}/explanation", ExplanationDocument)
 
-    def log(self, job: int, *, stderr: bool = False, task: int = 0, offset: int = 0) -> Stream:
-        """What a job wrote so far, in parts; an offset below zero counts from the end."""
-        query: Query = {"stream": _stream(stderr=stderr), "task": task, "offset": offset or None}
+    def log(
+        self, job: int, *, stderr: bool = False, task: int = 0, offset: int = 0, tail: int = 0
+    ) -> Stream:
+        """What a job wrote so far, in parts; an offset below zero counts from the end.
+
+        tail: only the last so many lines.
+        """
+        query: Query = {
+            "stream": _stream(stderr=stderr),
+            "task": task,
+            "offset": offset or None,
+            "tail": tail or None,
+        }
         return self._speech.streamed(f"/v1/jobs/{job}/log", query)
 
     def follow_log(
-        self, job: int, *, stderr: bool = False, task: int = 0, offset: int = 0
+        self, job: int, *, stderr: bool = False, task: int = 0, offset: int = 0, tail: int = 0
     ) -> Stream:
         """What a job writes, as it writes it, until it is over."""
         query: Query = {
             "stream": _stream(stderr=stderr),
             "task": task,
             "offset": offset or None,
+            "tail": tail or None,
             "follow": True,
         }
         return self._speech.streamed(f"/v1/jobs/{job}/log", query)

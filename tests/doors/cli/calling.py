@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -82,6 +83,7 @@ class Caller:
     daemon: RememberingDaemon = field(default_factory=RememberingDaemon)
     screen: Screen = field(default_factory=Screen)
     environ: Mapping[str, str] = field(default_factory=lambda: {"PATH": "/bin", "HOME": "/h"})
+    pause: Callable[[float], None] = time.sleep
 
     def __call__(self, *argv: str) -> Outcome:
         code = main(argv, daemon=self.daemon, surroundings=self.surroundings())
@@ -95,11 +97,13 @@ class Caller:
             screen=self.screen,
             environ=self.environ,
             workdir="/home/alice",
+            pause=self.pause,
         )
 
 
 PROGRAM = """\
 import sys
+import time
 from doors.cli.calling import RememberingDaemon
 from muster.doors.cli.main import main
 sys.exit(main(sys.argv[1:], daemon=RememberingDaemon()))

@@ -41,7 +41,7 @@ def test_ranges_and_arrays_stand_for_many_jobs_and_each_is_named_once(
 
     outcome = muster("cancel", "17-19", "18", "20_*")
 
-    assert outcome.out == "4 jobs cancelled: 17, 18, 19, 21\n"
+    assert outcome.out == "4 jobs cancelled: 17, 18, 19, 20_3\n"
     assert server.asked("POST", ACTIONS)[0].body["ids"] == [17, 18, 19, 21]
 
 
@@ -89,7 +89,6 @@ def test_cancel_may_send_a_signal_instead(muster: Caller, server: CannedServer) 
         ("cancel", "17", "--user", "bob"),
         ("cancel", "seventeen"),
         ("cancel", "20-10"),
-        ("cancel", "99_1"),
         ("show",),
         ("why",),
         ("wait",),
@@ -162,3 +161,23 @@ def test_tokens_are_made_and_revoked(muster: Caller, server: CannedServer) -> No
     assert alone.err == ""
     assert server.asked("POST", "/v1/tokens")[0].body["role"] == "viewer"
     assert revoked.out == "key 3fa9 of alice revoked\n"
+
+
+def test_a_job_of_an_array_that_there_is_not_exits_with_four(muster: Caller) -> None:
+    outcome = muster("cancel", "99_1")
+
+    assert outcome.code == 4
+    assert "there is no job 99_1" in outcome.err
+
+
+def test_a_job_that_there_is_not_exits_with_four_for_every_command(
+    muster: Caller, server: CannedServer
+) -> None:
+    server.answer(
+        "POST",
+        "/v1/jobs/actions",
+        ManyDocument(failed={"99": "there is no job 99, or it has ended"}),
+    )
+
+    assert muster("cancel", "99").code == 4
+    assert muster("hold", "99").code == 4

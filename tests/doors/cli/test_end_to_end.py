@@ -368,6 +368,95 @@ def test_top_draws_and_quits(machine: Machine) -> None:
     assert seat.ends() == 0
 
 
+def test_in_top_a_job_is_found_explained_read_and_cancelled(machine: Machine) -> None:
+    text = "echo hello from here; sleep 600"
+    job = machine.submits("--name", "needle", "--", "sh", "-c", text)
+    other = machine.submits("--name", "hay", "--", "sleep", "600")
+    machine.waits_until(job, "running")
+    seat = Seat.at(machine, "top")
+
+    seat.sees(b"e explain")
+    seat.types(b"/")
+    seat.sees(b"show jobs with:")
+    seat.types(b"need\r")
+    seat.sees(b"[need]")
+    seat.types(b"l")
+    seat.sees(b"hello from here")
+    seat.types(b" ")
+    seat.sees(b"e explain")
+    seat.types(b"e")
+    seat.sees(b"Runs on")
+    seat.types(b" ")
+    seat.sees(b"e explain")
+    seat.types(b"c")
+    seat.sees(f"cancel job {job} (needle)?".encode())
+    seat.types(b"y")
+    machine.waits_until(job, "cancelled")
+    seat.types(b"q")
+
+    assert seat.ends() == 0
+    assert machine.job(other)["state"] == "running"
+    machine.muster("cancel", other)
+
+
+def test_a_waiting_job_is_changed_as_its_explanation_suggests(machine: Machine) -> None:
+    holders = [machine.submits("--gpus", "3", "--", "sleep", "600") for _ in range(2)]
+    for holder in holders:
+        machine.waits_until(holder, "running")
+    waiting = machine.submits("--gpus", "2", "--", "sleep", "600")
+
+    told = machine.muster("explain", waiting)
+    applied = machine.muster("explain", waiting, "--apply", "1")
+
+    assert f"muster explain {waiting} --apply 1" in told.out
+    assert applied.code == 0, applied.err
+    machine.waits_until(waiting, "running")
+    assert machine.job(waiting)["gpus"] == 1
+    machine.muster("cancel", waiting, *holders)
+
+
+def test_how_many_gpus_a_waiting_job_has_can_be_changed(machine: Machine) -> None:
+    job = machine.submits("--hold", "--gpus", "4", "--", "true")
+
+    changed = machine.muster("update", job, "--gpus", "1", "--memory", "2G")
+
+    assert changed.out == f"job {job} updated\n", changed.err
+    shown = machine.job(job)
+    assert (shown["gpus"], shown["memory_mib"]) == (1, 2_048)
+    machine.muster("cancel", job)
+
+
+def test_a_bare_number_is_no_time_limit(machine: Machine) -> None:
+    refused = machine.muster("submit", "--time", "60", "--", "true")
+
+    assert refused.code != 0
+    assert "write `60m` for minutes or `60s` for seconds" in refused.err
+
+
+def test_the_last_lines_of_a_log_are_counted_in_lines(machine: Machine) -> None:
+    job = machine.submits("--", "sh", "-c", "seq 1 2000")
+    machine.muster("wait", job)
+
+    assert machine.muster("logs", "--tail", "3", job).out == "1998\n1999\n2000\n"
+    assert machine.muster("logs", "-f", "-n", "1", job).out == "2000\n"
+    assert machine.muster("logs", "-n", "5000", job).out.count("\n") == 2_000
+
+
+def test_a_job_of_an_array_has_one_name(machine: Machine) -> None:
+    made = machine.muster("submit", "--hold", "--array", "1-2", "--", "true")
+    name = f"{made.out.split()[1]}_2"
+
+    for argv in (
+        ("explain", name),
+        ("why", name),
+        ("update", name, "--time", "5m"),
+        ("show", name),
+    ):
+        assert name in machine.muster(*argv).out.splitlines()[0]
+    assert machine.muster("cancel", name).out == f"job {name} cancelled\n"
+    machine.muster("cancel", f"{name[:-2]}_*")
+
+
 def test_the_doctor_finds_nothing_that_fails(machine: Machine) -> None:
     found = machine.muster("doctor")
 

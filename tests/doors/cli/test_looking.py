@@ -139,7 +139,7 @@ def test_logs_are_printed_byte_for_byte(server: CannedServer, tmp_path: Path) ->
 
     assert written == b"\xff\x00hello\r\n"
     query = server.asked("GET", "/v1/jobs/17/log")[0].query
-    assert query == {"stream": ["stderr"], "task": ["3"], "offset": ["-100"]}
+    assert query == {"stream": ["stderr"], "task": ["3"], "tail": ["100"]}
 
 
 def test_events_may_be_followed_as_lines_of_json(muster: Caller, server: CannedServer) -> None:

@@ -18,7 +18,7 @@ from muster.doors.cli.group import LazyGroup
 from muster.doors.cli.options import colour_option
 from muster.doors.cli.screen.screen import screen_of
 from muster.doors.cli.surroundings import Call, Surroundings
-from muster.model.errors import MusterError
+from muster.model.errors import MusterError, UnknownError
 
 if TYPE_CHECKING:
     from muster.client.calls import Client
@@ -96,6 +96,8 @@ def _failed(call: Call, error: MusterError) -> int:
         complain(call, f"{where}: {error.problem.text}" if pointed else error.problem.text)
         return {404: NOT_FOUND, 401: FORBIDDEN, 403: FORBIDDEN}.get(error.status, REFUSED)
     complain(call, str(error))
+    if isinstance(error, UnknownError):
+        return NOT_FOUND
     return UNREACHABLE if isinstance(error, UnreachableError) else REFUSED
 
 

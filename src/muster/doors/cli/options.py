@@ -1,7 +1,9 @@
 """Options and arguments that several commands share."""
 
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -13,6 +15,9 @@ from muster.model.value import replace
 F = TypeVar("F", bound=Callable[..., Any])
 Wrap = Callable[[F], F]
 
+CLEARED = "\x1b[H\x1b[J"
+"""The cursor is at the top, and nothing below it."""
+
 STATES = "held pending starting running suspended stopping completed failed cancelled".split()
 
 
@@ -22,8 +27,62 @@ def example(*lines: str) -> str:
 
 
 def list_options(command: F) -> F:
-    """`-o`, `--no-headers` and `--color`, for commands that list things."""
-    return output_option(headers_option(colour_option(command)))
+    """`-o`, `--columns`, `--sort`, `--watch` and the like, for commands that list things."""
+    return output_option(headers_option(chosen_options(colour_option(_repeated(command)))))
+
+
+def chosen_options(command: F) -> F:
+    """`--columns`, `--sort` and `--watch`."""
+    options: tuple[Wrap[F], ...] = (
+        click.option(
+            "--columns",
+            metavar="TITLE,...",
+            help="Show these columns, also those of -o wide.",
+            expose_value=False,
+            callback=_set_columns,
+        ),
+        click.option(
+            "--sort",
+            metavar="TITLE",
+            help="Sort by this column; -TITLE the other way round.",
+            expose_value=False,
+            callback=_set_sort,
+        ),
+        click.option(
+            "-w",
+            "--watch",
+            type=click.FloatRange(min=0.5),
+            is_flag=False,
+            flag_value=2.0,
+            metavar="[SECONDS]",
+            help="Show it again and again until Ctrl-C.",
+            expose_value=False,
+            callback=_set_watch,
+        ),
+    )
+    for wrap in reversed(options):
+        command = wrap(command)
+    return command
+
+
+def _repeated(command: F) -> F:
+    """The command, again and again where `--watch` says so."""
+
+    @wraps(command)
+    def again(*args: Any, **given: Any) -> Any:
+        call = click.get_current_context().find_object(Call)
+        if call is None or call.look.watch_s is None:
+            return command(*args, **given)
+        try:
+            while True:
+                sys.stdout.write(CLEARED if call.screen.width is not None else "")
+                command(*args, **given)
+                sys.stdout.flush()
+                call.around.pause(call.look.watch_s)
+        except KeyboardInterrupt:
+            return 0
+
+    return cast("F", again)
 
 
 def document_options(command: F) -> F:
@@ -116,6 +175,25 @@ def _set_headers(context: click.Context, _: click.Parameter, value: bool) -> Non
     call = context.find_object(Call)
     if call is not None and value:
         call.look = replace(call.look, headers=False)
+
+
+def _set_columns(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    call = context.find_object(Call)
+    if call is not None and value:
+        titles = tuple(title.strip() for title in value.split(",") if title.strip())
+        call.look = replace(call.look, columns=titles)
+
+
+def _set_sort(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    call = context.find_object(Call)
+    if call is not None and value:
+        call.look = replace(call.look, sort=value.strip())
+
+
+def _set_watch(context: click.Context, _: click.Parameter, value: float | None) -> None:
+    call = context.find_object(Call)
+    if call is not None:
+        call.look = replace(call.look, watch_s=value)
 
 
 def _set_colour(context: click.Context, _: click.Parameter, value: str) -> None:

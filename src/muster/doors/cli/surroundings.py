@@ -1,5 +1,6 @@
 """What one call of the command finds around it, so that commands never ask for it themselves."""
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,15 +15,27 @@ if TYPE_CHECKING:
 
 
 class Look(Value):
-    """How lists are shown. output: `table`, `wide`, `json`, `yaml` or `name`."""
+    """How lists are shown. output: `table`, `wide`, `json`, `yaml` or `name`.
+
+    columns: their titles, in this order; empty for the usual ones. sort: by this one; `-age` is
+    the other way round. watch_s: again and again, with so many seconds between.
+    """
 
     output: str = "table"
     headers: bool = True
+    columns: tuple[str, ...] = ()
+    sort: str = ""
+    watch_s: float | None = None
 
     @property
     def is_table(self) -> bool:
         """Is it for people?"""
         return self.output in {"table", "wide"}
+
+    @property
+    def is_usual(self) -> bool:
+        """Is it the table as everybody gets it?"""
+        return self.output == "table" and not self.columns and not self.sort
 
 
 class Surroundings(Value):
@@ -33,6 +46,7 @@ class Surroundings(Value):
     screen: Screen
     environ: Mapping[str, str]
     workdir: str
+    pause: Callable[[float], None] = time.sleep
 
 
 class Call:

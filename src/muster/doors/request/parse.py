@@ -108,7 +108,10 @@ def wanted(document: SubmitDocument, by: Submitter) -> Wanted:
 
 
 def time_limit_of(text: int | str | None) -> Duration | None:
-    """Seconds, or text with units."""
+    """Seconds, or text with units: a bare number of text would be minutes to users of sbatch."""
+    if isinstance(text, str) and text.strip().isdecimal():
+        number = text.strip()
+        raise BadRequestError("time", f"write `{number}m` for minutes or `{number}s` for seconds")
     return None if text is None else read("time", duration, text)
 
 
@@ -176,6 +179,11 @@ def _group(at: str, asked: TaskRequest, name: str) -> TaskGroup:
         together=_together(asked.together),
         where=_where(at, asked),
     )
+
+
+def group_wanted(asked: TaskRequest) -> TaskGroup:
+    """The only group of a job that asks for this."""
+    return _group("", asked, "main")
 
 
 def _cpu_milli(at: str, cpus: float) -> int:

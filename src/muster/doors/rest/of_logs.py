@@ -12,6 +12,9 @@ from muster.model.running import Output
 PART = 262_144
 """So many bytes are read at once."""
 
+LONGEST_LOOK = 64 * PART
+"""No further back than this are last lines looked for."""
+
 PAUSE_S = 0.2
 """How often a file that does not grow is looked at again."""
 
@@ -30,6 +33,19 @@ class _LogPosition:
         self._task = asked.number("task", 0)
         self._attempt = asked.number("attempt", 0) or None
         self.offset = asked.number("offset", 0, least=-MOST_INTEGER)
+
+    async def find_beginning(self) -> None:
+        """Where the last lines begin that are asked for, by looking back from the end."""
+        wanted = self._asked.number("tail", 0)
+        size = PART
+        while wanted:
+            output = await self._asked.read(self._read, -size, size)
+            self.offset = output.next - len(output.content)
+            begins = last_lines(output.content, wanted)
+            if begins or len(output.content) < size or size >= LONGEST_LOOK:
+                self.offset += begins
+                return
+            size *= 4
 
     async def part(self) -> bytes:
         """What comes next; nothing at the end of what is there."""
@@ -54,17 +70,29 @@ class _LogPosition:
         return self._asked.queries.attempts.output(self._asked.caller, query)
 
 
+def last_lines(content: bytes, count: int) -> int:
+    """Where the last so many lines begin; 0 when there are no more than these."""
+    at = len(content) - content.endswith(b"\n")
+    for _ in range(count):
+        at = content.rfind(b"\n", 0, at)
+        if at < 0:
+            return 0
+    return at + 1
+
+
 async def _log(asked: Asked) -> Flow:
     reading = _LogPosition(asked)
     if asked.flag("follow"):
         # A caller who may not see it, or names no job, is refused before anything is sent.
         first = await _first_part(asked, reading)
         return Flow(parts=_followed(asked, reading, first), media=BYTES)
+    await reading.find_beginning()
     return Flow(parts=_whole(reading, await reading.part()), media=BYTES)
 
 
 async def _first_part(asked: Asked, reading: _LogPosition) -> bytes:
     try:
+        await reading.find_beginning()
         return await reading.part()
     except UnknownError:
         # Nothing is written yet; a job that does not exist is unknown here as well.
@@ -111,6 +139,7 @@ PARAMETERS = (
     Parameter(name="task", text="of which task", kind="integer"),
     Parameter(name="attempt", text="of which attempt; by default the last one", kind="integer"),
     Parameter(name="offset", text="from which byte on; below zero from the end", kind="integer"),
+    Parameter(name="tail", text="only the last so many lines", kind="integer"),
     Parameter(name="follow", text="go on until the job is over", kind="boolean"),
 )
 

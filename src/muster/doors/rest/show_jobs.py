@@ -307,5 +307,8 @@ def _launch(launch: Launch) -> LaunchDocument:
 
 def _alternative(found: Alternative) -> AlternativeDocument:
     return AlternativeDocument(
-        text=found.text, starts_now=found.starts_now, expected_start=_expected(found.expected)
+        text=found.text,
+        starts_now=found.starts_now,
+        expected_start=_expected(found.expected),
+        change=found.change,
     )

@@ -4,11 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 from muster.api.jobs import UpdateDocument
+from muster.api.requests import TaskRequest
 from muster.doors.request.bad import BadRequestError, bounded
-from muster.doors.request.parse import MOST_PRIORITY, instant_of, mail_wanted, time_limit_of
+from muster.doors.request.parse import (
+    MOST_PRIORITY,
+    group_wanted,
+    instant_of,
+    mail_wanted,
+    time_limit_of,
+)
+from muster.model.gpu import GpuAsk
 from muster.model.job import JobSpec
 from muster.model.mail import Mail
 from muster.model.value import ClassName, Instant, PoolName, QueuePath, replace
+from muster.schedule.explain.alternatives import changed as with_change
 
 
 def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], JobSpec]:
@@ -25,8 +34,8 @@ def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], Job
         "labels": document.labels,
     }
     others = {name: value for name, value in fields.items() if value is not None}
-    mail = _mail(document)
-    if not others and mail is None:
+    mail, sized, other = _mail(document), _sized(document), document.alternative
+    if not others and mail is None and sized is None and other is None:
         raise BadRequestError(
             "", "nothing to change is named; see `UpdateDocument` for what can be"
         )
@@ -34,9 +43,43 @@ def change_of(document: UpdateDocument, now: Instant) -> Callable[[JobSpec], Job
         bounded("priority", document.priority, -MOST_PRIORITY, MOST_PRIORITY)
 
     def changed(spec: JobSpec) -> JobSpec:
-        return replace(spec, **others, mail=spec.mail if mail is None else mail(spec.mail))
+        wanted = spec if other is None else with_change(other, spec)
+        wanted = wanted if sized is None else sized(wanted)
+        return replace(wanted, **others, mail=spec.mail if mail is None else mail(spec.mail))
 
     return changed
+
+
+def _sized(document: UpdateDocument) -> Callable[[JobSpec], JobSpec] | None:
+    """Other amounts for the tasks, read as those of a submission are."""
+    names = ("tasks", "gpus", "cpus", "memory")
+    given = {name: value for name in names if (value := getattr(document, name)) is not None}
+    if not given:
+        return None
+    new = group_wanted(TaskRequest(**given))
+
+    def changed(spec: JobSpec) -> JobSpec:
+        if len(spec.groups) != 1:
+            raise BadRequestError(next(iter(given)), "the job has several groups; submit it again")
+        group, each = spec.groups[0], new.each
+        old = group.each
+        gpus = old.gpus if "gpus" not in given else _gpus(old.gpus, each.gpus)
+        amounts = replace(
+            old,
+            cpu_milli=each.cpu_milli if "cpus" in given else old.cpu_milli,
+            memory_mib=each.memory_mib if "memory" in given else old.memory_mib,
+            gpus=gpus,
+        )
+        count = new.count if "tasks" in given else group.count
+        fewest = group.min_count if "tasks" not in given else None
+        return replace(spec, groups=(replace(group, count=count, min_count=fewest, each=amounts),))
+
+    return changed
+
+
+def _gpus(old: GpuAsk | None, new: GpuAsk | None) -> GpuAsk | None:
+    """So many of the same kind as before."""
+    return new if old is None or new is None else replace(old, count=new.count)
 
 
 def _mail(document: UpdateDocument) -> Callable[[Mail], Mail] | None:

@@ -68,15 +68,15 @@ NODE_COLUMNS: list[Column[NodeDocument]] = [
     Column("NODE", lambda node: node.id),
     Column("STATE", lambda node: node.state, "state"),
     Column("CLUSTER", lambda node: node.cluster, "wide"),
-    Column("POOL", lambda node: node.pool),
+    Column("POOL", lambda node: node.pool, "spare"),
     Column("GPUS", gpus),
     Column("CPUS", lambda node: f"{number(node.cpus_used)}/{number(node.cpus)}", "right"),
     Column(
         "MEMORY",
         lambda node: f"{memory(node.memory_used_mib)}/{memory(node.memory_mib)}",
-        "right",
+        "right spare",
     ),
-    Column("JOBS", lambda node: str(len(node.jobs)), "right"),
+    Column("JOBS", lambda node: str(len(node.jobs)), "right spare"),
     Column(
         "LABELS", lambda node: ",".join(f"{k}={v}" for k, v in sorted(node.labels.items())), "wide"
     ),

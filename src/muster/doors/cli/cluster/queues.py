@@ -97,18 +97,18 @@ def _share(part: float) -> str:
 
 
 COLUMNS: list[Column[Line]] = [
-    Column("QUEUE", _name),
+    Column("QUEUE", _name, "flexible"),
     Column("RUNNING", lambda line: _once(str(line.queue.running), line), "right"),
     Column("WAITING", lambda line: _once(str(line.queue.waiting), line), "right"),
-    Column("WEIGHT", lambda line: _once(str(line.queue.weight), line), "right"),
-    Column("SHARE", lambda line: _once(_share(line.queue.share), line), "right"),
+    Column("WEIGHT", lambda line: _once(str(line.queue.weight), line), "right spare"),
+    Column("SHARE", lambda line: _once(_share(line.queue.share), line), "right spare"),
     Column("USED SHARE", lambda line: _once(_share(line.queue.used_share), line), "wide right"),
     Column("PRIORITY", lambda line: _once(str(line.queue.priority), line), "wide right"),
     Column("CLASS", lambda line: _once(line.queue.default_class or "-", line), "wide"),
     Column(
         "SUBMIT", lambda line: _once(",".join(line.queue.may_submit) or "everyone", line), "wide"
     ),
-    Column("OF", _of),
+    Column("OF", _of, "flexible"),
     Column("USED", _used, "right"),
     Column(
         "GUARANTEED",
@@ -116,5 +116,5 @@ COLUMNS: list[Column[Line]] = [
         "right",
     ),
     Column("LIMIT", lambda line: _amount(line.quota and line.quota.limit, line.quota), "right"),
-    Column("BORROWED", _borrowed, "right"),
+    Column("BORROWED", _borrowed, "right spare"),
 ]

@@ -10,6 +10,7 @@ from muster.doors.cli.cluster.nodes import NODE_COLUMNS
 from muster.doors.cli.cluster.queues import COLUMNS as QUEUE_COLUMNS
 from muster.doors.cli.cluster.queues import queue_lines
 from muster.doors.cli.cluster.status import counts
+from muster.doors.cli.jobs.named import label_of
 from muster.doors.cli.jobs.ps import job_columns
 from muster.doors.cli.screen.screen import DIM, GREEN, YELLOW, Screen
 from muster.doors.cli.screen.table import Column, lines
@@ -20,6 +21,7 @@ from muster.model.value import Value
 T = TypeVar("T")
 
 BAR_WIDTH = 24
+REVERSED = 7
 AROUND = 5
 """Lines that are no rows: two of head, one empty, the titles, the keys."""
 
@@ -43,15 +45,45 @@ class Board(Value):
     queues: tuple[QueueDocument, ...] = ()
 
 
-def frame(board: Board, screen: Screen, *, skipped: int = 0) -> list[str]:
+class Cursor(Value):
+    """What the user chose. row: which of the rows, from 0; None where nobody can choose.
+
+    words: rows without these are left out. asks: a question in place of the keys, if there is one.
+    """
+
+    row: int | None = None
+    words: str = ""
+    asks: str = ""
+
+
+NOTHING_CHOSEN = Cursor()
+
+
+def frame(board: Board, screen: Screen, cursor: Cursor = NOTHING_CHOSEN) -> list[str]:
     """The whole screen, no higher than it is."""
     head = [_summary(board, screen), _usage(board.status, screen), ""]
     rows = _rows(board, screen)
     room = max(screen.height - AROUND, 1)
     titles, body = rows[:1], rows[1:]
-    start = min(skipped, max(len(body) - room, 0))
-    shown = body[start : start + room]
-    return [*head, *titles, *shown, *[""] * (room - len(shown)), _keys(board, screen)]
+    chosen = -1 if cursor.row is None else min(cursor.row, len(body) - 1)
+    start = min(max(chosen - room + 1, 0), max(len(body) - room, 0))
+    shown = [
+        screen.paint(line, REVERSED) if at == chosen else line
+        for at, line in enumerate(body[start : start + room], start)
+    ]
+    last = cursor.asks or _keys(board, screen, cursor)
+    return [*head, *titles, *shown, *[""] * (room - len(shown)), last]
+
+
+def chosen_jobs(jobs: Sequence[JobDocument], words: str) -> tuple[JobDocument, ...]:
+    """Jobs in which every word occurs: as name, user, queue, state, node or number."""
+    wanted = words.lower().split()
+    return tuple(job for job in jobs if all(word in _searched(job) for word in wanted))
+
+
+def _searched(job: JobDocument) -> str:
+    parts = (label_of(job), job.name, job.user, job.queue, job.state, *job.nodes)
+    return " ".join(parts).lower()
 
 
 def _summary(board: Board, screen: Screen) -> str:
@@ -84,9 +116,11 @@ def _narrow(columns: Sequence[Column[T]]) -> list[Column[T]]:
     return [column for column in columns if not column.wide]
 
 
-def _keys(board: Board, screen: Screen) -> str:
+def _keys(board: Board, screen: Screen, cursor: Cursor) -> str:
     shown = "  ".join(_key(view, board.view) for view in View)
-    return screen.paint(f"{shown}  up/down scroll  q quit", DIM)
+    acts = "  e explain  l logs  c cancel  / filter" if board.view is View.JOBS else ""
+    words = f"  [{cursor.words}]" if cursor.words else ""
+    return screen.paint(f"{shown}{acts}{words}  q quit", DIM)
 
 
 def _key(view: View, now: View) -> str:

@@ -7,7 +7,7 @@ import click
 
 from muster.api.jobs import ManyDocument
 from muster.doors.cli.complete import jobs_or_nodes
-from muster.doors.cli.jobs.named import Chosen, is_job, job_numbers
+from muster.doors.cli.jobs.named import Chosen, is_job, job_numbers, labelled
 from muster.doors.cli.options import example, filter_options, jobs_argument
 from muster.doors.cli.screen.printing import complain, note, say
 from muster.doors.cli.screen.text import counted, listed
@@ -23,8 +23,9 @@ DONE = {
     "signal": "signalled",
 }
 
-REFUSED = 1
+REFUSED, NOT_FOUND = 1, 4
 AT_ONCE = 10_000
+NAMED = 12
 
 
 @click.command(
@@ -120,10 +121,14 @@ def _act(call: Call, action: str, numbers: tuple[int, ...], *, signal: str | Non
 def _told(call: Call, action: str, outcomes: Sequence[ManyDocument]) -> int:
     done = [job for outcome in outcomes for job in outcome.done]
     failed = {job: why for outcome in outcomes for job, why in outcome.failed.items()}
+    labels = list(labelled(call.client, done[:NAMED]).values())
     if len(done) == 1:
-        say(f"job {done[0]} {DONE[action]}")
+        say(f"job {labels[0]} {DONE[action]}")
     elif done:
-        say(f"{counted(len(done), 'job')} {DONE[action]}: {listed(done)}")
+        more = f" and {len(done) - NAMED} more" if len(done) > NAMED else ""
+        say(f"{counted(len(done), 'job')} {DONE[action]}: {listed(labels)}{more}")
     for job, why in failed.items():
         complain(call, why if job in why else f"job {job}: {why}")
+    if failed and not done and all("there is no job" in why for why in failed.values()):
+        return NOT_FOUND
     return REFUSED if failed else 0

@@ -1,6 +1,7 @@
 """How a job ended, as a sentence and as an exit code."""
 
 from muster.api.jobs import JobDocument
+from muster.doors.cli.jobs.named import label_of
 
 FINAL = frozenset({"completed", "failed", "cancelled"})
 
@@ -17,4 +18,4 @@ def exit_code(job: JobDocument) -> int:
 def end_text(job: JobDocument) -> str:
     """`job 17 completed`, `job 17 failed: exit code 3`."""
     why = f": {job.reason.text}" if job.reason is not None and job.state != "completed" else ""
-    return f"job {job.id} {job.state}{why}"
+    return f"job {label_of(job)} {job.state}{why}"

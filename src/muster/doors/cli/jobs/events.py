@@ -82,7 +82,7 @@ def _line(call: Call, event: EventDocument) -> str:
 def _columns(moment: Moment) -> list[Column[EventDocument]]:
     return [
         Column("NUMBER", lambda event: str(event.number), "wide right"),
-        Column("AT", lambda event: moment.near(event.at)),
+        Column(moment.titled("AT"), lambda event: moment.near(event.at)),
         Column("JOB", lambda event: "-" if event.job is None else str(event.job), "right"),
         Column("EVENT", lambda event: event.kind),
         Column("WHAT", lambda event: event.text, "flexible"),

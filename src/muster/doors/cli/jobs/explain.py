@@ -1,12 +1,18 @@
 """`muster explain` and `muster why`: the reason for where a job is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
-from muster.api.jobs import AlternativeDocument, ExplanationDocument, JobDocument, TurnDocument
+from muster.api.jobs import (
+    AlternativeDocument,
+    ExplanationDocument,
+    JobDocument,
+    TurnDocument,
+    UpdateDocument,
+)
 from muster.doors.cli.jobs.endings import FINAL
-from muster.doors.cli.jobs.named import job_numbers, one_job
+from muster.doors.cli.jobs.named import job_numbers, label_of, labelled, one_job
 from muster.doors.cli.jobs.ps import where_or_why
 from muster.doors.cli.options import (
     colour_option,
@@ -15,9 +21,9 @@ from muster.doors.cli.options import (
     job_argument,
     jobs_argument,
 )
-from muster.doors.cli.screen.printing import facts, say_lines, show_one
+from muster.doors.cli.screen.printing import facts, say, say_lines, show_one
 from muster.doors.cli.screen.screen import BOLD, GREEN, Screen
-from muster.doors.cli.screen.text import clean_lines, jobs_text
+from muster.doors.cli.screen.text import clean_lines, counted, jobs_text
 from muster.doors.cli.screen.times import Moment
 from muster.doors.cli.surroundings import Call
 
@@ -28,14 +34,30 @@ UNKNOWN = {
 }
 
 
-@click.command(epilog=example("muster explain 17", "muster explain 17 -o json"))
+@click.command(
+    epilog=example("muster explain 17", "muster explain 17 --apply 2", "muster explain 17 -o json")
+)
 @job_argument
+@click.option(
+    "--apply",
+    "chosen",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Do what would help, by its number.",
+)
 @document_options
 @click.pass_obj
-def explain(call: Call, job: str) -> None:
-    """Say why a job waits, when it should start, what its turn is made of, and what would help."""
-    found = call.client.explain(one_job(call.client, job))
-    show_one(call, found, lambda: _explained(found, call.screen, call.moment), name=str(found.job))
+def explain(call: Call, job: str, chosen: int | None) -> None:
+    """Say why a job waits, when it should start, what its turn is made of, and what would help.
+
+    What would help is numbered; `--apply N` changes the job in that way.
+    """
+    number = one_job(call.client, job)
+    found = call.client.explain(number)
+    if chosen is not None:
+        _apply(call, found, chosen)
+        return
+    show_one(call, found, lambda: _lines(call, found), name=str(found.job))
 
 
 @click.command(epilog=example("muster why 17 18"))
@@ -50,19 +72,43 @@ def why(call: Call, jobs: tuple[str, ...]) -> None:
     say_lines(_in_one_line(job, call.screen, call.moment) for job in found)
 
 
-def _explained(found: ExplanationDocument, screen: Screen, moment: Moment) -> Iterator[str]:
-    yield f"job {found.job} is {screen.state(found.state)}: {clean_lines(found.text)}"
+def explained(call: Call, job: int) -> list[str]:
+    """Why a job waits and what would help, as lines."""
+    return _lines(call, call.client.explain(job))
+
+
+def _lines(call: Call, found: ExplanationDocument) -> list[str]:
+    labels = labelled(call.client, (found.job, *found.blockers))
+    return list(_explained(found, call.screen, call.moment, labels))
+
+
+def _apply(call: Call, found: ExplanationDocument, chosen: int) -> None:
+    if chosen > len(found.alternatives):
+        many = counted(len(found.alternatives), "thing")
+        raise click.UsageError(f"There is no number {chosen}: {many} would help this job.")
+    alternative = found.alternatives[chosen - 1]
+    call.client.update(found.job, UpdateDocument(alternative=alternative.change))
+    say(f"job {found.job} updated: {clean_lines(alternative.text)}")
+
+
+def _explained(
+    found: ExplanationDocument, screen: Screen, moment: Moment, labels: Mapping[int, str]
+) -> Iterator[str]:
+    own = labels[found.job]
+    yield f"job {own} is {screen.state(found.state)}: {clean_lines(found.text)}"
     yield from facts(
         screen,
         [
             ("Starts", _start(found, moment)),
-            ("In its way", jobs_text(found.blockers)),
+            ("In its way", jobs_text([labels[each] for each in found.blockers])),
             ("Priority", "" if found.turn is None else _turn(found.turn)),
         ],
     )
     if found.alternatives:
         yield screen.paint("What would help:", BOLD)
-        yield from (_help(each, screen, moment) for each in found.alternatives)
+        for number, each in enumerate(found.alternatives, 1):
+            yield f"  {number}. {_help(each, screen, moment)}"
+        yield f"To have it so: muster explain {own} --apply 1"
 
 
 def _start(found: ExplanationDocument, moment: Moment) -> str:
@@ -97,10 +143,10 @@ def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:
 def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
     text = clean_lines(each.text).removesuffix(".")
     if each.starts_now:
-        return f"  {text}: {screen.paint('would start now', GREEN)}"
+        return f"{text}: {screen.paint('would start now', GREEN)}"
     if each.expected_start is not None:
-        return f"  {text}: would start about {moment.told(each.expected_start)}"
-    return f"  {text}"
+        return f"{text}: would start about {moment.told(each.expected_start)}"
+    return text
 
 
 def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
@@ -109,4 +155,4 @@ def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
     where = f" on {where_or_why(job)}" if job.nodes else ""
     verb = "" if job.state in FINAL else "is "
     starts = f"; starts about {moment.told(job.expected_start)}" if job.expected_start else ""
-    return f"job {job.id} {verb}{screen.state(job.state)}{where}{reason}{starts}"
+    return f"job {label_of(job)} {verb}{screen.state(job.state)}{where}{reason}{starts}"

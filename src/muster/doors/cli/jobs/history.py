@@ -9,8 +9,7 @@ import click
 
 from muster.api.jobs import JobDocument
 from muster.doors.cli.jobs.endings import FINAL
-from muster.doors.cli.jobs.named import Chosen
-from muster.doors.cli.jobs.ps import job_id
+from muster.doors.cli.jobs.named import Chosen, label_of
 from muster.doors.cli.options import example, filter_options, list_options
 from muster.doors.cli.screen.printing import note, say, show_list
 from muster.doors.cli.screen.table import Column
@@ -91,19 +90,19 @@ def _date(text: str) -> datetime:
 
 def _columns(moment: Moment) -> list[Column[JobDocument]]:
     return [
-        Column("ID", job_id, "right"),
+        Column("ID", label_of, "right"),
         Column("NAME", lambda job: job.name, "flexible"),
-        Column("USER", lambda job: job.user),
-        Column("QUEUE", lambda job: job.queue, "flexible"),
+        Column("USER", lambda job: job.user, "flexible"),
+        Column("QUEUE", lambda job: job.queue, "flexible spare"),
         Column("STATE", lambda job: job.state, "state"),
-        Column("EXIT", _exit, "right"),
-        Column("SUBMITTED", lambda job: moment.near(job.submitted_at), "wide"),
-        Column("STARTED", lambda job: moment.near(job.started_at), "wide"),
-        Column("ENDED", lambda job: moment.near(job.ended_at)),
+        Column("EXIT", _exit, "right spare"),
+        Column(moment.titled("SUBMITTED"), lambda job: moment.near(job.submitted_at), "wide"),
+        Column(moment.titled("STARTED"), lambda job: moment.near(job.started_at), "wide"),
+        Column(moment.titled("ENDED"), lambda job: moment.near(job.ended_at)),
         Column("LASTED", lambda job: _lasted(job, moment), "right"),
-        Column("GPUS", lambda job: number(job.gpus), "right"),
-        Column("GPU-HOURS", lambda job: hours(job.gpu_seconds), "right"),
-        Column("LOST", lambda job: hours(job.lost_gpu_seconds), "right"),
+        Column("GPUS", lambda job: number(job.gpus), "right spare"),
+        Column("GPU-HOURS", lambda job: hours(job.gpu_seconds), "right spare"),
+        Column("LOST", lambda job: hours(job.lost_gpu_seconds), "right spare"),
         Column("ATTEMPTS", lambda job: str(job.attempt), "wide right"),
         Column("NODES", _nodes, "wide"),
         Column("REASON", lambda job: job.reason.text if job.reason else "", "flexible"),

@@ -12,22 +12,27 @@ from muster.doors.cli.surroundings import Call
 
 
 @click.command(
-    epilog=example("muster logs 17", "muster logs -f 17", "muster logs 17 --stderr --task 3")
+    epilog=example("muster logs 17", "muster logs -f -n 20 17", "muster logs 17 --stderr --task 3")
 )
 @job_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job is over.")
 @click.option("--stderr", is_flag=True, help="What it wrote to stderr, if that is kept apart.")
 @click.option("--task", type=int, default=0, help="Of this task; the first one is 0.")
-@click.option("--tail", "tail_bytes", type=int, metavar="BYTES", help="Only so much of its end.")
+@click.option(
+    "-n",
+    "--tail",
+    type=click.IntRange(min=1),
+    metavar="LINES",
+    help="Only so many lines of its end.",
+)
 @click.pass_context
 def logs(context: click.Context, /, *, job: str, task: int, stderr: bool, **_: object) -> None:
     """Print what a job wrote, byte for byte."""
     call: Call = context.obj
     number = one_job(call.client, job)
     read = call.client.follow_log if context.params["follow"] else call.client.log
-    tail: int | None = context.params["tail_bytes"]
-    offset = -tail if tail else 0
-    with closing(read(number, stderr=stderr, task=task, offset=offset)) as parts:
+    tail: int = context.params["tail"] or 0
+    with closing(read(number, stderr=stderr, task=task, tail=tail)) as parts:
         copy(parts)
 
 

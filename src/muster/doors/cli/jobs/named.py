@@ -1,15 +1,17 @@
 """Which jobs are meant: ids, ranges, members of arrays."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from muster.api.pages import JobFilter
+from muster.model.errors import UnknownError
 from muster.model.value import Value
 
 if TYPE_CHECKING:
+    from muster.api.jobs import JobDocument, JobLine
     from muster.client.calls import Client
 
 MOST_IN_A_RANGE = 100_000
@@ -65,6 +67,21 @@ def job_numbers(client: "Client", texts: Iterable[str]) -> tuple[int, ...]:
     return tuple(found)
 
 
+def labelled(client: "Client", numbers: Sequence[int]) -> dict[int, str]:
+    """What these jobs are called wherever they are shown: `17`, or `12_3` in an array."""
+    labels = {number: str(number) for number in numbers}
+    if numbers:
+        asked = JobFilter(ids=tuple(numbers), ended=True, limit=len(numbers))
+        found = (job for job in client.jobs(asked).jobs if job.id in labels)
+        labels |= {job.id: label_of(job) for job in found}
+    return labels
+
+
+def label_of(job: "JobDocument | JobLine") -> str:
+    """`17`, or `12_3` for a member of an array."""
+    return str(job.id) if job.array is None else f"{job.array}_{job.array_index}"
+
+
 def _numbers(client: "Client", text: str) -> Iterable[int]:
     if _PLAIN.fullmatch(text):
         return [int(text)]
@@ -85,4 +102,6 @@ def _members(client: "Client", array: int, index: str) -> list[int]:
         wanted = [job.id for job in client.all_jobs(asked) if index in {"*", str(job.array_index)}]
         if wanted:
             return sorted(wanted)
-    raise click.UsageError(f"There is no {array}_{index}.")
+    raise UnknownError(
+        f"there is no job {array}_{index}; list jobs with: muster ps, muster history"
+    )

@@ -2,56 +2,72 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 import click
 
 from muster.api.jobs import JobDocument, JobLine
-from muster.doors.cli.jobs.named import Chosen
+from muster.api.pages import JobFilter
+from muster.doors.cli.jobs.named import Chosen, label_of
 from muster.doors.cli.options import example, filter_options, list_options
-from muster.doors.cli.screen.printing import show_list
+from muster.doors.cli.screen.printing import note, show_list
 from muster.doors.cli.screen.table import Column
 from muster.doors.cli.screen.text import memory, number
 from muster.doors.cli.screen.times import Moment, clock_span
 from muster.doors.cli.surroundings import Call
 from muster.model.value import replace
 
+MOST_ENDED = 1_000
+
 
 @click.command(
     epilog=example(
         "muster ps",
+        "muster ps -a --sort -time --columns id,name,state,time",
         "muster ps --mine --state pending",
         "muster ps --queue acme/nlp -o json | jq '.[].id'",
     )
 )
 @click.option("-m", "--mine", is_flag=True, help="Only my own jobs.")
+@click.option("-a", "--all", "ended", is_flag=True, help="Those that are over as well.")
 @filter_options
 @list_options
 @click.pass_obj
-def ps(call: Call, *, mine: bool, **chosen: Any) -> None:
+def ps(call: Call, *, mine: bool, ended: bool, **chosen: Any) -> None:
     """List jobs that wait or run, in the order of their ids.
 
-    TIME is how long a job runs, or how long it has been waiting. `muster history` lists the jobs
-    that are over.
+    TIME is how long a job runs or ran, or how long it has been waiting. `-a` lists the jobs that
+    are over as well, `muster history` those alone, with what they used.
     """
     wanted = Chosen(**chosen)
     if mine:
         wanted = replace(wanted, users=(*wanted.users, call.client.me().user))
-    if call.look.output == "table":
+    if call.look.is_usual and not ended:
         lines = call.client.all_lines(wanted.filter())
         columns = line_columns(call.moment)
         show_list(call, lines, columns, name=lambda job: job.id, none="There are no such jobs.")
         return
-    jobs = list(call.client.all_jobs(wanted.filter()))
+    jobs = (
+        _with_ended(call, wanted.filter()) if ended else list(call.client.all_jobs(wanted.filter()))
+    )
     columns = job_columns(call.moment)
     show_list(call, jobs, columns, name=lambda job: job.id, none="There are no such jobs.")
+
+
+def _with_ended(call: Call, wanted: JobFilter) -> list[JobDocument]:
+    """Those that wait or run, and the last of those that are over, in the order of their ids."""
+    found = list(islice(call.client.all_jobs(replace(wanted, ended=True)), MOST_ENDED + 1))
+    if len(found) > MOST_ENDED:
+        note(f"Only {MOST_ENDED} jobs are shown; choose others with `muster history --since`.")
+    return sorted(found[:MOST_ENDED], key=lambda job: job.id)
 
 
 def line_columns(moment: Moment) -> list[Column[JobLine]]:
     """Live jobs as they are listed when nobody asks for more."""
     return [
-        Column("ID", job_id, "right"),
+        Column("ID", label_of, "right"),
         Column("NAME", attrgetter("name"), "flexible"),
         Column("USER", attrgetter("user")),
         Column("QUEUE", attrgetter("queue"), "flexible"),
@@ -65,7 +81,7 @@ def line_columns(moment: Moment) -> list[Column[JobLine]]:
 def job_columns(moment: Moment) -> list[Column[JobDocument]]:
     """Live jobs, one on each line."""
     return [
-        Column("ID", job_id, "right"),
+        Column("ID", label_of, "right"),
         Column("NAME", attrgetter("name"), "flexible"),
         Column("USER", attrgetter("user")),
         Column("QUEUE", attrgetter("queue"), "flexible"),
@@ -79,15 +95,10 @@ def job_columns(moment: Moment) -> list[Column[JobDocument]]:
         Column("GPUS", lambda job: number(job.gpus), "right"),
         Column("PRIORITY", lambda job: str(job.priority), "wide right"),
         Column("ATTEMPT", lambda job: str(job.attempt), "wide right"),
-        Column("SUBMITTED", lambda job: moment.near(job.submitted_at), "wide"),
-        Column("EXPECTED", lambda job: moment.near(job.expected_start), "wide"),
+        Column(moment.titled("SUBMITTED"), lambda job: moment.near(job.submitted_at), "wide"),
+        Column(moment.titled("EXPECTED"), lambda job: moment.near(job.expected_start), "wide"),
         Column("NODES OR REASON", where_or_why, "flexible"),
     ]
-
-
-def job_id(job: JobDocument | JobLine) -> str:
-    """`17`, or `12_3` for a member of an array."""
-    return str(job.id) if job.array is None else f"{job.array}_{job.array_index}"
 
 
 def where_or_why(job: JobDocument) -> str:
@@ -100,7 +111,14 @@ def where_or_why(job: JobDocument) -> str:
 def elapsed(moment: Moment) -> Callable[[JobDocument], str]:
     """How long it runs, or waits."""
     span = _span(moment)
-    return lambda job: span(job.started_at or job.submitted_at)
+
+    def passed(job: JobDocument) -> str:
+        if job.ended_at is not None:
+            began = job.started_at or job.ended_at
+            return clock_span(moment.since(began) - moment.since(job.ended_at))
+        return span(job.started_at or job.submitted_at)
+
+    return passed
 
 
 def passed_since(moment: Moment) -> Callable[[JobLine], str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import click
 
 from muster.api.jobs import AttemptDocument, JobDocument, LaunchDocument, TaskDocument
-from muster.doors.cli.jobs.named import job_numbers
-from muster.doors.cli.jobs.ps import job_id, where_or_why
+from muster.doors.cli.jobs.named import job_numbers, label_of
+from muster.doors.cli.jobs.ps import where_or_why
 from muster.doors.cli.options import document_options, example, jobs_argument
 from muster.doors.cli.screen.printing import facts, say_lines, show_data
 from muster.doors.cli.screen.screen import BOLD, Screen
@@ -56,7 +56,7 @@ def described(job: JobDocument, screen: Screen, moment: Moment) -> Iterator[str]
 
 
 def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
-    yield "Job", f"{job_id(job)} (id {job.id})" if job.array is not None else str(job.id)
+    yield "Job", f"{label_of(job)} (id {job.id})" if job.array is not None else str(job.id)
     yield "Name", job.name
     yield "User", job.user
     yield "Queue", job.queue
@@ -132,7 +132,7 @@ TASK_COLUMNS: list[Column[TaskDocument]] = [
 def _attempt_columns(moment: Moment) -> list[Column[AttemptDocument]]:
     return [
         Column("ATTEMPT", lambda each: str(each.number), "right"),
-        Column("STARTED", lambda each: moment.near(each.started_at)),
+        Column(moment.titled("STARTED"), lambda each: moment.near(each.started_at)),
         Column("LASTED", lambda each: _lasted(each, moment), "right"),
         Column("GPU-HOURS", lambda each: hours(each.gpu_seconds), "right"),
         Column("LOST", lambda each: hours(each.lost_gpu_seconds), "right"),

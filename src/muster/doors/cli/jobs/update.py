@@ -5,7 +5,7 @@ import click
 from muster.api.jobs import UpdateDocument
 from muster.api.requests import JobFile
 from muster.client.sending import zoned
-from muster.doors.cli.jobs.named import job_numbers
+from muster.doors.cli.jobs.named import job_numbers, label_of
 from muster.doors.cli.options import example, jobs_argument
 from muster.doors.cli.screen.printing import say
 from muster.doors.cli.submit.options import COMPLETE
@@ -15,10 +15,15 @@ from muster.doors.request.table import fields_of
 
 
 @click.command(
-    epilog=example("muster update 17 --time 4h", "muster update 17 --queue acme/nlp --priority 5"),
+    epilog=example(
+        "muster update 17 --time 4h",
+        "muster update 17 --gpus 2 --memory 32G",
+        "muster update 17 --queue acme/nlp --priority 5",
+    ),
     params=[
         RequestOption(fields_of(JobFile)[name], COMPLETE.get(name))
         for name in UpdateDocument.__struct_fields__
+        if name in fields_of(JobFile)
     ],
 )
 @jobs_argument
@@ -38,5 +43,4 @@ def update(context: click.Context, jobs: tuple[str, ...], **_: object) -> None:
         given[name] = zoned(given[name], zone)
     change = UpdateDocument(**given)
     for number in job_numbers(call.client, jobs):
-        call.client.update(number, change)
-        say(f"job {number} updated")
+        say(f"job {label_of(call.client.update(number, change))} updated")

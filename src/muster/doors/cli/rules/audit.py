@@ -23,7 +23,7 @@ def audit(call: Call, limit: int) -> None:
 
 def _columns(moment: Moment) -> list[Column[AuditDocument]]:
     return [
-        Column("AT", lambda entry: moment.local(entry.at)),
+        Column(moment.titled("AT"), lambda entry: moment.local(entry.at)),
         Column("USER", lambda entry: entry.user),
         Column("DOOR", lambda entry: entry.door),
         Column("TOKEN", lambda entry: entry.token or "-", "wide"),

@@ -59,7 +59,7 @@ def tokens_create(
         return
     say(made.secret or "")
     if call.look.output != "name":
-        ends = call.moment.local(made.expires_at)
+        ends = f"{call.moment.local(made.expires_at)} {call.moment.zone_name}"
         note(f"Key {made.id} of {made.user} is good until {ends}. It is shown only now.")
 
 
@@ -85,7 +85,7 @@ def _columns(moment: Moment) -> list[Column[TokenDocument]]:
         Column("USER", lambda token: token.user),
         Column("ROLE", lambda token: token.role),
         Column("QUEUE", lambda token: token.queue or "-"),
-        Column("MADE", lambda token: moment.near(token.made_at)),
+        Column(moment.titled("MADE"), lambda token: moment.near(token.made_at)),
         Column("EXPIRES", lambda token: moment.told(token.expires_at)),
         Column("REVOKED", lambda token: "yes" if token.revoked else "no"),
     ]

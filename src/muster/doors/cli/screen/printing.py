@@ -1,9 +1,11 @@
 """Showing documents: as a table, as JSON or YAML, or as names alone."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+import click
 import msgspec
 
 from muster.doors.cli.screen.screen import BOLD, RED, YELLOW, Screen, screen_of
@@ -13,6 +15,9 @@ from muster.doors.cli.surroundings import Call
 from muster.model.value import Value
 
 T = TypeVar("T", bound=Value)
+
+AMOUNT = re.compile(r"([0-9]+(?:[.][0-9]+)?)([KMGT%]?)(?:$|[^0-9A-Za-z.])")
+UNITS = {"K": 1 / 1_024, "M": 1, "G": 1_024, "T": 1_048_576}
 
 
 def show_list(
@@ -77,6 +82,29 @@ def _fact(screen: Screen, title: str, value: str, width: int) -> str:
     return f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}"
 
 
+def sortable(text: str) -> tuple[int, float, str]:
+    """So that cells sort as people mean it: amounts and times by size, all else by the alphabet."""
+    if text in {"", "-"}:
+        return 0, 0.0, text
+    parts = text.replace("-", ":").split(":")
+    if len(parts) > 1 and all(part.isdecimal() for part in parts):
+        return 1, float(sum(int(part) * 60**at for at, part in enumerate(reversed(parts)))), text
+    found = AMOUNT.match(text)
+    if found is None:
+        return 2, 0.0, text
+    return 1, float(found[1]) * UNITS.get(found[2], 1), text
+
+
+def _column(title: str, columns: Sequence[Column[T]]) -> Column[T]:
+    """By its title, or the first word of it."""
+    wanted = title.lower()
+    for each in columns:
+        if wanted in {each.title.lower(), each.title.partition(" ")[0].lower()}:
+            return each
+    known = ", ".join(each.title.partition(" ")[0].lower() for each in columns)
+    raise click.UsageError(f"There is no column {title!r}; there are {known}.")
+
+
 def say(text: str) -> None:
     """A text on stdout."""
     sys.stdout.write(f"{text}\n")
@@ -114,9 +142,16 @@ def note_painted(call: Call, label: str, colour: int, text: str) -> None:
 
 
 def _show_table(call: Call, rows: Sequence[T], columns: Sequence[Column[T]]) -> None:
+    look = call.look
+    if look.sort:
+        by = _column(look.sort.removeprefix("-"), columns)
+        rows = sorted(rows, key=lambda row: sortable(by.cell(row)), reverse=look.sort[0] == "-")
     if not rows:
         return
-    shown = [each for each in columns if call.look.output == "wide" or not each.wide]
+    if look.columns:
+        shown = [_column(title, columns) for title in look.columns]
+    else:
+        shown = [each for each in columns if look.output == "wide" or not each.wide]
     # Wide is for those who want everything: nothing is cut.
     screen = call.screen if call.look.output == "table" else Screen(colour=call.screen.colour)
     say_lines(lines(rows, shown, screen, headers=call.look.headers))

@@ -16,19 +16,21 @@ class Column(Generic[T]):
     """A title and the text of its cells.
 
     wide: only with `-o wide`. flexible: may be cut when the screen is too narrow for everything.
+    spare: left out when that is not enough, the last one first.
     state: cells are states, and coloured as such.
     """
 
-    __slots__ = ("cell", "flexible", "right", "state", "title", "wide")
+    __slots__ = ("cell", "flexible", "right", "spare", "state", "title", "wide")
 
     def __init__(self, title: str, cell: Callable[[T], str], kind: str = "") -> None:
-        """`kind` has the words `right wide flexible state`, as far as they apply."""
+        """`kind` has the words `right wide flexible spare state`, as far as they apply."""
         words = kind.split()
         self.title = title
         self.cell = cell
         self.right = "right" in words
         self.wide = "wide" in words
         self.flexible = "flexible" in words
+        self.spare = "spare" in words
         self.state = "state" in words
 
 
@@ -39,6 +41,9 @@ def lines(
     cells = [_cleaned(list(map(column.cell, rows))) for column in columns]
     widths = _widths(cells, columns, headers=headers)
     if screen.width is not None:
+        kept = _affordable(widths, columns, screen.width)
+        cells, widths = [cells[at] for at in kept], [widths[at] for at in kept]
+        columns = [columns[at] for at in kept]
         _squeeze(widths, columns, screen.width)
     fitted = [
         _fitted(texts, width, column, screen)
@@ -71,6 +76,22 @@ def _widths(cells: list[list[str]], columns: Sequence[Column[T]], *, headers: bo
 def _widest(texts: list[str]) -> int:
     measure = len if "".join(texts).isascii() else width_of
     return max(map(measure, texts), default=0)
+
+
+def _affordable(widths: list[int], columns: Sequence[Column[T]], room: int) -> list[int]:
+    """The columns that the screen has room for when every flexible one is cut."""
+    kept = list(range(len(columns)))
+    while _least(kept, widths, columns) > room:
+        spare = [at for at in kept if columns[at].spare]
+        if not spare:
+            return kept
+        kept.remove(spare[-1])
+    return kept
+
+
+def _least(kept: list[int], widths: list[int], columns: Sequence[Column[T]]) -> int:
+    least = (min(widths[at], NARROWEST) if columns[at].flexible else widths[at] for at in kept)
+    return sum(least) + len(GAP) * (len(kept) - 1)
 
 
 def _squeeze(widths: list[int], columns: Sequence[Column[T]], room: int) -> None:

@@ -52,7 +52,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
-def jobs_text(ids: Sequence[int]) -> str:
+def jobs_text(ids: Sequence[object]) -> str:
     """`job 17`, `jobs 17, 18`; nothing for none."""
     return f"{'job' if len(ids) == 1 else 'jobs'} {listed(ids)}" if ids else ""
 

@@ -15,6 +15,15 @@ class Moment(Value):
         """The zone of the user."""
         return self.now.tzinfo
 
+    @property
+    def zone_name(self) -> str:
+        """`CET`, `UTC`, `UTC+01:00`."""
+        return self.now.tzname() or "local time"
+
+    def titled(self, title: str) -> str:
+        """The title of a column of times, with the zone that they are in."""
+        return f"{title} ({self.zone_name})"
+
     def since(self, text: str | None) -> float:
         """Seconds that have passed since an instant in RFC 3339; zero if it is not known."""
         if text is None:
@@ -34,14 +43,13 @@ class Moment(Value):
         return full[11:] if full.startswith(self.now.strftime("%Y-%m-%d")) else full
 
     def told(self, text: str | None) -> str:
-        """`22:24:36 (in 5m)`, `22:24:36 (3h ago)`; `-` if it is not known."""
+        """`22:24:36 CET (in 5m)`, `22:24:36 CET (3h ago)`; `-` if it is not known."""
         if text is None:
             return "-"
         passed = self.since(text)
         span = short_span(abs(passed))
-        return (
-            f"{self.near(text)} ({span} ago)" if passed >= 0 else f"{self.near(text)} (in {span})"
-        )
+        far = f"{span} ago" if passed >= 0 else f"in {span}"
+        return f"{self.near(text)} {self.zone_name} ({far})"
 
 
 def clock_span(seconds: float) -> str:
