@@ -83,7 +83,7 @@ def case_of(snapshot: Snapshot, plan: Plan, register: Register | None = None) ->
         cuts=cuts,
         served=_served(cuts, additions),
         moments=moments_of(snapshot, additions, glance.nodes, clears, register),
-        fleet=Fleet(snapshot),
+        fleet=Fleet(snapshot) if register is None else register.fleet,
         suspects=None if register is None else register.suspects(plan),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from muster.model.job import JobSpec
 from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass, Side, lineage
-from muster.model.value import ClassName, QueuePath
+from muster.model.value import ClassName, QueuePath, UserName
 from muster.schedule.verify.additions import Addition, Kind
 from muster.schedule.verify.case import Case
 from muster.schedule.verify.census import NO_BOUND, Holder, ceilings_of
@@ -53,7 +53,7 @@ def class_ceilings_hold(case: Case) -> Iterator[Violation]:
     if not classes:
         return
     new_by_moment = [_new(moment, classes) for moment in case.moments]
-    staying = _held(case.staying.bounded, classes, new_by_moment[-1])
+    staying = _held(_beside(new_by_moment[-1], case), classes, new_by_moment[-1])
     for moment, new in zip(case.moments, new_by_moment, strict=True):
         passing = _held(moment.passing(), classes, new)
         asleep = _held(moment.memory_only, classes, new, jobs=0)
@@ -65,6 +65,14 @@ def class_ceilings_hold(case: Case) -> Iterator[Violation]:
             for text in _above(_ceiling(whose, classes), whose, added, held):
                 subject = f"{whose[1]} {whose[2]}"
                 yield Violation(rule="class limit", subject=subject, text=f"{text}{moment.words}.")
+
+
+def _beside(asked: Iterable[Whose], case: Case) -> Iterator[Holder]:
+    """Those who stay of the users and queues that are asked for."""
+    names = list(asked)
+    users = [UserName(name) for _, side, name in names if side is Side.USER]
+    queues = [QueuePath(name) for _, side, name in names if side is Side.QUEUE]
+    return case.staying.of(queues, users)
 
 
 def _held_by_others(case: Case, moment: Moment, new: list[Addition]) -> Counter[QueuePath]:

@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 
-from muster.model.job import Job, JobState, TaskGroup
+from muster.model.job import Job, JobState
 from muster.model.placement import Placement
 from muster.model.queue import Ceiling, JobClass
 from muster.model.snapshot import Snapshot
-from muster.model.value import ClassName, JobId, NodeId, PoolName, QueuePath, Value
-from muster.schedule.verify.register import Register
+from muster.model.value import ClassName, JobId, NodeId, QueuePath, UserName, Value
+from muster.schedule.verify.register import GpuUse, Register, by_queue
 
 Holder = tuple[Job, tuple[Placement, ...]]
 """A job and what it holds."""
@@ -17,20 +17,14 @@ Holder = tuple[Job, tuple[Placement, ...]]
 Sitting = tuple[Job, Placement]
 """A job and one of its placements."""
 
-GpuUse = dict[PoolName, dict[QueuePath, int]]
-"""How much GPU, in thousandths, each queue itself uses in each pool."""
-
 NO_BOUND = Ceiling()
 
 
 class Rows(Value):
-    """Jobs side by side: their queues, groups and what they hold."""
+    """Jobs and what they hold, and how many of them each queue has."""
 
-    jobs: list[Job]
-    queues: list[QueuePath]
-    groups: list[tuple[TaskGroup, ...]]
-    held: list[tuple[Placement, ...]]
-    bounded: list[Holder]
+    holders: list[Holder]
+    queues: Counter[QueuePath]
     suspended: list[Holder]
 
 
@@ -79,59 +73,99 @@ class Census:
         return self._glimpse.dozing
 
     @property
-    def jobs(self) -> list[Job]:
-        """All of them; beside each, in lists of their own, its queue, groups and holding."""
-        return self._rows.jobs
-
-    @property
-    def queues(self) -> list[QueuePath]:
-        """Their queues."""
-        return self._rows.queues
-
-    @property
-    def held(self) -> list[tuple[Placement, ...]]:
-        """What they hold."""
-        return self._rows.held
-
-    @property
-    def bounded(self) -> list[Holder]:
-        """Those of them whose class has a ceiling."""
-        return self._rows.bounded
-
-    @property
     def suspended(self) -> list[Holder]:
         """Apart from these, the jobs that keep only their memory."""
-        return self._rows.suspended
+        if self._register is None:
+            return self._rows.suspended
+        return self._those(self._register.suspended)
+
+    @property
+    def queues(self) -> Set[QueuePath]:
+        """Those that have any of them."""
+        return (
+            self._rows.queues.keys() if self._register is None else self._register.by_queue.keys()
+        )
 
     def holders(self) -> Iterator[Holder]:
         """Each with what it holds."""
-        return zip(self.jobs, self.held, strict=True)
+        return iter(self._rows.holders)
+
+    def of(self, queues: Iterable[QueuePath], users: Iterable[UserName] = ()) -> Iterator[Holder]:
+        """Those of these queues themselves, or of these users."""
+        register, queues, users = self._register, set(queues), set(users)
+        if register is None:
+            specs = ((holder, holder[0].spec) for holder in self._rows.holders)
+            return (each for each, spec in specs if spec.queue in queues or spec.user in users)
+        found: set[JobId] = set()
+        for queue in queues:
+            found |= register.by_queue.get(queue, set())
+        for user in users:
+            found |= register.by_user.get(user, set())
+        return iter(self._those(found))
+
+    def in_arrays(self, arrays: Iterable[JobId]) -> list[Job]:
+        """Those that are part of one of these."""
+        register, wanted = self._register, set(arrays)
+        if register is not None:
+            found = {job for array in wanted for job in register.by_array.get(array, ())}
+            return [job for job, _ in self._those(found)]
+        parts = ((job, job.spec.array) for job, _ in self._rows.holders)
+        return [job for job, part in parts if part is not None and part.array in wanted]
 
     @cached_property
     def gpu_use(self) -> GpuUse:
         """How much GPU each queue uses where."""
-        return gpu_use_of(self.queues, self.held)
+        register = self._register
+        if register is None:
+            queues = [job.spec.queue for job, _ in self._rows.holders]
+            return gpu_use_of(queues, [held for _, held in self._rows.holders])
+        leaving = register.holding & self._victims
+        if not leaving:
+            return register.gpu_use
+        found = {pool: dict(uses) for pool, uses in register.gpu_use.items()}
+        for each in leaving:
+            for placement in self._snapshot.allocations[each].placements:
+                queue = self._snapshot.jobs[each].spec.queue
+                found[placement.pool][queue] -= placement.amount.gpu_milli
+        return found
 
     @cached_property
     def count_by_queue(self) -> Counter[QueuePath]:
         """How many of them each queue itself has."""
-        return Counter(self.queues)
+        register = self._register
+        if register is None:
+            return Counter(self._rows.queues)
+        found = Counter({queue: len(jobs) for queue, jobs in register.by_queue.items()})
+        for each in register.holding & self._victims:
+            found[self._snapshot.jobs[each].spec.queue] -= 1
+        return found
 
     @cached_property
     def labelled(self) -> list[Holder]:
         """Those that carry a label."""
+        if self._register is not None:
+            return self._those(self._register.labelled)
         return [holder for holder in self.holders() if holder[0].spec.labels]
 
     @cached_property
     def shy(self) -> list[Holder]:
-        """Those that keep others off, once for each group with such a rule."""
-        found = [
-            number
-            for number, groups in enumerate(self._rows.groups)
-            for group in groups
-            if group.where.apart
+        """Those that keep others off."""
+        if self._register is not None:
+            return self._those(self._register.shy)
+        return [
+            holder
+            for holder in self.holders()
+            if any(group.where.apart for group in holder[0].spec.groups)
         ]
-        return [(self.jobs[number], self.held[number]) for number in found]
+
+    def _those(self, jobs: Set[JobId]) -> list[Holder]:
+        """These with what they hold, by id, without victims."""
+        snapshot, victims = self._snapshot, self._victims
+        return [
+            (snapshot.jobs[each], snapshot.allocations[each].placements)
+            for each in sorted(jobs)
+            if each not in victims
+        ]
 
     @cached_property
     def _glimpse(self) -> Glimpse:
@@ -149,7 +183,7 @@ class Census:
 
 def gpu_use_of(queues: Iterable[QueuePath], held: Iterable[tuple[Placement, ...]]) -> GpuUse:
     """How much GPU jobs of these queues use, each of which holds what stands beside its queue."""
-    found: GpuUse = defaultdict(_by_queue)
+    found: GpuUse = defaultdict(by_queue)
     for queue, placements in zip(queues, held, strict=True):
         for placement in placements:
             found[placement.pool][queue] += placement.amount.gpu_milli
@@ -195,31 +229,18 @@ def _glimpse_of(
 
 
 def _rows_of(snapshot: Snapshot, victims: Container[JobId]) -> Rows:
-    """Jobs lie all over memory; whatever is needed of one is taken while it is at hand."""
-    rows = Rows(jobs=[], queues=[], groups=[], held=[], bounded=[], suspended=[])
-    jobs, ceilings = snapshot.jobs, ceilings_of(snapshot.classes)
+    rows = Rows(holders=[], queues=Counter(), suspended=[])
+    jobs = snapshot.jobs
     running, starting, stopping = JobState.RUNNING, JobState.STARTING, JobState.STOPPING
-    note_job, note_queue = rows.jobs.append, rows.queues.append
-    note_groups, note_held = rows.groups.append, rows.held.append
     for job_id, allocation in snapshot.allocations.items():
         job = jobs.get(job_id)
         if job is None:
             continue
         state = job.state
         if state is running or state is starting or state is stopping:
-            if job_id in victims:
-                continue
-            spec = job.spec
-            note_job(job)
-            note_queue(spec.queue)
-            note_groups(spec.groups)
-            note_held(allocation.placements)
-            if spec.job_class in ceilings:
-                rows.bounded.append((job, allocation.placements))
+            if job_id not in victims:
+                rows.holders.append((job, allocation.placements))
+                rows.queues[job.spec.queue] += 1
         elif state is JobState.SUSPENDED:
             rows.suspended.append((job, allocation.placements))
     return rows
-
-
-def _by_queue() -> dict[QueuePath, int]:
-    return defaultdict(int)

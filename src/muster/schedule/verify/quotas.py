@@ -16,6 +16,7 @@ from muster.schedule.verify.usage import (
     rolled_up,
     use_by,
     use_by_holders,
+    use_by_staying,
 )
 from muster.schedule.verify.violation import Violation
 
@@ -44,7 +45,7 @@ def quotas_hold(case: Case) -> Iterator[Violation]:
         return
     asked = _asked(case, own, kept)
     scopes = sorted(own.keys() | kept.keys(), key=repr)
-    uses = use_by(asked, case.staying.queues, case.staying.held, case.staying.gpu_use)
+    uses = use_by_staying(asked, case.staying)
     staying = {scope: rolled_up(uses.of(scope)) for scope in scopes}
     for moment in case.moments:
         for book in _books(moment, asked, staying):

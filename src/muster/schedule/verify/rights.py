@@ -19,8 +19,8 @@ from muster.schedule.verify.usage import (
     Asked,
     model_at,
     rolled_up,
-    use_by,
     use_by_holders,
+    use_by_staying,
 )
 from muster.schedule.verify.violation import Violation
 
@@ -37,7 +37,7 @@ class Balance:
     def __init__(self, case: Case, scopes: Iterable[Scope]) -> None:
         self._nodes = case.snapshot.nodes
         asked = Asked(self._nodes, {scope: [EVERYONE] for scope in scopes})
-        staying = use_by(asked, case.staying.queues, case.staying.held, case.staying.gpu_use)
+        staying = use_by_staying(asked, case.staying)
         claims = use_by_holders(asked, case.moments[-1].claims)
         self._used = {scope: rolled_up(staying.of(scope)) for scope in scopes}
         for scope, used in self._used.items():

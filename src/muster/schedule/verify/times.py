@@ -72,7 +72,7 @@ def deadlines_can_be_met(case: Case) -> Iterator[Violation]:
 def arrays_keep_their_width(case: Case) -> Iterator[Violation]:
     """No Start or Clear beyond the array's `at_once`."""
     wide = case.glance.arrays
-    staying = _of_arrays(case.staying.jobs, wide) if wide else []
+    staying = _of_arrays(case.staying.in_arrays(wide), wide) if wide else []
     for moment in case.moments if wide else ():
         widths = dict(width for addition in moment.added for width in _width(addition))
         new = [each.job for each in moment.added if each.kind is not Kind.RESIZE]

@@ -10,7 +10,8 @@ from muster.model.gpu import Mig
 from muster.model.placement import Placement
 from muster.model.queue import Meter, Scope, lineage
 from muster.model.value import GpuModel, NodeId, PoolName, QueuePath
-from muster.schedule.verify.census import GpuUse, Holder, gpu_use_of
+from muster.schedule.verify.census import Census, Holder, gpu_use_of
+from muster.schedule.verify.register import GpuUse
 
 EVERYONE = QueuePath("")
 """Stands above all queues."""
@@ -103,13 +104,20 @@ def use_by(
     asked: Asked,
     queues: Sequence[QueuePath],
     held: Sequence[tuple[Placement, ...]],
-    gpu_use: GpuUse | None = None,
 ) -> Uses:
     """What jobs of these queues use, each of which holds what stands beside its queue."""
-    uses = Uses(asked, gpu_use_of(queues, held) if gpu_use is None else gpu_use)
+    uses = Uses(asked, gpu_use_of(queues, held))
     among = asked.among(queues)
     for number in [number for number, queue in enumerate(queues) if queue in among]:
         uses.count(queues[number], held[number])
+    return uses
+
+
+def use_by_staying(asked: Asked, staying: Census) -> Uses:
+    """What those use who stay."""
+    uses = Uses(asked, staying.gpu_use)
+    for job, placements in staying.of(asked.among(staying.queues)):
+        uses.count(job.spec.queue, placements)
     return uses
 
 
