@@ -36,6 +36,14 @@ class VersionedMapping(dict[K, V]):
         made.update(others)
         return made
 
+    def without(self, keys: Iterable[K]) -> "VersionedMapping[K, V]":
+        """What the mapping would be without these; how the two differ stays known."""
+        gone = frozenset(keys)
+        made = VersionedMapping(self, self.history, self.number, self.replaced | gone)
+        for key in gone:
+            made.pop(key, None)
+        return made
+
 
 class VersionHistory(Generic[K, V]):
     """Makes versions of a mapping that goes on changing. Whoever changes it must note the key."""
@@ -97,3 +105,11 @@ def with_values(mapping: Mapping[K, V], others: Mapping[K, V]) -> Mapping[K, V]:
     if isinstance(mapping, VersionedMapping):
         return mapping.with_values(others)
     return {**mapping, **others}
+
+
+def without(mapping: Mapping[K, V], keys: Iterable[K]) -> Mapping[K, V]:
+    """The mapping without some keys, of the same history if it has one."""
+    if isinstance(mapping, VersionedMapping):
+        return mapping.without(keys)
+    gone = frozenset(keys)
+    return {key: value for key, value in mapping.items() if key not in gone}

@@ -18,17 +18,31 @@ Jobs that cannot start are remembered in verdicts (policy/verdicts.py), so that 
 like it, is looked at again in vain.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from muster.model.plan import Backlog, Measure, NoEstimate, Plan, Resize
+from muster.model.job import Job
+from muster.model.placement import Placement
+from muster.model.plan import (
+    Backlog,
+    Clear,
+    Measure,
+    NoEstimate,
+    Plan,
+    Resize,
+    Resume,
+    Start,
+    Wait,
+)
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId
+from muster.model.value import Instant, JobId, replace
+from muster.model.versioned import with_values
 from muster.schedule.policy.backlog import After, OpeningPriorities, backlog, expected_start
 from muster.schedule.policy.decide import Decider
 from muster.schedule.policy.measures import measures
 from muster.schedule.policy.order import Order
+from muster.schedule.policy.variants import Variant, variants
 from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.policy.waits import Waits
 from muster.schedule.state.follow import PlannerState
@@ -58,12 +72,7 @@ class Planner:
 
         What is decided about one job is `Decider.take`: gate, resume, place, preempt, promise.
         """
-        kept = self._synced(snapshot)
-        cycle = kept.begin_cycle()
-        order = Order(kept.books.shares, kept.books.quotas, self._policy.order.fair_share)
-        verdicts = Verdicts(cycle, self._number)
-        decider = Decider(kept, cycle, verdicts)
-        self._after = After(kept, cycle, decider, verdicts, order, OpeningPriorities(kept))
+        kept, cycle, decider, verdicts, order, _ = self._after = self._begun(snapshot)
         for entry in order.by_priority(kept.roster.lanes.values(), verdicts):
             decider.take(entry)
         waits = self._waits.after(kept, decider, verdicts)
@@ -87,6 +96,44 @@ class Planner:
         found = self._before_growth(lambda after: expected_start(after, job))
         return NoEstimate.NEVER if found is None else found
 
+    def variants(self, snapshot: Snapshot, jobs: Sequence[Job]) -> list[Variant]:
+        """What would become of a job of the snapshot if it were one of these.
+
+        All are of one user and queue. Afterwards this planner has planned another world.
+        """
+        after, self._after = self._begun(_with(snapshot, jobs[0])), None
+        found = variants(after, jobs)
+        return [each or self._alone(snapshot, job) for job, each in zip(jobs, found, strict=True)]
+
+    def placements(self, snapshot: Snapshot, job: JobId) -> tuple[Placement, ...]:
+        """Where a waiting job would start if it were the only one that waits; nowhere is empty.
+
+        Afterwards this planner has planned another world.
+        """
+        after, self._after = self._begun(snapshot), None
+        after.decider.take(after.kept.roster.entries[job])
+        move = after.decider.decided.get(job)
+        return move.placements if isinstance(move, Start) else ()
+
+    def _alone(self, snapshot: Snapshot, job: Job) -> Variant:
+        made = self.plan(_with(snapshot, job))
+        match made.decision(job.id):
+            case Start() | Resume() | None:
+                return Variant(starts_now=True, expected=snapshot.now)
+            case Clear(until=until):
+                return Variant(starts_now=False, expected=until)
+            case Wait():
+                return Variant(starts_now=False, expected=self.expected_start(job.id))
+
+    def _begun(self, snapshot: Snapshot) -> After:
+        """How things stand before the first decision, and who decides in which order."""
+        kept = self._synced(snapshot)
+        cycle = kept.begin_cycle()
+        order = Order(kept.books.shares, kept.books.quotas, self._policy.order.fair_share)
+        verdicts = Verdicts(cycle, self._number)
+        decider = Decider(kept, cycle, verdicts)
+        return After(kept, cycle, decider, verdicts, order, OpeningPriorities(kept))
+
     def _before_growth(self, ask: Callable[[After], T]) -> T | None:
         """Ask how things stand after the last plan, before elastic jobs took what was left."""
         if self._after is None:
@@ -107,3 +154,8 @@ class Planner:
             self._kept = PlannerState(snapshot, self._policy)
         self._kept.follow(snapshot)
         return self._kept
+
+
+def _with(snapshot: Snapshot, job: Job) -> Snapshot:
+    """The same world with this job as it is here."""
+    return replace(snapshot, jobs=with_values(snapshot.jobs, {job.id: job}))

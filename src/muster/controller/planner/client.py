@@ -1,5 +1,6 @@
 """What the controller asks the planner for: a verified plan, explanations, rehearsals."""
 
+from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
@@ -7,12 +8,14 @@ from muster.model.errors import BadPlanError, UnknownError
 from muster.model.explanation import Explanation
 from muster.model.job import Job
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import Backlog, NoEstimate, Plan, Prospect, Start
+from muster.model.plan import Backlog, NoEstimate, Plan, Prospect
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, Value, replace
+from muster.model.versioned import without
+from muster.schedule.explain.alternatives import always
 from muster.schedule.explain.explanation import explain
-from muster.schedule.plan import Planner, plan
+from muster.schedule.plan import Planner
 from muster.schedule.verify import Register, violations
 
 
@@ -62,9 +65,13 @@ class PlannerClient(Protocol):
 
 
 class InlinePlanner:
-    """Plans in this thread."""
+    """Plans in this thread.
 
-    def __init__(self) -> None:
+    has_time: asked before each further plan that an explanation might make.
+    """
+
+    def __init__(self, has_time: Callable[[], bool] = always) -> None:
+        self._has_time = has_time
         self._planner: Planner | None = None
         self._policy: Policy | None = None
         self._last: tuple[Snapshot, Plan] | None = None
@@ -103,7 +110,7 @@ class InlinePlanner:
         if planner is not None and job in made.waits:
             prospects[job] = Prospect(expected=planner.expected_start(job))
         self._is_astray = True
-        return explain(snapshot, made, job, prospects, planner)
+        return explain(snapshot, made, job, prospects, planner, has_time=self._has_time)
 
     def rehearse(self, usual: World, changed: World, job: JobId | None = None) -> RehearsedPlans:
         """By what the planner remembers: that is quicker, and the next plan follows the world."""
@@ -113,7 +120,7 @@ class InlinePlanner:
         if job is None or job not in after.waits:
             return RehearsedPlans(usual=before, changed=after)
         expected = planner.expected_start(job)
-        placements = _placed_later(changed, job, expected)
+        placements = _placed_later(planner, changed.snapshot, job, expected)
         return RehearsedPlans(usual=before, changed=after, expected=expected, placements=placements)
 
     def close(self) -> None:
@@ -144,20 +151,24 @@ def verified(snapshot: Snapshot, made: Plan, register: Register | None = None) -
     return made
 
 
-def _placed_later(world: World, job: JobId, at: Instant | NoEstimate) -> tuple[Placement, ...]:
+def _placed_later(
+    planner: Planner, snapshot: Snapshot, job: JobId, at: Instant | NoEstimate
+) -> tuple[Placement, ...]:
     """Where it would start at the expected time, when all who must have left are gone."""
     if isinstance(at, NoEstimate):
         return ()
-    snapshot = world.snapshot
-    held = {
-        each: allocation
-        for each, allocation in snapshot.allocations.items()
-        if _ends_at(snapshot.jobs[each], allocation) > at
-    }
-    jobs = {each: snapshot.jobs[each] for each in (*held, job)}
-    later = plan(replace(snapshot, now=at, jobs=jobs, allocations=held), world.policy)
-    decision = later.decision(job)
-    return decision.placements if isinstance(decision, Start) else ()
+    jobs, allocations = snapshot.jobs, snapshot.allocations
+    gone = [each for each, held in allocations.items() if _ends_at(jobs[each], held) <= at]
+    # Room that is kept for others who wait is not thought of either.
+    others = [each.id for each in jobs.values() if each.claim is not None and each.id != job]
+    waiting = [each for each in others if each not in allocations]
+    later = replace(
+        snapshot,
+        now=at,
+        jobs=without(jobs, [*gone, *waiting]),
+        allocations=without(allocations, gone),
+    )
+    return planner.placements(later, job)
 
 
 def _ends_at(job: Job, allocation: Allocation) -> float:

@@ -10,6 +10,8 @@ import gc
 import os
 import signal
 import sys
+import time
+import traceback
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -50,6 +52,9 @@ MOST_AT_ONCE = 2
 
 LONGEST_ANSWER_S = 60
 """A copy that takes longer is ended: nobody waits for it any more."""
+
+BUSY_S = 0.6
+"""A copy that has worked for so long begins no further plan for its answer."""
 
 POLITENESS = 5
 """Copies leave the processor to the planner, where both want it."""
@@ -198,6 +203,9 @@ class Loop:
             self._replies.close()
             self._questions.close()
             _answer_one(self._server, asker)
+        except Exception:  # noqa: BLE001 - whatever it was, there is nobody to pass it on to
+            # Who asked sees that the copy ended; why, only this says.
+            traceback.print_exc()
         finally:
             os._exit(0)
 
@@ -209,6 +217,11 @@ def _answer_one(server: PlannerServer, asker: socket) -> None:
         if frame is not None:
             for reply in server.answer(decode_question(frame)):
                 write_frame(wire, encode(reply))
+
+
+def _has_time() -> bool:
+    """Of the copy's own time, which begins with it: a busy machine makes no answer poorer."""
+    return time.process_time() < BUSY_S
 
 
 def _failed(error: MusterError) -> ErrorReply:
@@ -247,4 +260,4 @@ def serve(planner: InlinePlanner) -> None:
 
 
 if __name__ == "__main__":
-    serve(InlinePlanner())
+    serve(InlinePlanner(_has_time))

@@ -1,5 +1,8 @@
 """What would become of a job if it asked for something else: found by planning again."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from muster.model.explanation import (
     Alternative,
     AnyNode,
@@ -16,39 +19,103 @@ from muster.model.explanation import (
     Shorter,
 )
 from muster.model.job import Job, JobSpec, Spot, TaskGroup, Where
-from muster.model.plan import Clear, NoEstimate, Plan, Start, Wait
+from muster.model.plan import NoEstimate, Wait
 from muster.model.snapshot import Snapshot
-from muster.model.value import Instant, JobId, replace
-from muster.model.versioned import with_values
+from muster.model.value import Instant, replace
 from muster.schedule.explain.changes import Ladder, ladders
 from muster.schedule.explain.words import outlook, suggestion
 from muster.schedule.plan import Planner
+from muster.schedule.policy.variants import Variant
 
-MOST_PLANS = 12
-"""How often one explanation may plan again."""
+MOST_TRIED = 12
+"""How many changes one explanation looks at."""
 
 Expected = Instant | NoEstimate
 
 
-def alternatives(
-    snapshot: Snapshot, wait: Wait, expected: Expected, planner: Planner
-) -> tuple[Alternative, ...]:
+class Alternatives(NamedTuple):
     """The changes that let the job start now, and then those that let it start sooner.
+
+    is_complete: was every change tried that was to be?
+    """
+
+    found: tuple[Alternative, ...]
+    is_complete: bool = True
+
+
+def always() -> bool:
+    """There is time."""
+    return True
+
+
+def alternatives(
+    snapshot: Snapshot,
+    wait: Wait,
+    expected: Expected,
+    planner: Planner,
+    has_time: Callable[[], bool] = always,
+) -> Alternatives:
+    """What would help the job, found by planning again as long as there is time for it.
 
     expected: when it is to start as it is.
     """
     job = snapshot.jobs[wait.job]
     climbs = [_Climb(ladder, expected) for ladder in ladders(snapshot, job, wait.why)]
+    trials = _Trials(snapshot, job, planner)
     found: list[Alternative] = []
-    for _ in range(MOST_PLANS):
-        # In turn, so that no ladder uses up the plans before the others had their first.
+    for _ in range(MOST_TRIED):
+        # In turn, so that no ladder uses up the trials before the others had their first.
         climb = min((each for each in climbs if each.rungs), key=_next_in_turn, default=None)
         if climb is None:
             break
-        tried = _alternative(climb.step(), snapshot, job, planner)
+        change = climb.step()
+        if not trials.knows(change):
+            if trials.is_begun and not has_time():
+                return Alternatives(_in_order(found), is_complete=False)
+            trials.plan([change, *(rung for each in climbs for rung in each.rungs)])
+        tried = trials.alternative(change)
         if climb.notes(tried):
             found.append(tried)
-    return tuple(sorted(found, key=_soonest_first))
+    return Alternatives(_in_order(found))
+
+
+class _Trials:
+    """What would become of the job after each change. One plan answers for all of one queue."""
+
+    def __init__(self, snapshot: Snapshot, job: Job, planner: Planner) -> None:
+        self._snapshot = snapshot
+        self._job = job
+        self._planner = planner
+        self._known: dict[Change, Variant] = {}
+
+    @property
+    def is_begun(self) -> bool:
+        """Has anything been tried?"""
+        return bool(self._known)
+
+    def knows(self, change: Change) -> bool:
+        return change in self._known
+
+    def plan(self, changes: list[Change]) -> None:
+        """Try the first of these, and all others that are in the same queue."""
+        specs = {each: changed(each, self._job.spec) for each in changes}
+        # Who waits in another queue has another share, and so have those who are there.
+        together = [each for each in specs if specs[each].queue == specs[changes[0]].queue]
+        # A claim is room for the old request; the new one has to find its own.
+        jobs = [replace(self._job, spec=specs[each], claim=None) for each in together]
+        found = self._planner.variants(self._snapshot, jobs)
+        self._known.update(zip(together, found, strict=True))
+
+    def alternative(self, change: Change) -> Alternative:
+        """What becomes of it after this change."""
+        starts_now, expected = self._known[change]
+        then = "would start now" if starts_now else outlook(expected, self._snapshot.now)
+        return Alternative(
+            change=change,
+            starts_now=starts_now,
+            expected=expected,
+            text=suggestion(change, self._job.spec, then),
+        )
 
 
 def changed(change: Change, spec: JobSpec) -> JobSpec:
@@ -94,32 +161,14 @@ def _next_in_turn(climb: _Climb) -> int:
     return climb.steps
 
 
-def _alternative(change: Change, snapshot: Snapshot, job: Job, planner: Planner) -> Alternative:
-    # A claim is room for the old request; the new one has to find its own.
-    other = replace(job, spec=changed(change, job.spec), claim=None)
-    again = planner.plan(replace(snapshot, jobs=with_values(snapshot.jobs, {job.id: other})))
-    starts_now = any(isinstance(each, Start) and each.job == job.id for each in again.moves)
-    expected = _expected_by(again, job.id, snapshot.now, planner)
-    then = "would start now" if starts_now else outlook(expected, snapshot.now)
-    return Alternative(
-        change=change,
-        starts_now=starts_now,
-        expected=expected,
-        text=suggestion(change, job.spec, then),
-    )
-
-
-def _expected_by(plan: Plan, job: JobId, now: Instant, planner: Planner) -> Expected:
-    if job in plan.waits:
-        return planner.expected_start(job)
-    move = plan.decision(job)
-    return move.until if isinstance(move, Clear) else now
-
-
 def _is_sooner(one: Expected, other: Expected) -> bool:
     if isinstance(one, NoEstimate):
         return False
     return isinstance(other, NoEstimate) or one < other
+
+
+def _in_order(found: list[Alternative]) -> tuple[Alternative, ...]:
+    return tuple(sorted(found, key=_soonest_first))
 
 
 def _soonest_first(alternative: Alternative) -> tuple[bool, int]:

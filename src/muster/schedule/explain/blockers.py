@@ -48,15 +48,16 @@ def holders(snapshot: Snapshot, plan: Plan, beside: JobId) -> list[Holder]:
             resumed.add(move.job)
         else:
             given[move.job] = move.placements
+    for job_id, allocation in snapshot.allocations.items():
+        job = snapshot.jobs.get(job_id)
+        if job is not None and (job.state in HOLDING or job_id in resumed):
+            given[job_id] = allocation.placements
     for job in snapshot.jobs.values():
-        allocation = snapshot.allocations.get(job.id)
-        if allocation is not None and (job.state in HOLDING or job.id in resumed):
-            given[job.id] = allocation.placements
-        elif job.state is JobState.PENDING and job.claim is not None:
+        if job.claim is not None and job.state is JobState.PENDING:
             given.setdefault(job.id, job.claim.placements)
     return [
-        Holder(snapshot.jobs[job], placements, _ends_at(job, placements, snapshot, plan.policy))
-        for job, placements in sorted(given.items())
+        Holder(snapshot.jobs[job], given[job], _ends_at(job, given[job], snapshot, plan.policy))
+        for job in sorted(given)
         if job != beside and job in snapshot.jobs
     ]
 
@@ -69,8 +70,9 @@ def _ends_at(
     if allocation is not None:
         started_at = allocation.started_at
         since = allocation.placed_at if started_at is None else started_at
-    pools = (snapshot.pools.get(placement.pool) for placement in placements)
-    limits = (time_limit(spec, pool, policy) for pool in pools if pool is not None)
+    names = {placement.pool for placement in placements}
+    pools = [snapshot.pools[name] for name in names if name in snapshot.pools]
+    limits = [time_limit(spec, pool, policy) for pool in pools]
     return Instant(min(WITHOUT_END, since + max(limits, default=WITHOUT_END)))
 
 

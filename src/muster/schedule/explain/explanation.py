@@ -1,5 +1,7 @@
 """Why a job waits, who is in its way, when it may start, and what would help."""
 
+from collections.abc import Callable
+
 from muster.model.errors import RefusedError, StaleSnapshotError
 from muster.model.explanation import Explanation, UnknownJob
 from muster.model.job import WAITING, Job, JobState
@@ -8,23 +10,28 @@ from muster.model.plan import Backlog, Clear, Decision, NoEstimate, Plan, Resume
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId
 from muster.model.words import span
-from muster.schedule.explain.alternatives import alternatives
+from muster.schedule.explain.alternatives import Alternatives, alternatives, always
 from muster.schedule.explain.blockers import blockers
 from muster.schedule.explain.words import decided, when, where
 from muster.schedule.plan import Planner
 
+NOT_ALL_TRIED = " Not every change that might help was tried, because that would have taken long."
 
-def explain(
+
+def explain(  # noqa: PLR0913 - the sixth says how long it may take, not what is asked
     snapshot: Snapshot,
     plan: Plan,
     job: JobId,
     backlog: Backlog,
     planner: Planner | None = None,
+    *,
+    has_time: Callable[[], bool] = always,
 ) -> Explanation:
     """All there is to say about a job of the snapshot that the plan was made for.
 
     backlog: that of the planner after this plan. A planner of the same policy that knows this world
     saves the time of a first plan; afterwards it has planned other worlds.
+    has_time: asked before each further plan that looks for alternatives.
     Raises RefusedError if there is no such job, StaleSnapshotError if the plan is for another
     snapshot.
     """
@@ -38,17 +45,18 @@ def explain(
     if decision is None:
         return _of_holder(snapshot, found, plan)
     expected = _expected(decision, backlog, snapshot.now)
+    helping = Alternatives(())
+    if isinstance(decision, Wait):
+        again = planner or Planner(plan.policy)
+        helping = alternatives(snapshot, decision, expected, again, has_time)
+    text = decided(decision, found, snapshot) + _service(snapshot, found, plan)
     return Explanation(
         job=job,
         decision=decision,
-        text=decided(decision, found, snapshot) + _service(snapshot, found, plan),
+        text=text if helping.is_complete else text + NOT_ALL_TRIED,
         blockers=_blockers(decision, found, snapshot, plan),
         expected=expected,
-        alternatives=(
-            alternatives(snapshot, decision, expected, planner or Planner(plan.policy))
-            if isinstance(decision, Wait)
-            else ()
-        ),
+        alternatives=helping.found,
     )
 
 

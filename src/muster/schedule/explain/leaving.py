@@ -4,7 +4,10 @@ The answer is for people: it counts GPUs, slices, cores and memory, and leaves r
 promises and neighbours to the planner.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
@@ -44,25 +47,92 @@ class Step(NamedTuple):
     tasks: int
 
 
+class Seat(NamedTuple):
+    """A node and a model that tasks of the group may use there, and who is on the node."""
+
+    node: Node
+    model: GpuModel
+    domain: Domain
+    tenants: list[Tenant]
+
+
 def in_the_way(
     group: TaskGroup, spec: JobSpec, snapshot: Snapshot, tenants: Sequence[Tenant]
 ) -> tuple[JobId, ...]:
     """Those who must leave so that the group fits where it would fit first, in order of leaving."""
-    by_node = _by_node(tenants)
-    steps: dict[Domain, list[Step]] = {}
-    for _, node in sorted(snapshot.nodes.items()):
-        if _is_usable(node, group, spec, snapshot):
-            for model in _models(node, group):
-                levels = snapshot.pools[node.pool].levels
-                domain = Domain(node.pool, model, domain_of(node, group.together, levels))
-                found = _steps(node, model, group, by_node.get(node.id, []))
-                steps.setdefault(domain, []).extend(found)
-    ways = [way for _, each in sorted(steps.items()) if (way := _way(each, group.fewest))]
+    leaving = sorted(tenants, key=lambda each: (each.ends_at, each.job))
+    seats = _seats(group, spec, snapshot, leaving)
+    at, domains = _first_fit(group, seats, leaving)
+    ways = [
+        way
+        for domain in sorted(domains)
+        if (way := _way(_steps_in(domain, seats, group, at), group.fewest))
+    ]
     if not ways:
         return ()
     gone = {job for step in min(ways, key=_last) for job in step.gone}
-    ends = sorted((tenant.ends_at, tenant.job) for tenant in tenants if tenant.job in gone)
-    return tuple(job for _, job in ends)
+    return tuple(tenant.job for tenant in leaving if tenant.job in gone)
+
+
+def _seats(
+    group: TaskGroup, spec: JobSpec, snapshot: Snapshot, leaving: Iterable[Tenant]
+) -> dict[NodeId, list[Seat]]:
+    """Where tasks of the group may go, node by node; tenants in the order in which they leave."""
+    found: dict[NodeId, list[Seat]] = {}
+    staying: dict[NodeId, list[Tenant]] = {}
+    for _, node in sorted(snapshot.nodes.items()):
+        if _is_usable(node, group, spec, snapshot):
+            there = staying[node.id] = []
+            place = domain_of(node, group.together, snapshot.pools[node.pool].levels)
+            found[node.id] = [
+                Seat(node, model, Domain(node.pool, model, place), there)
+                for model in _models(node, group)
+            ]
+    for tenant in leaving:
+        for name in dict.fromkeys([placement.node for placement in tenant.placements]):
+            if name in staying:
+                staying[name].append(tenant)
+    return found
+
+
+def _first_fit(
+    group: TaskGroup, seats: Mapping[NodeId, list[Seat]], leaving: Sequence[Tenant]
+) -> tuple[Instant, set[Domain]]:
+    """When the whole group first fits anywhere, and where that is: nowhere, if it never does."""
+    fit: dict[tuple[NodeId, GpuModel], int] = {}
+    fit_in: dict[Domain, int] = {}
+    for name, each in seats.items():
+        for seat in each:
+            now = fit[name, seat.model] = _fit(seat.node, seat.model, group, seat.tenants)
+            fit_in[seat.domain] = fit_in.get(seat.domain, 0) + now
+    enough = {domain for domain, tasks in fit_in.items() if tasks >= group.fewest}
+    if enough:
+        return Instant(0), enough
+    left: dict[NodeId, int] = {}
+    for at, together in groupby(leaving, key=attrgetter("ends_at")):
+        for tenant in together:
+            for name in dict.fromkeys([placement.node for placement in tenant.placements]):
+                left[name] = left.get(name, 0) + 1
+                for seat in seats.get(name, ()):
+                    key = (name, seat.model)
+                    then = _fit(seat.node, seat.model, group, seat.tenants[left[name] :])
+                    fit_in[seat.domain] += max(0, then - fit[key])
+                    fit[key] = max(then, fit[key])
+                    if fit_in[seat.domain] >= group.fewest:
+                        enough.add(seat.domain)
+        if enough:
+            return at, enough
+    return Instant(0), set()
+
+
+def _steps_in(
+    domain: Domain, seats: Mapping[NodeId, list[Seat]], group: TaskGroup, at: Instant
+) -> Iterator[Step]:
+    """The steps in this domain up to this time."""
+    for each in seats.values():
+        for seat in each:
+            if seat.domain == domain:
+                yield from _steps(seat, group, at)
 
 
 def _last(way: list[Step]) -> Instant:
@@ -78,15 +148,6 @@ def _way(steps: Iterable[Step], wanted: int) -> list[Step]:
         if wanted <= 0:
             return way
     return []
-
-
-def _by_node(tenants: Iterable[Tenant]) -> dict[NodeId, list[Tenant]]:
-    """Each node's tenants, who ends first leading."""
-    found: dict[NodeId, list[Tenant]] = {}
-    for tenant in sorted(tenants, key=lambda each: (each.ends_at, each.job)):
-        for node in dict.fromkeys(placement.node for placement in tenant.placements):
-            found.setdefault(node, []).append(tenant)
-    return found
 
 
 def _is_usable(node: Node, group: TaskGroup, spec: JobSpec, snapshot: Snapshot) -> bool:
@@ -117,23 +178,26 @@ def _models(node: Node, group: TaskGroup) -> list[GpuModel]:
     return sorted(model for model in models if not gpus.models or model in gpus.models)
 
 
-def _steps(node: Node, model: GpuModel, group: TaskGroup, tenants: list[Tenant]) -> Iterator[Step]:
+def _steps(seat: Seat, group: TaskGroup, at: Instant) -> Iterator[Step]:
     """One step for each tenant whose leaving brings room, and one for the room there is."""
 
     def fit(staying: list[Tenant]) -> int:
-        return _fit(node, model, group, staying)
+        return _fit(seat.node, seat.model, group, staying)
 
+    tenants = seat.tenants
     before = fit(tenants)
     if before:
-        yield Step(Instant(0), node.id, (), before)
+        yield Step(Instant(0), seat.node.id, (), before)
     gone: list[Tenant] = []
     for place, tenant in enumerate(tenants, start=1):
+        if tenant.ends_at > at:
+            return
         gone.append(tenant)
         after = fit(tenants[place:])
         if after > before:
             spared = _spared(gone, tenants[place:], after, fit)
             needed = tuple(each.job for each in gone if each not in spared)
-            yield Step(tenant.ends_at, node.id, needed, after - before)
+            yield Step(tenant.ends_at, seat.node.id, needed, after - before)
             before, gone = after, spared
 
 
@@ -200,10 +264,16 @@ def _instances(device: Device, profile: str, shares: list[DeviceShare]) -> int:
         for share in shares
         if isinstance(share.slice, Mig) and share.start is not None
     ]
-    before = len(taken)
-    while starts := free_starts(device.model, taken, profile):
-        taken.append(MigInstance(profile=profile, start=starts[0]))
-    return len(taken) - before
+    return _more_instances(device.model, tuple(taken), profile)
+
+
+@lru_cache(maxsize=10_000)
+def _more_instances(model: GpuModel, taken: tuple[MigInstance, ...], profile: str) -> int:
+    """How many more of them fit on a device that has these. Devices look alike in many places."""
+    instances = list(taken)
+    while starts := free_starts(model, instances, profile):
+        instances.append(MigInstance(profile=profile, start=starts[0]))
+    return len(instances) - len(taken)
 
 
 def _milli(part: Slice | None, device: Device) -> int:

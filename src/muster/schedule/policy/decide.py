@@ -1,5 +1,7 @@
 """What becomes of one job: gate, resume, place, preempt, promise, or a reason why it waits."""
 
+from copy import copy
+
 from muster.model.job import JobState
 from muster.model.plan import Clear, Move, Preempt, Resume, Start
 from muster.model.reason import NoRoom, WaitReason
@@ -47,6 +49,17 @@ class Decider:
             self.decided[entry.id] = outcome
         else:
             verdicts.reasons[entry.id] = outcome
+
+    def on_trial(self, verdicts: Verdicts) -> "Decider":
+        """One with these verdicts, to decide about one more job; this one does not learn of it.
+
+        The room and the promises that it gives out are for the caller to take back.
+        """
+        other = copy(self)
+        other._verdicts = verdicts
+        other.decided, other.dates = {}, dict(self.dates)
+        other.preempted = list(self.preempted)
+        return other
 
     def _outcome(self, entry: WaitingJob) -> Outcome:
         """Gate, then resume, then start; a job that holds a claim starts on it."""

@@ -36,7 +36,6 @@ class Outlook:
     """One pool: who leaves when, and how much is waiting ahead of the job that is looked at.
 
     Whoever goes down the line adds each job's size and work to what is ahead of the rest.
-    is_blank: no job leaves and none is ahead, so that nothing can be said about any.
     """
 
     __slots__ = (
@@ -48,7 +47,6 @@ class Outlook:
         "_now",
         "_running",
         "_work",
-        "is_blank",
     )
 
     def __init__(
@@ -70,13 +68,11 @@ class Outlook:
         self._now = now
         self._ahead_milli = 0
         self._work = 0
-        self.is_blank = not self._freed
 
     def add(self, milli: int, work: int) -> None:
         """One more is ahead of the rest."""
         self._ahead_milli += milli
         self._work += work
-        self.is_blank = False
 
     def expected(self, milli: int) -> Expected:
         """When a job of this size could start, behind all that was added before."""

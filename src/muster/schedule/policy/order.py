@@ -22,7 +22,7 @@ OWN_FIRST = 1 << 50
 """More than any merit: what is guaranteed goes before what is borrowed."""
 
 
-class _Next(NamedTuple):
+class Next(NamedTuple):
     """The next job of a lane. Smallest first; the job's id makes every two different."""
 
     minus_priority: int
@@ -76,7 +76,7 @@ class Order:
             self._step(heap, first, ahead, verdicts)
 
     def _step(
-        self, heap: list[_Next], first: _Next, ahead: list[_Stretch], verdicts: Verdicts
+        self, heap: list[Next], first: Next, ahead: list[_Stretch], verdicts: Verdicts
     ) -> None:
         """The next of the lane that was just looked at."""
         lane, place = first.entry.lane, first.place + 1
@@ -92,7 +92,7 @@ class Order:
         else:
             heapreplace(heap, after)
 
-    def _back(self, heap: list[_Next], ahead: list[_Stretch], verdicts: Verdicts) -> list[_Next]:
+    def _back(self, heap: list[Next], ahead: list[_Stretch], verdicts: Verdicts) -> list[Next]:
         """The first of the heap has changed things: jobs that come after it are looked at again.
 
         Stretches of a lane follow each other, so that the first of them says where to go on.
@@ -124,15 +124,20 @@ class Order:
         line.sort(key=attrgetter("final_rank"))
         return line
 
-    def _next(self, lane: Lane, place: int, verdicts: Verdicts) -> _Next | None:
+    def _next(self, lane: Lane, place: int, verdicts: Verdicts) -> Next | None:
         place = _first_open(lane, place, verdicts)
         if place == len(lane.entries):
             return None
         entry = lane.entries[place]
+        return Next(*self.rank_now(entry), place, entry, verdicts.revision)
+
+    def rank_now(self, entry: WaitingJob) -> tuple[int, Instant, JobId]:
+        """The job's place among all, as things stand: smallest first."""
+        lane = entry.lane
         key = entry.points + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
-        return _Next(-key, entry.rank[1], entry.id, place, entry, verdicts.revision)
+        return (-key, entry.rank[1], entry.id)
 
 
 def _set_ranks(lane: Lane, share: int) -> None:

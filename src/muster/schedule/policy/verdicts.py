@@ -6,6 +6,8 @@ it is overturned; `Verdict` says by what. Quotas and ceilings need no verdict: t
 are compared as quickly.
 """
 
+from copy import copy
+
 from muster.model.reason import ArrayFull, Behind, NeverFits, NoRoom, WaitReason
 from muster.model.value import ClassName, JobId, QueuePath
 from muster.schedule.policy.search import CycleState
@@ -30,6 +32,13 @@ class Verdicts:
         self.clearings_left = cycle.policy.preempt.tries
         self._in_vain: set[Claimants] = set()
         self.reasons: dict[JobId, WaitReason] = {}
+
+    def on_trial(self) -> "Verdicts":
+        """The same, for one more job; these do not learn what is found out about it."""
+        other = copy(self)
+        other._in_vain = set(self._in_vain)
+        other.reasons = {}
+        return other
 
     # What is known
 

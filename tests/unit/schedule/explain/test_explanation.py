@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import get_args
 
 import msgspec
@@ -76,12 +77,13 @@ from muster.model.value import (
     replace,
 )
 from muster.model.words import when
-from muster.schedule.explain.alternatives import MOST_PLANS, changed
+from muster.schedule.explain.alternatives import MOST_TRIED, changed
 from muster.schedule.explain.blockers import MOST
 from muster.schedule.explain.changes import ladders
-from muster.schedule.explain.explanation import explain
+from muster.schedule.explain.explanation import NOT_ALL_TRIED, explain
 from muster.schedule.explain.words import outlook, suggestion
 from muster.schedule.plan import Planner, plan
+from muster.schedule.policy.variants import Variant
 from stories.world import World
 
 NOW = Instant(1_000 * HOUR)
@@ -356,7 +358,7 @@ def test_a_planner_that_knows_the_world_changes_nothing() -> None:
     assert planner.plan(snapshot) == made
 
 
-def test_a_job_that_asks_for_everything_special_is_planned_again_a_few_times() -> None:
+def test_a_job_that_asks_for_everything_special_is_planned_once_for_each_queue() -> None:
     world = World()
     world.has_pool("cheap", spot=True)
     world.has_nodes("n1", pool="cheap")
@@ -373,8 +375,12 @@ def test_a_job_that_asks_for_everything_special_is_planned_again_a_few_times() -
     explain(snapshot, first.plan(snapshot), job.id, first.backlog(), planner)
 
     why = Behind(job=JobId(7), starts_at=SOON)
-    assert sum(map(len, ladders(snapshot, job, why))) > MOST_PLANS
-    assert planner.plans == MOST_PLANS
+    assert sum(map(len, ladders(snapshot, job, why))) > MOST_TRIED
+    everything = sum(map(len, ladders(snapshot, job, why)))
+    assert len(planner.asked) == 1 + len(
+        [each for each in ladders(snapshot, job, why) if isinstance(each[0], OtherQueue)]
+    )
+    assert sum(planner.asked) <= everything
 
 
 def test_a_suspended_job_cannot_ask_for_something_else() -> None:
@@ -406,8 +412,30 @@ def test_few_blockers_are_named() -> None:
 class CountingPlanner(Planner):
     """Knows how often it was asked."""
 
-    plans = 0
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.asked: list[int] = []
 
-    def plan(self, snapshot: Snapshot) -> Plan:
-        self.plans += 1
-        return super().plan(snapshot)
+    def variants(self, snapshot: Snapshot, jobs: Sequence[Job]) -> list[Variant]:
+        self.asked.append(len(jobs))
+        return super().variants(snapshot, jobs)
+
+
+def test_without_time_for_another_plan_the_text_says_that_not_all_was_tried() -> None:
+    world = World()
+    world.has_nodes("n1")
+    for queue in ("a", "b"):
+        world.has_queue(queue)
+    world.submits("big", tasks=64, gpus=8, queue="root")
+    planner = Planner(Policy())
+    snapshot = world.scene.snapshot()
+    (job,) = snapshot.jobs
+    made = planner.plan(snapshot)
+
+    hurried = explain(
+        snapshot, made, job, planner.backlog(), Planner(Policy()), has_time=lambda: False
+    )
+    patient = explain(snapshot, made, job, planner.backlog(), Planner(Policy()))
+
+    assert hurried.text == patient.text + NOT_ALL_TRIED
+    assert set(hurried.alternatives) <= set(patient.alternatives)
