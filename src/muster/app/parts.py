@@ -136,7 +136,9 @@ class Lead:
             self._let_go()
             return False
         try:
-            self._take_up()
+            if not self._backends:
+                backend = self._find()
+                self._backends[backend.cluster.name] = backend
         except BaseException:
             self._leadership.step_down()
             raise
@@ -145,11 +147,6 @@ class Lead:
     def step_down(self) -> None:
         self._let_go()
         self._leadership.step_down()
-
-    def _take_up(self) -> None:
-        if not self._backends:
-            backend = self._find()
-            self._backends[backend.cluster.name] = backend
 
     def _let_go(self) -> None:
         while self._backends:

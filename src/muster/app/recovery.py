@@ -54,16 +54,12 @@ def take_over(home: Path, transaction: Transaction) -> None:
     """A command: what runs becomes known, as if it had been submitted and started here."""
     for kept in unknown_attempts(home, transaction.record):
         if transaction.job(kept.job) is None:
-            _submit(kept, transaction)
+            spec = _at_home(kept.spec, transaction.site)
+            event = JobSubmitted(at=kept.submitted_at, job=kept.job, spec=spec)
+            transaction.apply(without_launch(event))
+            transaction.keep_launch(kept.job, spec.launch)
+            transaction.next_job = JobId(max(transaction.next_job, kept.job + 1))
         transaction.apply_all(_until_placed(kept, transaction))
-
-
-def _submit(kept: KeptJob, transaction: Transaction) -> None:
-    spec = _at_home(kept.spec, transaction.site)
-    event = JobSubmitted(at=kept.submitted_at, job=kept.job, spec=spec)
-    transaction.apply(without_launch(event))
-    transaction.keep_launch(kept.job, spec.launch)
-    transaction.next_job = JobId(max(transaction.next_job, kept.job + 1))
 
 
 def _at_home(spec: JobSpec, site: Site) -> JobSpec:

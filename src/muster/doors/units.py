@@ -138,7 +138,10 @@ def amount(text: str | int, meter: Meter) -> Amount:
     """How much a quota gives: `8`, `0.5`, `50%`, `512G`, in the unit that the meter counts."""
     written = str(text).strip()
     if found := _PERCENT.fullmatch(written):
-        return _percent(Decimal(found[1]), text)
+        part = Decimal(found[1])
+        if part > 100 or part % 1:
+            raise BadTextError(text, "a whole percentage from `0%` to `100%`")
+        return Percent(percent=int(part))
     match meter:
         case Meter.GPU:
             return milli(written, "GPUs")
@@ -216,12 +219,6 @@ def _mps(rest: str, text: str) -> MpsShare:
     if not 0 < share <= WHOLE_GPU_MILLI or share % 1 or (":" in rest and not mib):
         raise BadTextError(text, _SLICES)
     return MpsShare(milli=int(share), memory_mib=mib)
-
-
-def _percent(part: Decimal, text: str | int) -> Percent:
-    if part > 100 or part % 1:
-        raise BadTextError(text, "a whole percentage from `0%` to `100%`")
-    return Percent(percent=int(part))
 
 
 def _scaled(text: str | int, *, places: int, accepted: str) -> int:

@@ -24,7 +24,12 @@ def of_attempt(placed: PlacedAttempt, master: str) -> dict[str, str]:
         "MUSTER_RESTARTS": str(placed.restarts),
         "MASTER_ADDR": master,
     }
-    return found | _of_array(job) | _of_checkpoint(placed) | _of_limit(job)
+    return (
+        found
+        | _of_array(job)
+        | ({} if placed.checkpoint is None else {"MUSTER_CHECKPOINT": placed.checkpoint})
+        | _of_limit(job)
+    )
 
 
 def of_tasks(placed: PlacedAttempt, access: Sequence[DeviceAccess]) -> list[dict[str, str]]:
@@ -51,10 +56,6 @@ def _of_array(job: Job) -> dict[str, str]:
     if part is None:
         return {}
     return {"MUSTER_ARRAY_JOB_ID": str(part.array), "MUSTER_ARRAY_INDEX": str(part.index)}
-
-
-def _of_checkpoint(placed: PlacedAttempt) -> dict[str, str]:
-    return {} if placed.checkpoint is None else {"MUSTER_CHECKPOINT": placed.checkpoint}
 
 
 def _of_limit(job: Job) -> dict[str, str]:

@@ -65,7 +65,7 @@ def of_tasks(placed: PlacedAttempt) -> list[dict[str, str]]:
 def _of_components(placed: PlacedAttempt) -> dict[str, str]:
     """What a job of several components, which all have its id, has in each of them."""
     spec, placements = placed.job.spec, placed.allocation.placements
-    numbers = _components(placed)
+    numbers = sorted({component_of(group.name) for group in placed.job.spec.groups})
     if len(numbers) == 1:
         return {}
     found = {name: text for name, text in placed.launch.env.items() if _HET in name}
@@ -97,10 +97,6 @@ def _of_components(placed: PlacedAttempt) -> dict[str, str]:
     older = {name.replace(_HET, _PACK): text for name, text in found.items()}
     size = str(len(numbers))
     return found | older | {"SLURM_HET_SIZE": size, "SLURM_PACK_SIZE": size}
-
-
-def _components(placed: PlacedAttempt) -> list[int]:
-    return sorted({component_of(group.name) for group in placed.job.spec.groups})
 
 
 def _first(placed: PlacedAttempt) -> list[Placement]:

@@ -45,7 +45,9 @@ def user_may_submit(asked: Submission) -> Refusal | None:
     if decider is None or may_submit(asked.snapshot, user, queue):
         return None
     elsewhere = [
-        each for each in sorted(asked.snapshot.queues) if _names(asked.snapshot, user, each)
+        each
+        for each in sorted(asked.snapshot.queues)
+        if user in asked.snapshot.queues[each].may_submit
     ]
     advice = f"Use {choice(elsewhere[:3])}, or ask" if elsewhere else "Ask"
     return Refusal(
@@ -158,7 +160,9 @@ def sharing_is_offered(asked: Submission) -> Refusal | None:
 def profiles_exist(asked: Submission) -> Refusal | None:
     for group, part in _slices(asked):
         if isinstance(part, Mig):
-            known = _profiles(_models(asked, group))
+            models = _models(asked, group)
+            cuts = [geometry(model) for model in models]
+            known = {profile.name for cut in cuts if cut is not None for profile in cut.profiles}
             if part.profile not in known:
                 return Refusal(
                     reason=NoSuchProfile(group=group.name, profile=part.profile),
@@ -221,10 +225,6 @@ def _decider(snapshot: Snapshot, queue: QueuePath) -> QueuePath | None:
     return next((each.path for each in queues_above(snapshot, queue) if each.may_submit), None)
 
 
-def _names(snapshot: Snapshot, user: UserName, queue: QueuePath) -> bool:
-    return user in snapshot.queues[queue].may_submit
-
-
 def _slices(asked: Submission) -> Iterator[tuple[TaskGroup, Slice]]:
     for group in asked.spec.groups:
         if group.each.gpus is not None and group.each.gpus.slice is not None:
@@ -247,11 +247,6 @@ def _models(asked: Submission, group: TaskGroup) -> set[GpuModel]:
     there = {kind.model for kind in asked.kinds if kind.pool.name in pools and kind.model}
     wanted = group.each.gpus.models if group.each.gpus else ()
     return there & set(wanted) if wanted else there
-
-
-def _profiles(models: Iterable[GpuModel]) -> set[str]:
-    cuts = [geometry(model) for model in models]
-    return {profile.name for cut in cuts if cut is not None for profile in cut.profiles}
 
 
 def _levels(group: TaskGroup) -> Iterator[str]:

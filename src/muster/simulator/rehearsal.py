@@ -8,7 +8,7 @@ from muster.controller.world.transaction import Change
 from muster.lifecycle.predict import Accuracy
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.errors import MusterError, RefusedError
-from muster.model.queue import JobClass, Queue
+from muster.model.queue import Queue
 from muster.model.site import Site
 from muster.model.value import ClassName, ClusterName, Instant, NodeId, QueuePath, Value, replace
 from muster.simulator.fragments import usual_asks
@@ -85,7 +85,8 @@ def fitted(site: Site, arrivals: Sequence[Arrival]) -> tuple[Site, list[Arrival]
     if set(site.queues) <= {site.default_queue}:
         extra = {path: Queue(path=path) for path in _with_those_above(named - site.queues.keys())}
         site = replace(site, queues={**site.queues, **extra})
-    usual_class = _usual_class(site.classes)
+    normal = ClassName("normal")
+    usual_class = normal if normal in site.classes or not site.classes else min(site.classes)
     return site, [_at_home(arrival, site, usual_class) for arrival in arrivals]
 
 
@@ -163,8 +164,3 @@ def _with_those_above(paths: set[QueuePath]) -> list[QueuePath]:
         parts = path.split("/")
         found.update(QueuePath("/".join(parts[:count])) for count in range(1, len(parts) + 1))
     return sorted(found)
-
-
-def _usual_class(classes: Mapping[ClassName, JobClass]) -> ClassName:
-    normal = ClassName("normal")
-    return normal if normal in classes or not classes else min(classes)

@@ -117,18 +117,16 @@ class Simulation:
         refused: called with refused requests; without it, RefusedError ends the run.
         """
         with _rare_collections():
-            self._run(_Coming(arrivals), until, refused)
-
-    def _run(self, coming: "_Coming", until: Instant | None, refused: Refused | None) -> None:
-        self.turn()
-        while (at := self._next_at(coming)) is not None:
-            if until is not None and at > until:
-                break
-            self.now = max(self.now, at)
-            self._let_in(coming, refused)
+            coming = _Coming(arrivals)
             self.turn()
-        if until is not None:
-            self.now = max(self.now, until)
+            while (at := self._next_at(coming)) is not None:
+                if until is not None and at > until:
+                    break
+                self.now = max(self.now, at)
+                self._submit_due(coming, refused)
+                self.turn()
+            if until is not None:
+                self.now = max(self.now, until)
 
     def turn(self) -> None:
         """Hear, plan if there is a reason, act; once."""
@@ -146,7 +144,13 @@ class Simulation:
         self._driver.note(batch, changes)
         self._is_reason |= self._triggers.note(batch, changes, self.now)
 
-    def _let_in(self, coming: "_Coming", refused: Refused | None) -> None:
+    def _has_reason(self) -> bool:
+        rang = self._triggers.ring(self.now)
+        late = self.now - self._planned_at > HEARTBEAT_MS
+        is_reason = self._is_reason or rang or late
+        return is_reason and bool(self.record.waiting)
+
+    def _submit_due(self, coming: "_Coming", refused: Refused | None) -> None:
         while coming.next_at is not None and coming.next_at <= self.now:
             arrival = coming.take()
             try:
@@ -155,12 +159,6 @@ class Simulation:
                 if refused is None:
                     raise
                 refused(arrival, error)
-
-    def _has_reason(self) -> bool:
-        rang = self._triggers.ring(self.now)
-        late = self.now - self._planned_at > HEARTBEAT_MS
-        is_reason = self._is_reason or rang or late
-        return is_reason and bool(self.record.waiting)
 
     def _next_at(self, coming: "_Coming") -> Instant | None:
         """When something happens next. A heartbeat alone is no reason to go on for ever."""

@@ -97,7 +97,12 @@ def table_jobs(table: Iterable[Row]) -> Iterator[TracedJob]:
     """Jobs of a table with at least `submit_s`, `duration_s` and `gpus`."""
     for number, row in enumerate(table, start=2):
         if number == 2:
-            _demand_columns(row)
+            if not {"submit_s", "duration_s", "gpus"} <= row.keys():
+                raise BadTraceError(
+                    f"a table of jobs has columns of {COLUMNS}; the first three must be there"
+                )
+            if strange := row.keys() - set(COLUMNS.split(",")):
+                raise BadTraceError(f"there is no column {min(strange)!r}; there are {COLUMNS}")
         try:
             yield _job({name: cell for name, cell in row.items() if cell})
         except (ValueError, KeyError) as wrong:
@@ -127,15 +132,6 @@ def past_jobs(documents: Iterable[JobDocument]) -> Iterator[TracedJob]:
             started_at=began,
             limit=None if limit is None else Duration(limit * SECOND),
         )
-
-
-def _demand_columns(row: Row) -> None:
-    if not {"submit_s", "duration_s", "gpus"} <= row.keys():
-        raise BadTraceError(
-            f"a table of jobs has columns of {COLUMNS}; the first three must be there"
-        )
-    if strange := row.keys() - set(COLUMNS.split(",")):
-        raise BadTraceError(f"there is no column {min(strange)!r}; there are {COLUMNS}")
 
 
 def _job(cells: Mapping[str, str]) -> TracedJob:

@@ -105,7 +105,7 @@ class LocalBackend:
         kept = {spool.key_of(each.job, each.attempt): each for each in allocations}
         self._report_from_the_start()
         self._machine.adopt(allocations)
-        for key in self._keys():
+        for key in sorted(name for name in os.listdir(self._spool) if spool.parts_of(name)):
             if key not in kept:
                 self._remove(key)
         cleanup.kill_strays(self._token, kept)
@@ -320,9 +320,6 @@ class LocalBackend:
         if any(isinstance(event, JobEnded) for event in events):
             self._release(key)
         return events
-
-    def _keys(self) -> list[str]:
-        return sorted(name for name in os.listdir(self._spool) if spool.parts_of(name))
 
 
 def place_of(home: Path) -> str:

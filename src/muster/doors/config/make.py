@@ -45,10 +45,6 @@ def _reservation(fields: dict[str, Any]) -> NodesReserved | AmountReserved | str
         if not fields["nodes"]:
             return "`nodes` is empty; name at least one node"
         return NodesReserved(**fields)
-    return _amount(fields)
-
-
-def _amount(fields: dict[str, Any]) -> AmountReserved | str:
     wanted = "either `nodes`, or all of `pool`, `gpus` and `queue` or `users`"
     if "nodes" in fields or not {"pool", "gpu_milli"} <= fields.keys():
         return f"a reservation has {wanted}"

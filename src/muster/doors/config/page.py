@@ -1,7 +1,5 @@
 """The reference page of the configuration file, from the table of keys."""
 
-from typing import Any
-
 from muster.doors.config.kinds import ValueType
 from muster.doors.config.of_site import SECTIONS
 from muster.doors.config.shapes import (
@@ -87,15 +85,13 @@ def _default(key: Key, section: Section) -> str:
         case ValueType() if key.required:
             return "must be given"
         case ValueType() | Metered() as shape if section.blank is not None:
-            return f"`{kind_text(kind_of(shape, section.blank), _told(key, section))}`"
+            return (
+                f"`{kind_text(kind_of(shape, section.blank), value_of(section.blank, key.target))}`"
+            )
         case Branches() | Many() | Pairs() | ValueList():
             return "empty"
         case ValueType() | Metered() | Inside() | Aside() | NamedMapping():
             return ""
-
-
-def _told(key: Key, section: Section) -> Any:
-    return value_of(section.blank, key.target)
 
 
 if __name__ == "__main__":

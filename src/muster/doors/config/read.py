@@ -87,7 +87,9 @@ class Reader:
     def _shaped(self, key: Key, tree: Tree, keys: Path, meter: Meter) -> Any:
         match key.shape:
             case ValueType() | Metered() as kind:
-                return self._word(_kind(kind, meter), key, tree, keys)
+                return self._word(
+                    amount_kind(meter) if isinstance(kind, Metered) else kind, key, tree, keys
+                )
             case Many(each=kind, split=split):
                 if split is not None and isinstance(tree, Scalar) and not tree.is_nothing:
                     return self._split(split, tree, keys)
@@ -195,10 +197,6 @@ class Reader:
 
     def _is_noted(self, keys: Path) -> bool:
         return keys in self._findings.spots
-
-
-def _kind(shape: ValueType | Metered, meter: Meter) -> ValueType:
-    return amount_kind(meter) if isinstance(shape, Metered) else shape
 
 
 def _meter(tree: Tree) -> Meter:

@@ -88,7 +88,7 @@ def _written(key: Key, section: Section, value: Value) -> Written | None:
         case Inside(section=within):
             return _mapping(within, given) or None
         case NamedMapping(section=each):
-            return _named(each, given) or None
+            return {_word(name): _mapping(each, given[name]) for name in sorted(given)} or None
         case ValueList(section=each):
             return [_mapping(each, line) for line in given] or None
         case ValueType() | Metered() | Many() | Pairs() as shape:
@@ -114,10 +114,6 @@ def _words(shape: ValueType | Metered | Many | Pairs, given: Any, value: Value) 
 def _quoted(kind: ValueType, given: Any) -> str:
     text = kind_text(kind, given)
     return _word(text) if kind.is_name and given is not None else text
-
-
-def _named(section: Section, values: Mapping[str, Value]) -> dict[str, Written]:
-    return {_word(name): _mapping(section, values[name]) for name in sorted(values)}
 
 
 def _branches(queues: Mapping[QueuePath, Queue], above: str) -> dict[str, Written]:

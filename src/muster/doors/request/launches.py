@@ -1,6 +1,6 @@
 """What to run: commands, files, signals and checkpoints as people write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from muster.api.requests import SubmitDocument
 from muster.doors.request.bad import BadRequestError, bounded, read
@@ -40,7 +40,10 @@ def _check_texts(document: SubmitDocument) -> None:
     _check("command", document.command)
     _check("script", (document.script or "",))
     _check("workdir, stdin, stdout, stderr or image", (each or "" for each in files))
-    _check_env(document.env)
+    _check("env", document.env.values())
+    for name in document.env:
+        if not name or "=" in name or "\0" in name:
+            raise BadRequestError("env", f"`{name}` is no name for a variable")
     if document.command and not document.command[0]:
         raise BadRequestError("command", "its first word is empty; name a program")
 
@@ -48,13 +51,6 @@ def _check_texts(document: SubmitDocument) -> None:
 def _check(where: str, texts: Iterable[str]) -> None:
     if any("\0" in text for text in texts):
         raise BadRequestError(where, "has a character of code zero inside; leave it out")
-
-
-def _check_env(env: Mapping[str, str]) -> None:
-    _check("env", env.values())
-    for name in env:
-        if not name or "=" in name or "\0" in name:
-            raise BadRequestError("env", f"`{name}` is no name for a variable")
 
 
 def _workdir(path: str | None) -> str | None:

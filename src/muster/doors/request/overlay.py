@@ -18,7 +18,13 @@ OF_GPUS = ("gpu_models", "gpu_memory")
 def overlaid(job: Wanted, asked: Wanted, names: Collection[str]) -> Wanted:
     """The job, with the fields of these names as they are asked for in our words."""
     for name in names:
-        _demand_sense(name, job.spec, names)
+        if name in COUNTS and len(job.spec.groups) > 1:
+            raise BadRequestError(
+                name, "the job has several groups of tasks; say it for each of them"
+            )
+        has_gpus = "gpus" in names or all(group.each.gpus for group in job.spec.groups)
+        if name in OF_GPUS and not has_gpus:
+            raise BadRequestError("gpus", "say how many GPUs of that kind a task needs")
     spec = job.spec
     for name in names:
         for path in fields_of(JobFile)[name].row.into.split():
@@ -30,14 +36,6 @@ def overlaid(job: Wanted, asked: Wanted, names: Collection[str]) -> Wanted:
         at_once=asked.at_once if "array" in names else job.at_once,
         held=asked.held if "held" in names else job.held,
     )
-
-
-def _demand_sense(name: str, spec: JobSpec, names: Collection[str]) -> None:
-    if name in COUNTS and len(spec.groups) > 1:
-        raise BadRequestError(name, "the job has several groups of tasks; say it for each of them")
-    has_gpus = "gpus" in names or all(group.each.gpus for group in spec.groups)
-    if name in OF_GPUS and not has_gpus:
-        raise BadRequestError("gpus", "say how many GPUs of that kind a task needs")
 
 
 def _with(spec: JobSpec, asked: JobSpec, path: str) -> JobSpec:

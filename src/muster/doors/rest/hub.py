@@ -85,16 +85,13 @@ class Hub:
             yield listener
         finally:
             self._listeners.discard(listener)
-            self._leave_if_alone()
+            if not self._listeners and self._leave is not None:
+                self._leave()
+                self._leave = None
 
     def end(self) -> None:
         """Let everybody go who listens; called on the loop."""
         self.ending.set()
-
-    def _leave_if_alone(self) -> None:
-        if not self._listeners and self._leave is not None:
-            self._leave()
-            self._leave = None
 
     def _deliver(self, loop: asyncio.AbstractEventLoop, events: tuple[Stored, ...]) -> None:
         """Called from the thread that commits: it must not wait for anybody here."""

@@ -151,18 +151,15 @@ class _EventFilter:
             return True
         if job is None:
             return False
-        user, queue = self._owner(stored, job)
-        return (self._user is None or user == self._user) and (
-            self._queue is None or is_within(queue, QueuePath(self._queue))
-        )
-
-    def _owner(self, stored: Stored, job: JobId) -> tuple[UserName, QueuePath]:
         if isinstance(stored.event, JobSubmitted | JobUpdated):
             spec = stored.event.spec
             self._remember(job, (spec.user, spec.queue))
         elif job not in self._known:
             self._remember(job, self._looked_up(job))
-        return self._known[job]
+        user, queue = self._known[job]
+        return (self._user is None or user == self._user) and (
+            self._queue is None or is_within(queue, QueuePath(self._queue))
+        )
 
     def _remember(self, job: JobId, owner: tuple[UserName, QueuePath]) -> None:
         if len(self._known) > 100_000:

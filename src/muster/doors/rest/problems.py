@@ -82,9 +82,16 @@ def trouble(error: Exception) -> Trouble:
         return _no_such_page(error)
     for known, status, word in STATUSES:
         if isinstance(error, known):
-            problem = Problem(kind=_kind(error, word), text=str(error), where=_where(error))
+            problem = Problem(
+                kind=kind(error.reason) if isinstance(error, RefusedError) else word,
+                text=str(error),
+                where=_where(error),
+            )
             return Trouble(status=status, problem=problem, headers=_headers(status))
-    return _our_bug(error)
+    number = secrets.token_hex(4)
+    log.error("bug %s", number, exc_info=error)
+    text = f"Muster has a bug here. Its log has the details under `bug {number}`; please report it."
+    return Trouble(status=500, problem=Problem(kind="our_bug", text=text))
 
 
 def unreadable(error: msgspec.DecodeError, wanted: type[Value]) -> BadRequestError:
@@ -104,10 +111,6 @@ def _no_such_page(error: NoSuchPageError) -> Trouble:
     return Trouble(status=status, problem=Problem(kind=word, text=str(error)), headers=headers)
 
 
-def _kind(error: MusterError, word: str) -> str:
-    return kind(error.reason) if isinstance(error, RefusedError) else word
-
-
 def _where(error: MusterError) -> str | None:
     if isinstance(error, BadSiteError):
         return f"line {error.problems[0].line}"
@@ -121,13 +124,6 @@ def _headers(status: int) -> tuple[tuple[bytes, bytes], ...]:
         # What was not read of the request must not be taken for the next one.
         return ((b"connection", b"close"),)
     return ((b"retry-after", str(RETRY_S).encode()),) if status == 503 else ()
-
-
-def _our_bug(error: Exception) -> Trouble:
-    number = secrets.token_hex(4)
-    log.error("bug %s", number, exc_info=error)
-    text = f"Muster has a bug here. Its log has the details under `bug {number}`; please report it."
-    return Trouble(status=500, problem=Problem(kind="our_bug", text=text))
 
 
 def _unknown_field(name: str, wanted: type[Value]) -> str:

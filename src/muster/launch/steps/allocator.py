@@ -147,7 +147,10 @@ class StepAllocator:
             parts = self._placed(request, free)
             if parts is None:
                 return None
-            found += tuple(_numbered(part, place, first) for part in parts)
+            found += tuple(
+                replace(part, request=place, ranks=tuple(first + rank for rank in part.ranks))
+                for part in parts
+            )
             first += request.tasks
         return found
 
@@ -215,10 +218,6 @@ class StepAllocator:
                 about = f"gres_per_node=gpu:{asked} is more than the job's gres_per_node=gpu"
                 raise ImpossibleStepError(BAD_GRES, f"Step requested {about}:{there}")
         return wanted
-
-
-def _numbered(part: StepShare, request: int, first: int) -> StepShare:
-    return replace(part, request=request, ranks=tuple(first + rank for rank in part.ranks))
 
 
 def _most_tasks(request: StepRequest, node: NodeShare, free: _Free) -> int:

@@ -59,7 +59,19 @@ class StepEvents:
         """What was not reported yet; a step begins before it ends."""
         events: list[Event] = []
         while written := self._read(spool.step_name(self._count)):
-            step = self._begun(msgspec.json.decode(written, type=_Begun))
+            found = msgspec.json.decode(written, type=_Begun)
+            step = Step(
+                job=self._job,
+                attempt=self._attempt,
+                number=self._count,
+                name=found.name,
+                command=found.command,
+                tasks=found.tasks,
+                nodes=found.nodes,
+                amount=found.amount,
+                began_at=found.at,
+                parts=found.parts,
+            )
             self._going[step.number] = step
             self._count += 1
             events.append(StepBegan(at=step.began_at, step=step))
@@ -69,20 +81,6 @@ class StepEvents:
                 step = _ended(self._going.pop(number), over)
                 events.append(StepEnded(at=over.at, step=step))
         return events
-
-    def _begun(self, found: _Begun) -> Step:
-        return Step(
-            job=self._job,
-            attempt=self._attempt,
-            number=self._count,
-            name=found.name,
-            command=found.command,
-            tasks=found.tasks,
-            nodes=found.nodes,
-            amount=found.amount,
-            began_at=found.at,
-            parts=found.parts,
-        )
 
     def _read(self, name: str) -> bytes:
         try:

@@ -22,7 +22,9 @@ def read_output(query: OutputQuery) -> Output:
         user = local_user(query.job.spec.user)
     except LaunchError as error:
         raise UnknownError(f"job {query.job.id} has written nothing: {error}") from None
-    where = _where(query, user)
+    node = query.nodes[0] if query.nodes else ""
+    name = output_name(query.job, query.launch, node, query.task, stderr=query.stderr)
+    where = os.path.join(start_folder(query.launch.workdir, user), name)
     opened = _opened(where, user)
     try:
         size = os.fstat(opened).st_size
@@ -31,12 +33,6 @@ def read_output(query: OutputQuery) -> Output:
     finally:
         os.close(opened)
     return Output(content=content, next=offset + len(content), where=where)
-
-
-def _where(query: OutputQuery, user: LocalUser) -> str:
-    node = query.nodes[0] if query.nodes else ""
-    name = output_name(query.job, query.launch, node, query.task, stderr=query.stderr)
-    return os.path.join(start_folder(query.launch.workdir, user), name)
 
 
 def _opened(where: str, user: LocalUser) -> int:

@@ -372,7 +372,9 @@ class Supervisor:
             self._clear(self._tasks)
             largest = self._tasks.max_memory_mib(self._tally.max_memory_kib)
             used = self._tally.file(largest)
-            self._look_last(self._tasks)
+            found = self._looked_at_once(self._tasks)
+            self._told_of(self._checkpoint_watch.last_news(found, killed_at_ms=self._killed_at_ms))
+            self._clear(self._tasks)
             self._tasks.close(self._statuses)
             self._steps.finish()
         self._write(spool.END, {"at": _now_ms(), "why": why, "used": used})
@@ -394,11 +396,6 @@ class Supervisor:
         except ChildProcessError:
             return True
         return False
-
-    def _look_last(self, running: RunningTasks) -> None:
-        found = self._looked_at_once(running)
-        self._told_of(self._checkpoint_watch.last_news(found, killed_at_ms=self._killed_at_ms))
-        self._clear(running)
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         self._unwritten[name] = content

@@ -65,7 +65,7 @@ def wall_around(
     if ours:
         # A machine's other graphics devices are nobody's in particular.
         walled.add(_DRM_MAJOR)
-        nodes |= _drm_nodes(root) - ours
+        nodes |= {_numbers(_text(path)) for path in (root / "sys/class/drm").glob("*/dev")} - ours
     return DeviceWall(majors=tuple(sorted({GPU_MAJOR, *walled})), given=tuple(sorted(nodes)))
 
 
@@ -109,10 +109,6 @@ def _instance_nodes(given: GivenGpu, majors: Mapping[str, int], root: Path) -> s
 
 def _is_walled(name: str) -> bool:
     return name.startswith("nvidia") and not name.startswith(_FOR_EVERYBODY)
-
-
-def _drm_nodes(root: Path) -> set[Node]:
-    return {_numbers(_text(path)) for path in (root / "sys/class/drm").glob("*/dev")}
 
 
 def _numbers(text: str) -> Node:

@@ -38,7 +38,11 @@ class Host(Value):
 
 def hardware(root: Path = ROOT) -> Host:
     """This machine, or the recorded one below `root`."""
-    usable = frozenset(os.sched_getaffinity(0)) if root == ROOT else _online(root)
+    usable = (
+        frozenset(os.sched_getaffinity(0))
+        if root == ROOT
+        else frozenset(listed_cpus(_text(root / "sys/devices/system/cpu/online")))
+    )
     return Host(
         node=node_id(platform.node()),
         cpus=cpus(root, usable),
@@ -102,10 +106,6 @@ def _core(root: Path, cpu: int) -> int:
     """The first CPU of the core that this one belongs to."""
     folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
     return min(listed_cpus(_text(folder / "thread_siblings_list")), default=cpu)
-
-
-def _online(root: Path) -> frozenset[int]:
-    return frozenset(listed_cpus(_text(root / "sys/devices/system/cpu/online")))
 
 
 def _cgroups(root: Path, controller: str) -> Iterator[Path]:

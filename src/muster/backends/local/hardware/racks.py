@@ -27,7 +27,16 @@ def racks_from(text: str) -> tuple[Rack, ...]:
         raise BadNodesError(
             f"nodes cannot be read ({wrong}); write a list like {example}"
         ) from wrong
-    _demand_sense(racks)
+    if not racks:
+        raise BadNodesError("the list of nodes is empty; write at least `- {nodes: 1}`")
+    known: set[str] = set()
+    for rack, names in named(racks, "n"):
+        hardware_of(rack)
+        if twice := (
+            known.intersection(names) or {each for each in names if names.count(each) > 1}
+        ):
+            raise BadNodesError(f"two nodes are called {min(twice)}; give each a name of its own")
+        known.update(names)
     return racks
 
 
@@ -48,14 +57,3 @@ def pretend_racks(racks: Iterable[Rack]) -> tuple[Pretend, ...]:
         )
         for rack, names in named(racks, "pretend")
     )
-
-
-def _demand_sense(racks: tuple[Rack, ...]) -> None:
-    if not racks:
-        raise BadNodesError("the list of nodes is empty; write at least `- {nodes: 1}`")
-    known: set[str] = set()
-    for rack, names in named(racks, "n"):
-        hardware_of(rack)
-        if twice := known.intersection(names) or {each for each in names if names.count(each) > 1}:
-            raise BadNodesError(f"two nodes are called {min(twice)}; give each a name of its own")
-        known.update(names)

@@ -196,7 +196,7 @@ class Group:
         if limits.cpu_milli and (folder := self._of("cpu")) is not None:
             self._weigh_cpu(folder, limits.cpu_milli)
         if limits.cpus and (folder := self._of("cpuset")) is not None:
-            _write(f"{folder}/cpuset.cpus", _spans(limits.cpus))
+            _write(f"{folder}/cpuset.cpus", ",".join(str(cpu) for cpu in sorted(limits.cpus)))
             _copy_mems(folder)
         if limits.processes and (folder := self._of("pids")) is not None:
             _write(f"{folder}/pids.max", str(limits.processes))
@@ -395,10 +395,6 @@ def _needs(limits: Limits, hierarchy: str) -> bool:
         _DEVICES: limits.wall,
     }
     return bool(asked.get(hierarchy))
-
-
-def _spans(cpus: tuple[int, ...]) -> str:
-    return ",".join(str(cpu) for cpu in sorted(cpus))
 
 
 def _counter(text: str, name: str) -> int:

@@ -113,7 +113,7 @@ class StepRun:
         files, self.line.files = self.line.files, []
         self.has_begun = True
         if self.created.limit_ms is not None:
-            self.ends_ms = _clock_ms() + self.created.limit_ms
+            self.ends_ms = time.monotonic_ns() // 1_000_000 + self.created.limit_ms
         try:
             _check(start, self.created, len(files))
             step = self._step_launch(start)
@@ -270,10 +270,6 @@ def _pmi_variables(given: Sequence[int], step: StepLaunch, rank: int) -> dict[st
         "PMI_RANK": str(rank),
         "PMI_SIZE": str(step.tasks),
     }
-
-
-def _clock_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
 
 
 def _now_ms() -> int:

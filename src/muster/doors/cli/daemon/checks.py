@@ -93,13 +93,9 @@ def _nvml() -> Check:
         count, driver = nvml.nvmlDeviceGetCount(), nvml.nvmlSystemGetDriverVersion()
         nvml.nvmlShutdown()
     except Exception as error:  # noqa: BLE001  its own errors derive from Exception directly
-        return _no_nvml(str(error))
+        advice = "install the NVIDIA driver, or try things out with muster up --gpus 4xA100-40GB"
+        return _warn("nvml", f"no GPUs can be seen ({error})", advice)
     return _ok("nvml", f"{count} GPUs, driver {driver}")
-
-
-def _no_nvml(why: str) -> Check:
-    advice = "install the NVIDIA driver, or try things out with muster up --gpus 4xA100-40GB"
-    return _warn("nvml", f"no GPUs can be seen ({why})", advice)
 
 
 def _mps() -> Check:

@@ -1,11 +1,9 @@
 """The commands that do one thing to many jobs: cancel, hold, release, suspend, resume, requeue."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from muster.api.jobs import ManyDocument
 from muster.doors.cli.complete import jobs_or_nodes
 from muster.doors.cli.jobs.named import Chosen, is_job, job_numbers, labelled
 from muster.doors.cli.options import example, filter_options, jobs_argument
@@ -115,10 +113,6 @@ def _act(call: Call, action: str, numbers: tuple[int, ...], *, signal: str | Non
         return 0
     parts = [numbers[at : at + AT_ONCE] for at in range(0, len(numbers), AT_ONCE)]
     outcomes = [call.client.act(action, part, signal=signal) for part in parts]
-    return _told(call, action, outcomes)
-
-
-def _told(call: Call, action: str, outcomes: Sequence[ManyDocument]) -> int:
     done = [job for outcome in outcomes for job in outcome.done]
     failed = {job: why for outcome in outcomes for job, why in outcome.failed.items()}
     labels = list(labelled(call.client, done[:NAMED]).values())

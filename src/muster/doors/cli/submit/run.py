@@ -137,7 +137,12 @@ def _seated(call: Call, job: JobDocument) -> int:
     with call.client.attach(job.id) as connection:
         left = sit_at(connection, sys.stdin.fileno(), sys.stdout.fileno())
     if connection.close_code == NO_TERMINAL:
-        return _without_terminal(call, job, connection.close_reason or "there is no terminal")
+        why = connection.close_reason or "there is no terminal"
+        found = call.client.job(job.id)
+        if found.state in FINAL:
+            return _over(call, found)
+        complain(call, why)
+        return REFUSED
     match left:
         case Left.DETACHED:
             note(f"job {job.id} runs on; come back with: muster attach {job.id}")
@@ -147,14 +152,6 @@ def _seated(call: Call, job: JobDocument) -> int:
             return REFUSED
         case Left.OVER:
             return _ended(call, call.client.wait(job.id))
-
-
-def _without_terminal(call: Call, job: JobDocument, why: str) -> int:
-    found = call.client.job(job.id)
-    if found.state in FINAL:
-        return _over(call, found)
-    complain(call, why)
-    return REFUSED
 
 
 def _over(call: Call, job: JobDocument) -> int:

@@ -91,7 +91,9 @@ def _answered(line: Parsed, call: Call, door: Door) -> Reply:
     form = _form(line, call)
     wish = asked(line, call, door)
     listing = Listing(call, door)
-    listing.scale = _scale(line)
+    listing.scale = Scale(
+        unit=(line.value("units") or "")[:1].upper(), convert=not line.has("noconvert")
+    )
     found = _chosen(line, door, listing, wish)
     said = _said(line, call, wish)
     if line.has("json") or line.has("yaml"):
@@ -141,10 +143,6 @@ def _said(line: Parsed, call: Call, wish: RecordFilter) -> str:
     until = times.heading_text(window.until, call.zone)
     what = ",".join(sorted(state.name for state in window.states)) or "Eligible"
     return f"sacct: Jobs {what} in the time window from {since} to {until}\n"
-
-
-def _scale(line: Parsed) -> Scale:
-    return Scale(unit=(line.value("units") or "")[:1].upper(), convert=not line.has("noconvert"))
 
 
 def _form(line: Parsed, call: Call) -> Form:

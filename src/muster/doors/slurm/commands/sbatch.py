@@ -17,7 +17,6 @@ from muster.doors.slurm.lists.jobs import by_number
 from muster.doors.slurm.lists.listing import has_usual_limit
 from muster.doors.slurm.submit.job_options import OPTIONS
 from muster.doors.slurm.submit.refusals import UNAVAILABLE, mail_warning, refusal
-from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.submit.submission import (
     Wanted,
     World,
@@ -60,7 +59,10 @@ def run(call: Call, door: Door) -> Reply:
     requests = requests_of(call, line, script, door.now)
     want = _with_commands(wanted(requests, script, world_of(door)), call)
     try:
-        return _answered(want, requests[0], door, cluster)
+        request = requests[0]
+        if request.has("test-only"):
+            return _rehearsed(want, request.call, door)
+        return _submitted(want, request.given, door, cluster)
     except SlurmError:
         raise
     except MusterError as error:
@@ -86,12 +88,6 @@ def _with_commands(want: Wanted, call: Call) -> Wanted:
     path = f"{os.path.dirname(sbatch)}:{USUAL_PATH}"
     launch = replace(launch, env={**launch.env, "PATH": path})
     return replace(want, spec=replace(want.spec, launch=launch))
-
-
-def _answered(want: Wanted, request: Request, door: Door, cluster: str | None) -> Reply:
-    if request.has("test-only"):
-        return _rehearsed(want, request.call, door)
-    return _submitted(want, request.given, door, cluster)
 
 
 def world_of(door: Door) -> World:

@@ -27,7 +27,9 @@ def run(call: Call, door: Door) -> Reply:
     if line.has("version"):
         return version()
     if line.has("help") or line.has("usage"):
-        return _help()
+        shown = help_reply(NAME, OPTIONS, "[<OPTION>] [<COMMAND>]")
+        words = "".join(f"  {each.name}\n" for each in keywords.KEYWORDS)
+        return Reply(out=f"{shown.out}\nValid <COMMAND> values are:\n{words}")
     demand_here(NAME, line.words("cluster", "clusters"), Listing(call, door))
     door = _for_whom(line, door)
     if not line.rest:
@@ -38,12 +40,6 @@ def run(call: Call, door: Door) -> Reply:
         return replace(obeyed(line.rest, line, call, door), err="")
     except SlurmError as error:
         return Reply(code=error.code)
-
-
-def _help() -> Reply:
-    shown = help_reply(NAME, OPTIONS, "[<OPTION>] [<COMMAND>]")
-    words = "".join(f"  {each.name}\n" for each in keywords.KEYWORDS)
-    return Reply(out=f"{shown.out}\nValid <COMMAND> values are:\n{words}")
 
 
 def _for_whom(line: Parsed, door: Door) -> Door:

@@ -66,7 +66,10 @@ WITHOUT = {
 
 def policy_of(options: Mapping[str, str], spelled: Mapping[str, str], notes: Notes) -> Policy:
     """The rules that these settings come to; names are in lower case, `spelled` has their own."""
-    _note_the_rest(options, spelled, notes)
+    for name, value in options.items():
+        if name in KNOWN or _OWN.match(name) or value.lower() in {"(null)", "none", "0"}:
+            continue
+        notes(f"{spelled.get(name, name)}={value}", WITHOUT.get(name, "has no counterpart"))
     spread = "CR_LLN" in options.get("selecttypeparameters", "").upper()
     if options.get("schedulertype", "").lower().endswith("builtin"):
         notes("SchedulerType", "jobs are always backfilled here: it delays no job")
@@ -141,10 +144,3 @@ def _preempt(options: Mapping[str, str]) -> PreemptPolicy:
         reclaim=False,
         min_run=span(options, "preemptexempttime", Duration(0)),
     )
-
-
-def _note_the_rest(options: Mapping[str, str], spelled: Mapping[str, str], notes: Notes) -> None:
-    for name, value in options.items():
-        if name in KNOWN or _OWN.match(name) or value.lower() in {"(null)", "none", "0"}:
-            continue
-        notes(f"{spelled.get(name, name)}={value}", WITHOUT.get(name, "has no counterpart"))

@@ -105,7 +105,11 @@ def _put_first(chosen: list[JobView], door: Door) -> None:
 def _moved(verb: str, word: str, door: Door) -> list[str]:
     key, equals, value = word.partition("=")
     if equals and key.lower() in {"name", "jobname"}:
-        return _moved_by_name(verb, value, door)
+        wish = Filter(job_names=frozenset({value}), users=frozenset({door.caller.user}))
+        found: list[str] = []
+        for view in live_views(door, wish):
+            found += _report(verb, JobName(job=view.job.id), [view], _done(verb, [view], door))
+        return found
     text = value if equals and key.lower() in {"job", "jobid"} else word
     name = job_name(text)
     if name is None:
@@ -126,14 +130,6 @@ def _missed(verb: str, name: JobName, door: Door) -> list[str]:
     if verb in STANDING and why == FINISHED:
         why = OVER
     return [f"{why} for job {name.text}", *_once_more(verb, why)]
-
-
-def _moved_by_name(verb: str, name: str, door: Door) -> list[str]:
-    wish = Filter(job_names=frozenset({name}), users=frozenset({door.caller.user}))
-    found: list[str] = []
-    for view in live_views(door, wish):
-        found += _report(verb, JobName(job=view.job.id), [view], _done(verb, [view], door))
-    return found
 
 
 def _once_more(verb: str, why: str) -> list[str]:

@@ -23,7 +23,12 @@ def write(words: tuple[str, ...], _line: Parsed, call: Call, door: Door) -> Repl
     if "batch_script".startswith(what.lower()) and len(what) > 4:
         return _script(rest, call, door)
     if "config".startswith(what.lower()):
-        return _config(rest, call, door)
+        if "written" in call.memo:
+            return Reply(out=f"Slurm config saved to {call.memo['written']}\n")
+        base = rest[0] if rest else "slurm.conf"
+        file = f"{base}.{times.instant_text(door.now, zone=call.zone)}"
+        text = configuration.as_file(call, door)
+        return Reply(then=WriteFile(file=file, text=text, memo={"written": file}))
     raise SlurmError(f"invalid write argument:{what}")
 
 
@@ -68,12 +73,3 @@ def _script(words: tuple[str, ...], call: Call, door: Door) -> Reply:
     if file == "-":
         return Reply(out=launch.script)
     return Reply(then=WriteFile(file=file, text=launch.script, memo={"written": file}))
-
-
-def _config(words: tuple[str, ...], call: Call, door: Door) -> Reply:
-    if "written" in call.memo:
-        return Reply(out=f"Slurm config saved to {call.memo['written']}\n")
-    base = words[0] if words else "slurm.conf"
-    file = f"{base}.{times.instant_text(door.now, zone=call.zone)}"
-    text = configuration.as_file(call, door)
-    return Reply(then=WriteFile(file=file, text=text, memo={"written": file}))

@@ -19,7 +19,9 @@ def reservation_lines(each: Reservation, listing: Listing) -> list[str]:
     nodes = node_names(each)
     known = (listing.nodes.get(NodeId(name)) for name in nodes)
     cores = sum(node.cpu_milli // 1_000 for node in known if node is not None)
-    tres = f"cpu={cores}" if isinstance(each, NodesReserved) else _amount(each)
+    tres = (
+        f"cpu={cores}" if isinstance(each, NodesReserved) else f"gres/gpu={each.gpu_milli // 1_000}"
+    )
     pool = each.pool if isinstance(each, AmountReserved) else "(null)"
     users = ",".join(each.for_users) or "(null)"
     account = each.for_queue or "(null)"
@@ -76,10 +78,6 @@ def _row(each: Reservation, listing: Listing) -> tuple[str, ...]:
 def _line(row: tuple[str, ...], width: int) -> str:
     name, state, begins, ends, span, nodes = row
     return f"{name:<{width}}  {state:>8}  {begins:>19}  {ends:>19}  {span:>11}  {nodes}\n"
-
-
-def _amount(each: AmountReserved) -> str:
-    return f"gres/gpu={each.gpu_milli // 1_000}"
 
 
 def _list(nodes: list[str]) -> str:

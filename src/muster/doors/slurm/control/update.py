@@ -81,17 +81,13 @@ def _entity(words: tuple[str, ...]) -> tuple[Pair, tuple[Pair, ...]]:
         if not equals:
             value, others = (others[0], others[1:]) if others else ("", ())
         # The partition of a job or a reservation is not what is changed.
-        again = [each for each in others if _kind(each) == "jobid"]
+        again = [each for each in others if ENTITIES.get(each.partition("=")[0].lower()) == "jobid"]
         if again and kind != "jobid":
             continue
         dropped = {*again, *(each for each in others if each.lower() == "resetaccruetime")}
         pairs = words_of(_whole(each) for each in others if each not in dropped)
         return Pair(name=kind, value=value, text=word), pairs
     raise SlurmError("No valid entity in update command", INPUT)
-
-
-def _kind(word: str) -> str | None:
-    return ENTITIES.get(word.partition("=")[0].lower())
 
 
 def _whole(word: str) -> str:
@@ -134,7 +130,13 @@ def _changed(view: JobView, changes: JobChanges, door: Door) -> str | None:
     try:
         door.service.update(door.caller, view.job.id, changes.made).result()
     except MusterError as error:
-        return _words(error, changes)
+        if isinstance(error, UnknownError):
+            return "Job has already finished"
+        if isinstance(error, RefusedError):
+            return submission_words(error)
+        if isinstance(error, ForbiddenError):
+            return _forbidden(error.reason)
+        return changes.problem or str(error)
     if changes.holds and view.job.state is JobState.PENDING:
         door.service.hold(door.caller, (view.job.id,)).result()
     elif changes.holds is False and is_held:
@@ -149,16 +151,6 @@ def _refused_line(why: str, views: list[JobView]) -> str:
         return f"{why} for job {views[0].job.id}"
     arrays = {part.array for part in parts if part is not None}
     return f"{min(arrays)}_{ranges_text(indices)}: {why}"
-
-
-def _words(error: MusterError, changes: JobChanges) -> str:
-    if isinstance(error, UnknownError):
-        return "Job has already finished"
-    if isinstance(error, RefusedError):
-        return submission_words(error)
-    if isinstance(error, ForbiddenError):
-        return _forbidden(error.reason)
-    return changes.problem or str(error)
 
 
 def _forbidden(why: Forbidden) -> str:

@@ -76,7 +76,8 @@ def adding(words: Words, around: EditFacts) -> Editing:
         notes = [" Adding Account(s)", *(f"  {path}" for path in new), *_described(wish)]
         notes += [" Associations"]
         notes += [f"  A = {path:<10} C = {around.cluster:<10}" for path in new]
-        shown = _shown(wish.settings)
+        kept = [word for word in wish.settings if _option(word) in SETTERS]
+        shown = [f"  {_option(word):<13} = {word.value}" for word in kept]
         if shown or wish.parent != ROOT:
             shown.append(f"  Parent        = {wish.parent}")
         notes += [" Settings", *shown] if shown else []
@@ -219,11 +220,6 @@ def _described(wish: AccountChange) -> list[str]:
         f"  Description     = {given.get('Description', 'Account Name')}",
         f"  Organization    = {given.get('Organization', 'Parent/Account Name')}",
     ]
-
-
-def _shown(settings: Sequence[Assignment]) -> list[str]:
-    kept = [word for word in settings if _option(word) in SETTERS]
-    return [f"  {_option(word):<13} = {word.value}" for word in kept]
 
 
 def _not_kept(wish: AccountChange) -> tuple[str, ...]:

@@ -81,7 +81,8 @@ def adding(words: Words, around: EditFacts) -> Editing:
         demand_sound(after)
         given = [" Adding QOS(s)", *(f"  {name}" for name in new)]
         given += [" Settings", *(f"  Description    = {name}" for name in new[:1])]
-        given += _shown(wish.settings)
+        kept = [word for word in wish.settings if _option(word) in SETTERS]
+        given += [f"  {_option(word):<24} = {word.value}" for word in kept]
         return Edit(site=after, printed=tuple(given), warned=_not_kept(wish))
 
     return edit
@@ -160,11 +161,6 @@ def _set(each: JobClass, settings: Sequence[Assignment], around: EditFacts) -> J
         if option in SETTERS:
             each = SETTERS[option](each, word, around)
     return each
-
-
-def _shown(settings: Sequence[Assignment]) -> list[str]:
-    kept = [word for word in settings if _option(word) in SETTERS]
-    return [f"  {_option(word):<24} = {word.value}" for word in kept]
 
 
 def _not_kept(wish: QosChange) -> tuple[str, ...]:

@@ -60,21 +60,13 @@ def loading(text: str, around: EditFacts, *, clean: bool) -> Editing:
 def _loaded(site: Site, lines: Iterable[FlatFileEntry], around: EditFacts) -> Site:
     for line in lines:
         if line.kind == ACCOUNT and line.name != ROOT:
-            site = _with_account(site, line, around)
+            path = place_of(site, line.parent, line.name, around)
+            queue = settings_of(_words(line), site.queues.get(path, Queue(path=path)), around)
+            site = replace(site, queues={**site.queues, path: queue})
     for line in lines:
         if line.kind == USER and line.name != ROOT:
             site = _with_user(site, line)
     return site
-
-
-def _with_account(site: Site, line: FlatFileEntry, around: EditFacts) -> Site:
-    path = _path(site, line, around)
-    queue = settings_of(_words(line), site.queues.get(path, Queue(path=path)), around)
-    return replace(site, queues={**site.queues, path: queue})
-
-
-def _path(site: Site, line: FlatFileEntry, around: EditFacts) -> QueuePath:
-    return place_of(site, line.parent, line.name, around)
 
 
 def _with_user(site: Site, line: FlatFileEntry) -> Site:

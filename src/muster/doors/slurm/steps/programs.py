@@ -23,7 +23,10 @@ def programs(text: str, rest: tuple[str, ...], tasks: int) -> tuple[tuple[str, .
         ranks = _ranks(which, tasks, _FilePosition(file=rest[0], line=number))
         argv = _argv(command, _FilePosition(file=rest[0], line=number))
         for offset, rank in enumerate(ranks):
-            found[rank] = (*(_filled(word, rank, offset) for word in argv), *rest[1:])
+            found[rank] = (
+                *(word.replace("%t", str(rank)).replace("%o", str(offset)) for word in argv),
+                *rest[1:],
+            )
     missing = next((rank for rank in range(tasks) if rank not in found), None)
     if missing is not None:
         problem = f"Configuration file {rest[0]} invalid, no record for task id {missing}"
@@ -69,7 +72,3 @@ def _argv(command: str, place: _FilePosition) -> list[str]:
     if not argv:
         raise place.wrong()
     return argv
-
-
-def _filled(word: str, rank: int, offset: int) -> str:
-    return word.replace("%t", str(rank)).replace("%o", str(offset))

@@ -194,7 +194,7 @@ def _by_node(
     tasks, nodes = counts
     each, more = _gpus_per_node(amounts, tasks, nodes)
     if nodes > 1:
-        where = _apart(where)
+        where = replace(where, max_per_node=1)
     parts = ((name, nodes - more, each), (f"{name}-more", more, each + 1))
     return tuple(
         TaskGroup(
@@ -246,10 +246,6 @@ def _memory(amounts: Amounts, cpus: int, gpus: int) -> int:
     if amounts.memory_per_gpu is not None:
         return amounts.memory_per_gpu * gpus
     return (amounts.memory_per_cpu or 0) * cpus
-
-
-def _apart(where: Where) -> Where:
-    return replace(where, max_per_node=1)
 
 
 def _where(request: Request, machines: Machines) -> Where:

@@ -73,7 +73,10 @@ class Pmi:
             self._kept[said.get("key", "")] = said.get("value", "")
             return "cmd=put_result" + FINE
         if command == "get":
-            return self._got(said.get("key", ""))
+            key = said.get("key", "")
+            if key not in self._kept:
+                return f"cmd=get_result rc=-1 msg=key_{key}_not_found value=unknown"
+            return f"cmd=get_result{FINE} value={self._kept[key]}"
         sizes = f"kvsname_max={LONGEST_NAME} keylen_max={LONGEST_KEY} vallen_max={LONGEST_VALUE}"
         return {
             "init": "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
@@ -83,11 +86,6 @@ class Pmi:
             "get_universe_size": f"cmd=universe_size size={self._tasks}",
             "finalize": "cmd=finalize_ack rc=0",
         }.get(command)
-
-    def _got(self, key: str) -> str:
-        if key not in self._kept:
-            return f"cmd=get_result rc=-1 msg=key_{key}_not_found value=unknown"
-        return f"cmd=get_result{FINE} value={self._kept[key]}"
 
     def _barrier(self, number: int) -> None:
         self._waiting.add(number)

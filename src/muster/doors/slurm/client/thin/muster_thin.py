@@ -94,7 +94,13 @@ def go_on(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int |
         return None
     if kind == "write":
         call["memo"] = then["memo"]
-        return _write(command, then)
+        try:
+            with open(then["file"], "w", encoding="utf-8") as file:
+                file.write(then["text"])
+        except OSError as error:
+            show(2, command + ": error: " + then["file"] + ": " + str(error.strerror) + "\n")
+            return 1
+        return None
     show(2, command + ": error: this command is older than the server; install it again\n")
     return 1
 
@@ -293,16 +299,6 @@ def _is_typed(seconds: int) -> bool:
     import select  # noqa: PLC0415 -- rarely needed
 
     return bool(select.select([0], [], [], seconds)[0])
-
-
-def _write(command: str, then: "dict[str, Any]") -> int | None:
-    try:
-        with open(then["file"], "w", encoding="utf-8") as file:
-            file.write(then["text"])
-    except OSError as error:
-        show(2, command + ": error: " + then["file"] + ": " + str(error.strerror) + "\n")
-        return 1
-    return None
 
 
 def _pause(after_ms: int) -> None:
