@@ -5,8 +5,6 @@ Three rights are kept apart: to see a job, to change it (`may_change`), and to b
 that user, or the machine's administrator: terminals, steps, scripts and variables.
 """
 
-from collections.abc import Iterable
-
 from muster.controller.messages import Caller
 from muster.model.errors import ForbiddenError
 from muster.model.forbidden import (
@@ -48,7 +46,11 @@ def has_role(caller: Caller, site: Site, role: Role, queue: QueuePath | None = N
         in_reach = token.queue is None or (queue is not None and is_within(queue, token.queue))
         if _rank(token.role) < _rank(role) or not in_reach:
             return False
-    return _granted(grants_of(caller, site), role, queue)
+    return any(
+        _rank(grant.role) >= _rank(role)
+        and (grant.queue is None or (queue is not None and is_within(queue, grant.queue)))
+        for grant in grants_of(caller, site)
+    )
 
 
 def demand_viewer(caller: Caller, site: Site) -> None:
@@ -161,14 +163,6 @@ def demand(
     """Raise ForbiddenError unless the caller has the role."""
     if not has_role(caller, site, role, queue):
         raise ForbiddenError(NeedsRole(user=caller.user, role=role, queue=queue, to=to))
-
-
-def _granted(grants: Iterable[Grant], role: Role, queue: QueuePath | None) -> bool:
-    return any(
-        _rank(grant.role) >= _rank(role)
-        and (grant.queue is None or (queue is not None and is_within(queue, grant.queue)))
-        for grant in grants
-    )
 
 
 def _rank(role: Role) -> int:

@@ -109,13 +109,10 @@ def _kinds(snapshot: Snapshot) -> Iterator[NodeKind]:
     for _, node in sorted(snapshot.nodes.items()):
         for model in {None, *(device.model for device in node.devices)}:
             found.setdefault((node.pool, model), []).append(node)
-    for (pool, model), nodes in sorted(found.items(), key=lambda each: _by_name(*each[0])):
+    by_name = sorted(found.items(), key=lambda each: (each[0][0], each[0][1] or ""))
+    for (pool, model), nodes in by_name:
         if pool in snapshot.pools:
             yield NodeKind(pool=snapshot.pools[pool], model=model, nodes=tuple(nodes))
-
-
-def _by_name(pool: PoolName, model: GpuModel | None) -> tuple[str, str]:
-    return pool, model or ""
 
 
 def _spot_agrees(spec: JobSpec, snapshot: Snapshot, pool: Pool) -> bool:

@@ -65,7 +65,9 @@ def workload(jobs: Iterable[TracedJob], gpus_per_node: int | None = None) -> Wor
     placed = [replace(job, name=f"{place:09}") for place, job in enumerate(ran)]
     coming = tuple(
         replace(arrival, spec=replace(arrival.spec, name=job.name))
-        for arrival, job in zip(arrivals(placed, _queue), ran, strict=True)
+        for arrival, job in zip(
+            arrivals(placed, lambda job: QueuePath(job.queue or ANY_QUEUE)), ran, strict=True
+        )
     )
     return Workload(arrivals=coming, lasts=lasting(placed))
 
@@ -171,10 +173,6 @@ def _read(path: Path, form: str) -> Iterator[TracedJob]:
     if form == "helios" and any("num_chips" in row for row in islice(rows(lines(path)), 1)):
         return module.slice_jobs(rows(lines(path)))
     return module.jobs(rows(lines(path)) if form in TABLES else lines(path))
-
-
-def _queue(job: TracedJob) -> QueuePath:
-    return QueuePath(job.queue or ANY_QUEUE)
 
 
 def _instant(text: str) -> Instant:

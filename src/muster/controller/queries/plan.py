@@ -129,7 +129,7 @@ class PlanQueries:
         with self._questions.asked_by(caller.user):
             if spec is not None:
                 return self._rehearsals.submit(caller, spec)
-            return self._rehearsals.apply(change or _same)
+            return self._rehearsals.apply(change or (lambda site: site))
 
     def _settled(self, job: Job) -> Explanation:
         """About a job that needs no plan: it has what it asked for, or a user holds it."""
@@ -145,7 +145,3 @@ class PlanQueries:
 def asked_gpu_milli(spec: JobSpec) -> int:
     """All that a request asks for, in thousandths of a GPU."""
     return sum(group.each.amount(None).gpu_milli * group.count for group in spec.groups)
-
-
-def _same(site: Site) -> Site:
-    return site

@@ -47,27 +47,17 @@ def _jobs(client: "Client") -> Iterable[Offer]:
     return [(str(job.id), f"{job.name} {job.state}") for job in mine]
 
 
-def _queues(client: "Client") -> Iterable[Offer]:
-    return [(queue.path, "") for queue in client.queues()]
-
-
-def _nodes(client: "Client") -> Iterable[Offer]:
-    return [(node.id, node.state) for node in client.nodes()]
-
-
 def _pools(client: "Client") -> Iterable[Offer]:
     return [(pool, "") for pool in sorted({node.pool for node in client.nodes()})]
 
 
-def _classes(client: "Client") -> Iterable[Offer]:
-    return [(each.name, f"priority {each.priority}") for each in client.classes()]
-
-
 job_ids = _completer(_jobs)
-queue_paths = _completer(_queues)
-node_names = _completer(_nodes)
+queue_paths = _completer(lambda client: [(queue.path, "") for queue in client.queues()])
+node_names = _completer(lambda client: [(node.id, node.state) for node in client.nodes()])
 pool_names = _completer(_pools)
-class_names = _completer(_classes)
+class_names = _completer(
+    lambda client: [(each.name, f"priority {each.priority}") for each in client.classes()]
+)
 
 
 def jobs_or_nodes(

@@ -138,7 +138,7 @@ def _limits_hold_guarantees(site: Site) -> Iterator[str]:
 
 def _guarantees_add_up(site: Site) -> Iterator[str]:
     for path in sorted({"", *site.queues}):
-        below = [queue for queue in site.queues.values() if _parent(queue.path) == path]
+        below = [queue for queue in site.queues.values() if queue.path.rpartition("/")[0] == path]
         for line in _lines_of(site, path, below):
             given = [_guaranteed(queue, line.scope) for queue in below]
             # A number and a percentage can only be compared beside the nodes that are there.
@@ -172,10 +172,6 @@ def _missing(name: str, known: Iterable[str], keys: Path, noun: str) -> Iterator
     if name not in names:
         text = f"there is no {noun} `{name}`{suggestion(name, names)}"
         yield Mistake(keys=keys, text=text)
-
-
-def _parent(path: QueuePath) -> str:
-    return path.rpartition("/")[0]
 
 
 def _lines_of(site: Site, path: str, below: list[Queue]) -> tuple[Quota, ...]:

@@ -1,7 +1,7 @@
 """Reads a configuration file into the `Site` that it describes, or says all that is wrong."""
 
 from muster.doors.config.checks import mistakes
-from muster.doors.config.faults import BadSiteError, Findings, SiteFault, TextPosition
+from muster.doors.config.faults import BadSiteError, Findings, TextPosition
 from muster.doors.config.of_site import SITE
 from muster.doors.config.read import Reader
 from muster.doors.config.tree import Listed, Mapped, Scalar, Tree, tree_of
@@ -18,7 +18,14 @@ def site_from(text: str) -> Site:
     if isinstance(site, Site):
         _compare(site, findings)
     if findings.faults or not isinstance(site, Site):
-        raise BadSiteError(tuple(sorted(findings.faults, key=_place)))
+        raise BadSiteError(
+            tuple(
+                sorted(
+                    findings.faults,
+                    key=lambda fault: (fault.line, fault.column, fault.keys, fault.text),
+                )
+            )
+        )
     return site
 
 
@@ -44,7 +51,3 @@ def _compare(site: Site, findings: Findings) -> None:
     known = [mistake for mistake in mistakes(site) if findings.is_read(mistake.keys)]
     for mistake in known:
         findings.wrong(findings.spot_of(mistake.keys), mistake.keys, mistake.text)
-
-
-def _place(fault: SiteFault) -> tuple[int, int, str, str]:
-    return fault.line, fault.column, fault.keys, fault.text

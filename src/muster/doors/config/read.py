@@ -41,7 +41,11 @@ class Reader:
         fields = self._fields(section, tree, keys)
         for key in section.keys:
             if key.required and key.target not in fields and not self._is_noted((*keys, key.name)):
-                self._findings.wrong(tree.spot, keys, f"`{key.name}` is missing; {_hint(key)}")
+                self._findings.wrong(
+                    tree.spot,
+                    keys,
+                    f"`{key.name}` is missing; for example `{key.name}: {key.example}`",
+                )
         value = made(section, fields, name)
         if not isinstance(value, str):
             return value
@@ -216,10 +220,6 @@ def _suggested(word: str, section: Section) -> str:
         if word in key.other_names:
             return f"; did you mean `{key.name}`?"
     return suggestion(word, (each.name for each in section.keys))
-
-
-def _hint(key: Key) -> str:
-    return f"for example `{key.name}: {key.example}`"
 
 
 class _Unread(Enum):

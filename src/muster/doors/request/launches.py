@@ -27,7 +27,7 @@ def launch_of(document: SubmitDocument) -> Launch:
         stdout=document.stdout,
         stderr=document.stderr,
         append=document.append,
-        umask=_umask(document.umask),
+        umask=None if document.umask is None else bounded("umask", document.umask, 0, 0o777),
         warn=_warn(document.warn),
         checkpoint=_checkpoint(document.checkpoint, document.checkpoint_signal),
         terminal=_terminal(document.terminal),
@@ -57,10 +57,6 @@ def _workdir(path: str | None) -> str | None:
     if path is not None and not path.startswith("/"):
         raise BadRequestError("workdir", f"`{path}` is relative; write it from `/` on")
     return path
-
-
-def _umask(mask: int | None) -> int | None:
-    return None if mask is None else bounded("umask", mask, 0, 0o777)
 
 
 def _warn(text: str | None) -> Warn | None:

@@ -98,7 +98,7 @@ def _operation(operation: Operation) -> Schema:
     found: Schema = {
         "operationId": _identity(operation),
         "summary": operation.summary,
-        "tags": [_topic(operation.path)],
+        "tags": [operation.path.removeprefix("/v1").strip("/").partition("/")[0]],
         "parameters": [
             *(_in_path(name, kind) for name, kind in _IN_PATH.findall(operation.path)),
             *map(_parameter, operation.parameters),
@@ -125,10 +125,6 @@ def _operation(operation: Operation) -> Schema:
 def _identity(operation: Operation) -> str:
     words = re.findall(r"[a-z]+", shown_path(operation.path).removeprefix("/v1"))
     return "_".join((operation.method.lower(), *words))
-
-
-def _topic(path: str) -> str:
-    return path.removeprefix("/v1").strip("/").partition("/")[0]
 
 
 def _in_path(name: str, kind: str) -> Schema:

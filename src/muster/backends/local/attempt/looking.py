@@ -122,12 +122,10 @@ def _address_space() -> int:
 def _read(written: Any) -> Seen:
     path, mtime_ms, shape = cast("tuple[str, int, str]", written)
     # Files can be dated in the future, and what was written then would always be the newest.
-    return Seen(path=str(path), mtime_ms=min(int(mtime_ms), _now_ms()), shape=str(shape))
+    return Seen(
+        path=str(path), mtime_ms=min(int(mtime_ms), time.time_ns() // 1_000_000), shape=str(shape)
+    )
 
 
 def _clock_ms() -> int:
     return time.monotonic_ns() // 1_000_000
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -19,15 +19,16 @@ def classes(call: Call) -> None:
     show_list(call, found, COLUMNS, name=lambda each: each.name, none="There are no classes.")
 
 
-def _preempted(each: ClassDocument) -> str:
-    return f"{each.preempt_mode} after {exact_span(each.grace)}" if each.preemptible else "never"
-
-
 COLUMNS: list[Column[ClassDocument]] = [
     Column("CLASS", lambda each: each.name),
     Column("PRIORITY", lambda each: str(each.priority), "right"),
     Column("PREEMPTS", lambda each: ",".join(each.preempts) or "-", "flexible"),
-    Column("PREEMPTED", _preempted),
+    Column(
+        "PREEMPTED",
+        lambda each: (
+            f"{each.preempt_mode} after {exact_span(each.grace)}" if each.preemptible else "never"
+        ),
+    ),
     Column("MAX TIME", lambda each: exact_span(each.max_time) if each.max_time else "-", "right"),
     Column("SPOT ONLY", lambda each: "yes" if each.spot_only else "no"),
 ]

@@ -84,10 +84,6 @@ NODE_COLUMNS: list[Column[NodeDocument]] = [
 ]
 
 
-def _health(one: OnNode) -> str:
-    return "ok" if one.device.healthy else "fail"
-
-
 def _mig(one: OnNode) -> str:
     if one.device.mig is None:
         return "off"
@@ -101,7 +97,7 @@ DEVICE_COLUMNS: list[Column[OnNode]] = [
         "MODEL", lambda one: f"{one.device.model} (pretend)" if one.pretend else one.device.model
     ),
     Column("MEMORY", lambda one: memory(one.device.memory_mib), "right"),
-    Column("HEALTH", _health, "state"),
+    Column("HEALTH", lambda one: "ok" if one.device.healthy else "fail", "state"),
     Column("USED", lambda one: f"{number(one.device.used_milli / 10)}%", "right"),
     Column("MIG", _mig),
     Column("ID", lambda one: one.device.id, "wide"),

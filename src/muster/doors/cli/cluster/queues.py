@@ -35,7 +35,11 @@ def queues(call: Call, path: str | None) -> None:
     below = [queue for queue in found if path is None or _is_below(queue.path, path)]
     if call.look.is_table:
         show_list(
-            call, list(queue_lines(below)), COLUMNS, name=_path, none="There are no such queues."
+            call,
+            list(queue_lines(below)),
+            COLUMNS,
+            name=lambda line: line.queue.path,
+            none="There are no such queues.",
         )
         return
     show_list(call, below, [], name=lambda queue: queue.path, none="There are no such queues.")
@@ -51,10 +55,6 @@ def queue_lines(found: Iterable[QueueDocument]) -> Iterator[Line]:
 
 def _is_below(path: str, above: str) -> bool:
     return path == above or path.startswith(f"{above}/")
-
-
-def _path(line: Line) -> str:
-    return line.queue.path
 
 
 def _name(line: Line) -> str:

@@ -88,7 +88,11 @@ def job_columns(moment: Moment) -> list[Column[JobDocument]]:
         Column("CLASS", lambda job: job.job_class, "wide"),
         Column("STATE", attrgetter("state"), "state"),
         Column("TIME", elapsed(moment), "right"),
-        Column("LIMIT", _limit, "wide right"),
+        Column(
+            "LIMIT",
+            lambda job: "-" if job.time_limit is None else clock_span(job.time_limit),
+            "wide right",
+        ),
         Column("TASKS", lambda job: str(job.task_count), "wide right"),
         Column("CPUS", lambda job: number(job.cpus), "wide right"),
         Column("MEMORY", lambda job: memory(job.memory_mib), "wide right"),
@@ -141,7 +145,3 @@ def _span(moment: Moment) -> Callable[[str], str]:
         return text
 
     return span
-
-
-def _limit(job: JobDocument) -> str:
-    return "-" if job.time_limit is None else clock_span(job.time_limit)

@@ -60,10 +60,6 @@ def _waited_cpu(acct: AcctRow) -> Duration:
     return Duration(values.waited(acct) // 1_000 * 1_000 * values.cpus(acct))
 
 
-def _suspended(acct: AcctRow) -> Duration:
-    return acct.record.suspended
-
-
 def _frequency() -> Get:
     """Users cannot ask for one: this is what Slurm shows without one."""
     return _apart(_constant("Unknown"), _constant("0"), _constant("Unknown"))
@@ -78,10 +74,6 @@ def _class_number(acct: AcctRow) -> str:
 def _flags(acct: AcctRow) -> str:
     """One planner starts everything."""
     return "StartRecieved" if acct.started_at is None else "SchedMain,StartRecieved"
-
-
-def _reservation(acct: AcctRow) -> str:
-    return acct.row.job.spec.reservation or ""
 
 
 def _node_of(which: Callable[..., str]) -> Get:
@@ -169,7 +161,7 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("ReqMem", 10, _of_job(values.memory)),
     ("ReqNodes", 8, lambda acct: str(values.node_count(acct))),
     ("ReqTRES", 10, _of_job(values.requested)),
-    ("Reservation", 20, _of_job(_reservation)),
+    ("Reservation", 20, _of_job(lambda acct: acct.row.job.spec.reservation or "")),
     ("ReservationId", 8, _nothing),
     ("Reserved", 10, _of_job(_span(values.waited))),
     ("ResvCPU", 10, _of_job(_span(_waited_cpu))),
@@ -178,7 +170,7 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("State", 10, values.state),
     ("Submit", 19, values.submit),
     ("SubmitLine", 20, _apart(values.line, _nothing, values.line)),
-    ("Suspended", 10, _span(_suspended)),
+    ("Suspended", 10, _span(lambda acct: acct.record.suspended)),
     ("SystemComment", 15, _nothing),
     ("SystemCPU", 10, values.system_cpu),
     ("Timelimit", 10, _of_job(values.limit)),

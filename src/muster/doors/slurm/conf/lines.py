@@ -57,15 +57,8 @@ def defaults_applied(lines: list[ConfLine], key: str) -> Iterator[ConfLine]:
             del own[key]
             usual |= own
         else:
-            yield ConfLine(
-                number=line.number, pairs=tuple({**own, **_missing(usual, own)}.values())
-            )
-
-
-def _missing(
-    usual: Mapping[str, tuple[str, str]], own: Mapping[str, tuple[str, str]]
-) -> dict[str, tuple[str, str]]:
-    return {name: pair for name, pair in usual.items() if name not in own}
+            missing = {name: pair for name, pair in usual.items() if name not in own}
+            yield ConfLine(number=line.number, pairs=tuple({**own, **missing}.values()))
 
 
 def _line(text: str, number: int) -> ConfLine:

@@ -21,7 +21,7 @@ def associations(_ids: tuple[str, ...], _line: Parsed, call: Call, door: Door) -
         "\nAssociation Records\n",
         *_accounts(site, listing.cluster),
         "\nQOS Records\n",
-        *(_qos(each, number) for number, each in enumerate(_classes(site), 1)),
+        *(_qos(each, number) for number, (_, each) in enumerate(sorted(site.classes.items()), 1)),
     ]
     return "\n".join(parts) + "\n"
 
@@ -54,10 +54,6 @@ def _accounts(site: Site, cluster: str) -> Iterator[str]:
 def _limits(queue: Queue) -> str:
     found = [f"gres/{line.scope.meter}={line.limit}" for line in queue.quotas if line.limit]
     return ",".join(found)
-
-
-def _classes(site: Site) -> list[JobClass]:
-    return [each for _, each in sorted(site.classes.items())]
 
 
 def _qos(each: JobClass, number: int) -> str:

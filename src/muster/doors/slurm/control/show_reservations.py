@@ -31,8 +31,8 @@ def reservation_lines(each: Reservation, listing: Listing) -> list[str]:
             f"EndTime={_at(each.ends_at, listing)} Duration={_span(each)}"
         ),
         (
-            f"Nodes={_list(nodes)} NodeCnt={len(nodes)} CoreCnt={cores} Features=(null) "
-            f"PartitionName={pool} Flags={flags_text(each)}"
+            f"Nodes={compressed(nodes) or '(null)'} NodeCnt={len(nodes)} CoreCnt={cores} "
+            f"Features=(null) PartitionName={pool} Flags={flags_text(each)}"
         ),
         f"TRES={tres}",
         (
@@ -78,10 +78,6 @@ def _row(each: Reservation, listing: Listing) -> tuple[str, ...]:
 def _line(row: tuple[str, ...], width: int) -> str:
     name, state, begins, ends, span, nodes = row
     return f"{name:<{width}}  {state:>8}  {begins:>19}  {ends:>19}  {span:>11}  {nodes}\n"
-
-
-def _list(nodes: list[str]) -> str:
-    return compressed(nodes) or "(null)"
 
 
 def _at(at: int, listing: Listing) -> str:

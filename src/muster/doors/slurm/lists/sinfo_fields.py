@@ -22,10 +22,6 @@ def _of_first(get: Callable[[NodeRow], str], otherwise: str = "(null)") -> Get:
     return lambda group: get(group.rows[0]) if group.rows else otherwise
 
 
-def _reason(group: NodeGroup) -> str:
-    return (group.rows[0].node.reason if group.rows else "") or "none"
-
-
 def _reason_at(group: NodeGroup) -> str:
     at = group.rows[0].node.drained_at if group.rows else None
     return "Unknown" if at is None else times.instant_text(at, zone=group.listing.zone)
@@ -44,14 +40,6 @@ def _state(group: NodeGroup) -> str:
     return node_rows.state_text(group, short=False)
 
 
-def _memory(row: NodeRow) -> int:
-    return row.node.memory_mib
-
-
-def _free(row: NodeRow) -> int:
-    return max(0, row.node.memory_mib - row.used.memory_mib)
-
-
 def _held(group: NodeGroup) -> str:
     return node_rows.least(group, lambda row: row.used.memory_mib)
 
@@ -67,8 +55,16 @@ LETTERS: dict[str, Field[NodeGroup]] = {
     "C": Field(header="CPUS(A/I/O/T)", get=node_rows.cpu_states),
     "d": Field(header="TMP_DISK", get=_constant("0")),
     "D": Field(header="NODES", get=lambda g: str(len(g.rows))),
-    "e": Field(header="FREE_MEM", get=lambda g: node_rows.least(g, _free)),
-    "E": Field(header="REASON", get=_reason),
+    "e": Field(
+        header="FREE_MEM",
+        get=lambda g: node_rows.least(
+            g, lambda row: max(0, row.node.memory_mib - row.used.memory_mib)
+        ),
+    ),
+    "E": Field(
+        header="REASON",
+        get=lambda group: (group.rows[0].node.reason if group.rows else "") or "none",
+    ),
     "f": Field(header="AVAIL_FEATURES", get=_of_first(node_rows.features)),
     "F": Field(header="NODES(A/I/O/T)", get=node_rows.node_states),
     "g": Field(header="GROUPS", get=lambda group: ",".join(group.pool.groups) or "all"),
@@ -78,7 +74,7 @@ LETTERS: dict[str, Field[NodeGroup]] = {
     "I": Field(header="PRIO_JOB_FACTOR", get=_constant("1")),
     "l": Field(header="TIMELIMIT", get=node_rows.limit_text),
     "L": Field(header="DEFAULTTIME", get=lambda g: node_rows.limit_text(g, default=True)),
-    "m": Field(header="MEMORY", get=lambda g: node_rows.least(g, _memory)),
+    "m": Field(header="MEMORY", get=lambda g: node_rows.least(g, lambda row: row.node.memory_mib)),
     "M": Field(header="PREEMPT_MODE", get=lambda g: preempt_mode(g.listing.site)),
     "n": Field(header="HOSTNAMES", get=node_rows.node_list),
     "N": Field(header="NODELIST", get=node_rows.node_list),

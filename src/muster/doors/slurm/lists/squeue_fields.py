@@ -30,41 +30,9 @@ def _left(row: JobRow) -> str:
     return times.short_text(type(limit)(max(0, limit - jobs.elapsed(row))))
 
 
-def _requested(row: JobRow) -> str:
-    return compressed(row.job.spec.groups[0].where.nodes)
-
-
-def _excluded(row: JobRow) -> str:
-    return compressed(row.job.spec.groups[0].where.not_nodes)
-
-
 def _first_node(row: JobRow) -> str:
     there = jobs.nodes(row)
     return there[0] if there else "n/a"
-
-
-def _command(row: JobRow) -> str:
-    return row.launch.script_line or "(null)"
-
-
-def _memory(row: JobRow) -> str:
-    return memory_text(least_memory_mib(row), convert=row.listing.convert)
-
-
-def _sharing(row: JobRow) -> str:
-    return "NO" if row.job.spec.groups[0].where.exclusive else "OK"
-
-
-def _tasks(row: JobRow) -> str:
-    return str(jobs.task_count(row))
-
-
-def _eligible(row: JobRow) -> str:
-    return jobs.at_text(row, job_facts.eligible_at(row))
-
-
-def _accrues(row: JobRow) -> str:
-    return jobs.at_text(row, job_facts.accrues_since(row))
 
 
 LETTERS: dict[str, Field[JobRow]] = {
@@ -82,7 +50,10 @@ LETTERS: dict[str, Field[JobRow]] = {
     "F": Field(header="ARRAY_JOB_ID", get=jobs.array_id),
     "g": Field(header="GROUP", get=lambda row: group_of(row.job.spec.user)[0]),
     "G": Field(header="GROUP", get=lambda row: str(group_of(row.job.spec.user)[1])),
-    "h": Field(header="OVER_SUBSCRIBE", get=_sharing),
+    "h": Field(
+        header="OVER_SUBSCRIBE",
+        get=lambda row: "NO" if row.job.spec.groups[0].where.exclusive else "OK",
+    ),
     "H": Field(header="SOCKETS_PER_NODE", get=_constant("*")),
     "i": Field(header="JOBID", get=jobs.id_text),
     "I": Field(header="CORES_PER_SOCKET", get=_constant("*")),
@@ -92,11 +63,18 @@ LETTERS: dict[str, Field[JobRow]] = {
     "K": Field(header="ARRAY_TASK_ID", get=jobs.index_text),
     "l": Field(header="TIME_LIMIT", get=_limit, whole=True),
     "L": Field(header="TIME_LEFT", get=_left, whole=True),
-    "m": Field(header="MIN_MEMORY", get=_memory),
+    "m": Field(
+        header="MIN_MEMORY",
+        get=lambda row: memory_text(least_memory_mib(row), convert=row.listing.convert),
+    ),
     "M": Field(header="TIME", get=lambda row: times.short_text(jobs.elapsed(row)), whole=True),
-    "n": Field(header="REQ_NODES", get=_requested, whole=True),
+    "n": Field(
+        header="REQ_NODES",
+        get=lambda row: compressed(row.job.spec.groups[0].where.nodes),
+        whole=True,
+    ),
     "N": Field(header="NODELIST", get=jobs.node_list, whole=True),
-    "o": Field(header="COMMAND", get=_command),
+    "o": Field(header="COMMAND", get=lambda row: row.launch.script_line or "(null)"),
     "O": Field(header="CONTIGUOUS", get=_constant("0")),
     "p": Field(header="PRIORITY", get=lambda row: f"{jobs.priority(row) / 2**32:.14f}"),
     "P": Field(header="PARTITION", get=jobs.partition),
@@ -113,7 +91,9 @@ LETTERS: dict[str, Field[JobRow]] = {
     "V": Field(header="SUBMIT_TIME", get=lambda row: jobs.at_text(row, row.job.submitted_at)),
     "w": Field(header="WCKEY", get=lambda row: row.label("wckey") or "(null)"),
     "W": Field(header="LICENSES", get=_constant("(null)")),
-    "x": Field(header="EXC_NODES", get=_excluded),
+    "x": Field(
+        header="EXC_NODES", get=lambda row: compressed(row.job.spec.groups[0].where.not_nodes)
+    ),
     "X": Field(header="CORE_SPEC", get=_constant("N/A")),
     "y": Field(header="NICE", get=lambda row: str(-row.job.spec.priority)),
     "Y": Field(header="SCHEDNODES", get=_constant("(null)"), whole=True),
@@ -177,13 +157,17 @@ _SAME_AS_LETTER = {
 }
 
 _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
-    "AccrueTime": Field(header="ACCRUE_TIME", get=_accrues),
+    "AccrueTime": Field(
+        header="ACCRUE_TIME", get=lambda row: jobs.at_text(row, job_facts.accrues_since(row))
+    ),
     "Cluster": Field(header="CLUSTER", get=lambda row: row.listing.cluster),
     "cpus-per-task": Field(
         header="CPUS_PER_TASK", get=lambda row: row.label("cpus-per-task") or "1"
     ),
     "Deadline": Field(header="DEADLINE", get=lambda row: jobs.at_text(row, row.job.spec.deadline)),
-    "EligibleTime": Field(header="ELIGIBLE_TIME", get=_eligible),
+    "EligibleTime": Field(
+        header="ELIGIBLE_TIME", get=lambda row: jobs.at_text(row, job_facts.eligible_at(row))
+    ),
     "exit_code": Field(header="EXIT_CODE", get=lambda row: str(states.exit_status(row.job))),
     "LastSchedEval": Field(
         header="LAST_SCHED_EVAL", get=lambda row: jobs.at_text(row, row.listing.now)
@@ -194,7 +178,7 @@ _ONLY_BY_NAME: dict[str, Field[JobRow]] = {
     "NTPerNode": Field(
         header="NTASKS_PER_NODE", get=lambda row: row.label("ntasks-per-node") or "0"
     ),
-    "NumTasks": Field(header="TASKS", get=_tasks),
+    "NumTasks": Field(header="TASKS", get=lambda row: str(jobs.task_count(row))),
     "PendingTime": Field(
         header="PENDING_TIME",
         get=lambda row: str(

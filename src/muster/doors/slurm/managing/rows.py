@@ -98,10 +98,6 @@ def _of_account(get: Callable[[Queue], object]) -> Callable[[AssociationRow], st
     return value
 
 
-def _share(row: AssociationRow) -> str:
-    return "1" if row.user or row.queue is None else str(row.queue.weight)
-
-
 def _grp_tres(row: AssociationRow) -> str:
     if row.user or row.queue is None:
         return ""
@@ -125,10 +121,6 @@ def _parent(row: AssociationRow) -> str:
     return row.path.rpartition("/")[0] or ROOT
 
 
-def _description(row: AssociationRow) -> str:
-    return "default root account" if row.account == ROOT else row.account
-
-
 def _organization(row: AssociationRow) -> str:
     """Slurm's default."""
     parent = _parent(row)
@@ -141,10 +133,6 @@ def _coordinators(row: AssociationRow) -> str:
     return ",".join(coordinators(row.site, row.path))
 
 
-def _default_account(row: AssociationRow) -> str:
-    return ROOT if row.user == ROOT else default_account(row.site, row.person)
-
-
 def _nothing(_: AssociationRow) -> str:
     return ""
 
@@ -154,11 +142,26 @@ FIELDS: tuple[Named[AssociationRow], ...] = (
     field("AdminLevel", 9, lambda row: admin_level(row.site, row.person), "Admin"),
     field("Cluster", 10, lambda row: row.listing.cluster),
     field("Coordinators", 20, _coordinators, "Coord Accounts"),
-    field("DefaultAccount", 10, _default_account, "Def Acct"),
+    field(
+        "DefaultAccount",
+        10,
+        lambda row: ROOT if row.user == ROOT else default_account(row.site, row.person),
+        "Def Acct",
+    ),
     field("DefaultQOS", 9, _default_class, "Def QOS"),
     field("DefaultWCKey", 10, _nothing, "Def WCKey"),
-    field("Description", 20, _description, "Descr"),
-    field("Fairshare Shares", 9, _share, "Share"),
+    field(
+        "Description",
+        20,
+        lambda row: "default root account" if row.account == ROOT else row.account,
+        "Descr",
+    ),
+    field(
+        "Fairshare Shares",
+        9,
+        lambda row: "1" if row.user or row.queue is None else str(row.queue.weight),
+        "Share",
+    ),
     field("GrpCPUMins", 11, _nothing),
     field("GrpCPURunMins", 13, _nothing),
     field("GrpCPUs", 8, _nothing),

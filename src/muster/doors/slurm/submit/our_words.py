@@ -18,7 +18,7 @@ from muster.doors.request.parse import Submitter, Wanted
 from muster.doors.request.parse import wanted as read_request
 from muster.doors.slurm.submit.fleet import Machines
 from muster.doors.slurm.submit.request import Request
-from muster.doors.slurm.words.errors import SlurmError, failed
+from muster.doors.slurm.words.errors import failed
 from muster.model.value import Instant, PoolName, QueuePath, UserName, Value
 
 OPTION = "muster"
@@ -49,7 +49,8 @@ def in_our_words(job: Wanted, request: Request, script: str, world: World) -> Wa
         fields = _said(request, script)
         if not fields:
             return job
-        return overlaid(job, read_request(sent(_job(fields), _origin(request)), _by(world)), fields)
+        by = Submitter(user=world.user, queue=QueuePath(""), now=world.now, meant=world.meant)
+        return overlaid(job, read_request(sent(_job(fields), _origin(request)), by), fields)
     except click.UsageError as wrong:
         raise failed(request.command, wrong.format_message()) from wrong
     except BadRequestError as wrong:
@@ -62,7 +63,7 @@ def _said(request: Request, script: str) -> dict[str, Any]:
     typed = [_option(request, text) for text in request.given.values(OPTION)]
     fields = layered(directives(script, name), *typed)
     if "env_only" in fields:
-        raise _unknown(request, "env-only", "use --export")
+        raise failed(request.command, f"--{OPTION}=env-only: use --export")
     return fields
 
 
@@ -71,10 +72,6 @@ def _option(request: Request, text: str) -> dict[str, Any]:
         return parsed([f"--{text.removeprefix('--')}"])
     except click.UsageError as wrong:
         raise failed(request.command, f"--{OPTION}={text}: {wrong.format_message()}") from wrong
-
-
-def _unknown(request: Request, option: str, advice: str) -> SlurmError:
-    return failed(request.command, f"--{OPTION}={option}: {advice}")
 
 
 def _job(fields: dict[str, Any]) -> JobFile:
@@ -87,7 +84,3 @@ def _job(fields: dict[str, Any]) -> JobFile:
 def _origin(request: Request) -> Origin:
     call = request.call
     return Origin(workdir=call.cwd, environ=call.env, umask=call.umask, zone=call.zone)
-
-
-def _by(world: World) -> Submitter:
-    return Submitter(user=world.user, queue=QueuePath(""), now=world.now, meant=world.meant)
