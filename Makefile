@@ -67,7 +67,8 @@ check: lint ## the fast loop: the static checks, and unit, story and shape tests
 clients: $(UV) ## install the clients of Slurm that the tests use, apart from everything else
 	@UV=$(UV) PYTHON=$(PYTHON) bash tests/clients/install.sh
 
-test-long: $(SYNCED) ## the property tests with many more examples, in a new order each time
+test-long: $(SYNCED) ## the property tests with many more examples, and 100,000 senseless messages to each socket
+	@HOSTILE_MESSAGES=100000 .venv/bin/pytest tests/hostile/test_fuzz.py
 	@HYPOTHESIS_PROFILE=long .venv/bin/pytest tests/properties
 
 chaos: $(SYNCED) ## kill everything at random moments and see that nothing is lost: ROUNDS=300 SEED=1

@@ -109,3 +109,15 @@ def test_of_very_many_checkpoints_the_newest_few_are_kept(tmp_path: Path) -> Non
 
     assert found[0].path == str(tmp_path / "299.pt")
     assert len(found) == 64
+
+
+def test_a_checkpoint_whose_name_is_no_text_harms_nobody(here: Here) -> None:
+    text = "import os\nos.close(os.open(b'model-\\xff.pt', os.O_CREAT | os.O_WRONLY))\n"
+    text += "open(b'model-\\xff.pt', 'w').write('weights')\n"
+
+    here.run(
+        Launch(argv=("/usr/bin/env", "python3", "-c", text), checkpoint=Checkpointing(path="*.pt"))
+    )
+
+    assert here.ends().why == Exited(code=0)
+    assert here.sees(JobCheckpointed).path.endswith("model-?.pt")

@@ -15,7 +15,7 @@ from hostile.sizes import memory_kib
 from local.asker import HEAD, WISH, Asker
 from local.here import Here
 from muster.backends.local.attempt.spawner_client import reachable
-from muster.model.event import JobStarted
+from muster.model.event import JobStarted, StepBegan
 from muster.model.job import Exited
 
 WAITS = "while ! test -e go; do sleep 0.02; done"
@@ -275,3 +275,16 @@ def open_files(pid: int) -> int:
 
 def open_files_limit(pid: int) -> int:
     return resource.prlimit(pid, resource.RLIMIT_NOFILE)[0]
+
+
+def test_a_name_that_is_no_text_reaches_the_backend_as_text(running: Here) -> None:
+    knocker = Knocker(running.folder())
+    text = json.dumps(WANT | {"name": "a\ud800b", "command": "\udcff"}).encode()
+
+    knocker.sends(text)
+    running.until(lambda: any(isinstance(each, StepBegan) for each in running.heard))
+    knocker.socket.close()
+
+    (began,) = [each.step for each in running.heard if isinstance(each, StepBegan)]
+    assert (began.name, began.command) == ("a?b", "?")
+    goes_on(running)

@@ -50,6 +50,6 @@ class Notifications:
 
     def _listen(self) -> None:
         while not self._is_closed:
-            key = self._socket.recv(_LONGEST)
-            if key and not self._is_closed:
-                self.add(key.decode())
+            key = self._socket.recv(_LONGEST).decode(errors="replace")
+            if spool.parts_of(key) is not None and not self._is_closed:
+                self.add(key)

@@ -32,6 +32,7 @@ _LONGEST_MESSAGE = 256
 _IDLE_S = 60.0
 _PATIENCE_S = 3.0
 _MOST_IDLE = 16
+_MOST_PEERS = 64
 
 
 def main() -> None:
@@ -123,12 +124,19 @@ class Spawner:
             if number == self._wakeup_read.fileno():
                 self._reap()
             elif number == self._listener.fileno():
-                peer, _ = self._listener.accept()
-                self._peers[peer.fileno()] = peer
+                self._admit()
             elif number in self._lines:
                 self._hear_from_supervisor(number)
             elif number in self._peers:
                 self._listen_to(number)
+
+    def _admit(self) -> None:
+        with contextlib.suppress(OSError):
+            peer, _ = self._listener.accept()
+            if len(self._peers) >= _MOST_PEERS:
+                peer.close()
+                return
+            self._peers[peer.fileno()] = peer
 
     def _is_idle(self) -> bool:
         if self._busy or self._cleaners or self._peers:
@@ -144,7 +152,7 @@ class Spawner:
             message = b""
         if message.startswith(RUN):
             self._is_left = False
-            self._supervise(message.removeprefix(RUN).decode())
+            self._run_attempt(message.removeprefix(RUN).decode(errors="replace"))
         elif message == REST:
             self._is_left = True
             self._is_stopped = not self._busy and len(self._peers) == 1
@@ -163,6 +171,11 @@ class Spawner:
             self._listener.close()
         with contextlib.suppress(OSError):
             peer.send(word)
+
+    def _run_attempt(self, key: str) -> None:
+        """Only what has a launch file in our folder is an attempt."""
+        if spool.parts_of(key) is not None and os.path.exists(f"{key}/{spool.LAUNCH}"):
+            self._supervise(key)
 
     def _supervise(self, key: str) -> None:
         """Give the attempt to a supervisor that is free, or else to a new one."""

@@ -224,13 +224,14 @@ def parts_of(key: str) -> tuple[int, int] | None:
 
 def write(path: Path | str, content: Mapping[str, Any]) -> None:
     """Write a file that is there whole or not at all."""
-    write_text(path, json.dumps(content))
+    write_text(path, json.dumps(content, ensure_ascii=False))
 
 
 def write_text(path: Path | str, text: str) -> None:
     unfinished = f"{path}~"
     opened = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    content = text.encode()
+    # Names of files and steps are the user's, and need be no text at all.
+    content = text.encode("utf-8", "replace")
     try:
         if os.write(opened, content) < len(content):
             # The disk became full in the middle: half a file must not get its name.

@@ -32,6 +32,8 @@ _LARGEST = 1 << 20
 _CHUNK = 65_536
 _BEHIND = 1 << 18
 _PATIENCE_S = 10.0
+_MOST_VIEWERS = 64
+_LAST_WORDS_S = 1.0
 
 
 def frame(kind: bytes, content: bytes) -> bytes:
@@ -102,12 +104,14 @@ class TerminalRelay:
     def register(self, waiting: select.poll) -> None:
         """Say what to wait for."""
         waiting.register(self._listener, select.POLLIN)
+        # What is typed faster than the job reads it waits with whoever types.
+        hears = 0 if len(self._typed) > _BEHIND else select.POLLIN
         for number, viewer in self._viewers.items():
-            waiting.register(number, select.POLLIN | (select.POLLOUT if viewer.unsent else 0))
-        if self._is_open and not self._is_behind():
-            waiting.register(self._master, select.POLLIN)
-        elif self._is_open and self._typed:
-            waiting.register(self._master, select.POLLOUT)
+            waiting.register(number, hears | (select.POLLOUT if viewer.unsent else 0))
+        wanted = 0 if self._is_behind() else select.POLLIN
+        wanted |= select.POLLOUT if self._typed else 0
+        if self._is_open and wanted:
+            waiting.register(self._master, wanted)
 
     def relay(self, ready: set[int]) -> None:
         """Pass on whatever there is where something became ready."""
@@ -127,8 +131,9 @@ class TerminalRelay:
         while self._is_open and self._show():
             pass
         self._tell(frame(END, _CODE.pack(code)))
+        deadline = time.monotonic() + _LAST_WORDS_S
         for viewer in self._viewers.values():
-            viewer.finish()
+            viewer.finish(max(0.01, deadline - time.monotonic()))
         self._viewers.clear()
         self._listener.close()
         os.close(self._master)
@@ -138,6 +143,9 @@ class TerminalRelay:
     def _admit(self) -> None:
         with contextlib.suppress(BlockingIOError):
             viewer, _ = self._listener.accept()
+            if len(self._viewers) >= _MOST_VIEWERS:
+                viewer.close()
+                return
             viewer.settimeout(0)
             self._viewers[viewer.fileno()] = _Viewer(viewer)
             if self._shown:
@@ -231,9 +239,9 @@ class _Viewer:
         self._stuck_since = time.monotonic()
         return True
 
-    def finish(self) -> None:
+    def finish(self, patience_s: float) -> None:
         """The last words, for which we wait a moment."""
-        self.connection.settimeout(1.0)
+        self.connection.settimeout(patience_s)
         with contextlib.suppress(OSError):
             self.connection.sendall(self.unsent)
         self.connection.close()
