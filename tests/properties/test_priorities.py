@@ -134,10 +134,9 @@ def test_counts_of_jobs_that_are_kept_up_are_those_that_are_counted(
 
     for number, user in moves:
         job_id = JobId(number)
-        jobs.pop(job_id, None)
+        history.drop(job_id)
         if user:
-            jobs[job_id] = _job_of(job_id, UserName(user))
-        history.note(job_id)
+            history.set(job_id, _job_of(job_id, UserName(user)))
         if number % 2:
             following.follow(history.version())
     following.follow(history.version())

@@ -23,12 +23,10 @@ class _Table(Generic[K, V]):
         self._history = VersionHistory(self.values)
 
     def changed(self, values: Mapping[K, V], gone: Iterable[K]) -> VersionedMapping[K, V]:
-        self.values.update(values)
-        for key in values:
-            self._history.note(key)
+        for key, value in values.items():
+            self._history.set(key, value)
         for key in gone:
-            self.values.pop(key, None)
-            self._history.note(key)
+            self._history.drop(key)
         return self._history.version()
 
 

@@ -144,8 +144,7 @@ class PlannerConnection:
             )
         self._sent: dict[int, Snapshot] = {0: NOTHING_YET}
         self._number = 0
-        self._waits: dict[JobId, Wait] = {}
-        self._history: VersionHistory[JobId, Wait] = VersionHistory(self._waits)
+        self._waits: VersionHistory[JobId, Wait] = VersionHistory({})
         # True when it is not known what the process knows of the world.
         self._in_doubt = False
 
@@ -182,13 +181,12 @@ class PlannerConnection:
         if not isinstance(reply, PlanReply):
             raise _error(reply)
         for job in reply.no_longer:
-            self._waits.pop(job, None)
-            self._history.note(job)
+            self._waits.drop(job)
         return Plan(
             snapshot_version=reply.version,
             policy=policy,
             moves=reply.moves,
-            waits=self._history.version(),
+            waits=self._waits.version(),
             measures=reply.measures,
         )
 
@@ -212,8 +210,7 @@ class PlannerConnection:
             write_frame(requests, encode(request))
         while isinstance(reply := _next(replies), WaitsReply):
             for each in reply.waits:
-                self._waits[each.job] = each
-                self._history.note(each.job)
+                self._waits.set(each.job, each)
         return reply
 
 

@@ -233,9 +233,8 @@ class Record:
     def learn_finished(self, finished: Mapping[JobId, Finished]) -> None:
         """How jobs came out that ended before any live job depended on them."""
         with self.lock:
-            self.finished.update(finished)
-            for job in finished:
-                self._finished_versions.note(job)
+            for job, came_out in finished.items():
+                self._finished_versions.set(job, came_out)
 
     def _apply_rules(self, batch: Batch) -> None:
         if batch.site is not None:
@@ -245,11 +244,9 @@ class Record:
 
     def _apply_nodes(self, batch: Batch) -> None:
         for node in batch.nodes:
-            self.nodes[node.id] = node
-            self._node_versions.note(node.id)
+            self._node_versions.set(node.id, node)
         for name in batch.gone:
-            self.nodes.pop(name, None)
-            self._node_versions.note(name)
+            self._node_versions.drop(name)
         if batch.nodes or batch.gone:
             self.whole = capacity(self.nodes)
             self.nodes_version += 1
@@ -263,16 +260,13 @@ class Record:
                 self.seen.count(job)
                 self.jobs_of_user[job.spec.user] += 1
             self._follow_dependencies(before, job)
-            self.jobs[job.id] = job
-            self._job_versions.note(job.id)
+            self._job_versions.set(job.id, job)
             self._mark(job)
             self.predictions.mark(job)
         for allocation in batch.allocations:
-            self.allocations[allocation.job] = allocation
-            self._allocation_versions.note(allocation.job)
+            self._allocation_versions.set(allocation.job, allocation)
         for job_id in batch.freed:
-            self.allocations.pop(job_id, None)
-            self._allocation_versions.note(job_id)
+            self._allocation_versions.drop(job_id)
         self._apply_holds(batch)
         self.steps.apply(batch)
         for ended in batch.ended:
@@ -296,8 +290,7 @@ class Record:
         if alike and self.site.policy.foresees:
             waiting = (self.jobs[each] for each in alike if each in self.jobs)
             for job in self.predictions.refreshed(waiting):
-                self.jobs[job.id] = job
-                self._job_versions.note(job.id)
+                self._job_versions.set(job.id, job)
 
     def _mark(self, job: Job) -> None:
         _put(self.waiting, job.id, belongs=job.state in WAITING)
@@ -308,18 +301,17 @@ class Record:
         self.claimed.discard(ended.job.id)
         self.endable.discard(ended.job.id)
         self.waiting.discard(ended.job.id)
-        self._job_versions.note(ended.job.id)
-        if self.jobs.pop(ended.job.id, None) is None:
+        if self._job_versions.drop(ended.job.id) is None:
             return
         self.jobs_of_user[ended.job.spec.user] -= 1
         if not self.jobs_of_user[ended.job.spec.user]:
             del self.jobs_of_user[ended.job.spec.user]
         self._learn(ended)
         if ended.job.id in self._dependents:
-            self.finished[ended.job.id] = Finished(
+            came_out = Finished(
                 state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at
             )
-            self._finished_versions.note(ended.job.id)
+            self._finished_versions.set(ended.job.id, came_out)
         for other in dependencies_of(ended.job):
             self._depends_no_longer(ended.job.id, other)
 
@@ -339,8 +331,8 @@ class Record:
         dependents.discard(job)
         if not dependents:
             self._dependents.pop(other, None)
-            if self.finished.pop(other, None) is not None:
-                self._finished_versions.note(other)
+            if other in self.finished:
+                self._finished_versions.drop(other)
 
 
 def dependencies_of(job: Job) -> tuple[JobId, ...]:

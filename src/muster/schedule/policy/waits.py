@@ -67,14 +67,13 @@ class Waits:
                 self._set(job, verdicts.why(entry))
             elif job in held:
                 self._set(job, _held(held[job]))
-            elif self._waits.pop(job, None) is not None:
-                self._history.note(job)
+            elif job in self._waits:
+                self._history.drop(job)
 
     def _set(self, job: JobId, why: WaitReason) -> None:
         known = self._waits.get(job)
         if known is None or (known.why is not why and known.why != why):
-            self._waits[job] = Wait(job=job, why=why)
-            self._history.note(job)
+            self._history.set(job, Wait(job=job, why=why))
 
 
 def _held(job: Job) -> HeldBy:
