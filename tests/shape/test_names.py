@@ -13,7 +13,7 @@ EMPTY_FUNCTION_NAMES = re.compile(r"_*(process|handle|do)(_|$)")
 
 # dotted name: the reason why no better word exists
 EXEMPT: dict[str, str] = {
-    # "muster.doors.web.serve.Page.do_GET": "the name that http.server calls",
+    "muster.doors.rest.peers.PeerHttp.handle_websocket_upgrade": "the name that uvicorn calls",
 }
 
 

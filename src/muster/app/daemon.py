@@ -47,6 +47,7 @@ LEAD_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
 LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
+SWITCH_S = 0.001
 LOG_NAME = "muster.log"
 FROM_STDIN = "-"
 NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
@@ -145,6 +146,8 @@ def run(home: Path, beginning: Beginning | None = None) -> int:
         gc.collect()
         gc.freeze()
         gc.set_threshold(NEW_BEFORE_COLLECTION, *RARELY)
+        # Who answers requests must not wait long for threads that make lists.
+        sys.setswitchinterval(SWITCH_S)
         serving = answer(
             rest_app(muster.service, clock), path=home / SOCKET_NAME, tcp=_tcp(settings.listen)
         )

@@ -6,6 +6,7 @@ of the time that a short command takes.
 
 import select
 import socket
+import struct
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Self
 
@@ -175,8 +176,12 @@ def connected(address: Address) -> socket.socket:
 def _unix(path: str) -> socket.socket:
     plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        plain.settimeout(PATIENCE_S)
+        # The system lets us wait while many connect at once; a socket with Python's own time-out
+        # would be told at once that it is not its turn.
+        patience = struct.pack("@ll", int(PATIENCE_S), 0)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
         plain.connect(path)
+        plain.settimeout(PATIENCE_S)
     except OSError:
         plain.close()
         raise

@@ -53,6 +53,15 @@ def has_role(caller: Caller, site: Site, role: Role, queue: QueuePath | None = N
     )
 
 
+def demand_anywhere(caller: Caller, site: Site, role: Role) -> None:
+    """Raise ForbiddenError unless the caller has the role in some queue: a first, quick look."""
+    token = caller.token
+    grants = grants_of(caller, site)
+    is_less = token is not None and _rank(token.role) < _rank(role)
+    if is_less or not any(_rank(grant.role) >= _rank(role) for grant in grants):
+        raise ForbiddenError(NeedsRole(user=caller.user, role=role, queue=None, to="do this"))
+
+
 def demand_viewer(caller: Caller, site: Site) -> None:
     """Raise ForbiddenError unless the caller may look at jobs, whoever they belong to."""
     # A token for one queue may look at everything that its user may look at.

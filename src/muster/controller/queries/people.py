@@ -1,7 +1,7 @@
 """Who asks, and what they may do."""
 
 from muster.controller.messages import Caller
-from muster.controller.rights import grants_of, has_role
+from muster.controller.rights import demand_anywhere, grants_of, has_role
 from muster.controller.use_cases.tokens import fault_of, token_of
 from muster.controller.world.journal import Clock
 from muster.controller.world.record import Record
@@ -23,6 +23,10 @@ class PeopleQueries:
         """The user who has this token's secret."""
         token = token_of(secret, self._record.tokens, self._clock())
         return Caller(user=token.user, door=door, token=token)
+
+    def demand_anywhere(self, caller: Caller, role: Role) -> None:
+        """Raise ForbiddenError unless the caller has the role in some queue, or everywhere."""
+        demand_anywhere(caller, self._record.site, role)
 
     def is_good(self, token: Token) -> bool:
         """Does the token still open anything?"""

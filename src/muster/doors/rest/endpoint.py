@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -12,10 +12,20 @@ from starlette.types import Receive, Scope, Send
 from muster.controller.messages import Caller
 from muster.doors.request.bad import BadRequestError
 from muster.doors.rest.auth import UserNames, caller_of, until_revoked
-from muster.doors.rest.operation import JSON, Asked, Content, Door, Flow, Operation, Reply
+from muster.doors.rest.operation import (
+    JSON,
+    Asked,
+    Content,
+    Door,
+    Flow,
+    Operation,
+    Reply,
+    always,
+)
+from muster.doors.rest.peers import STREAM
 from muster.doors.rest.problems import NoSuchPageError, TooLargeError, trouble, unreadable
 from muster.lifecycle.words import choice, near
-from muster.model.errors import ForbiddenError
+from muster.model.errors import BusyError, ForbiddenError
 from muster.model.value import UserName, Value
 
 MOST_BYTES = 8 * 1_024 * 1_024
@@ -45,20 +55,25 @@ class Endpoint:
         self._people = people
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_read = not _has_body(scope["headers"])
         try:
             operation = self._operation(scope)
             asked = await self._asked(operation, scope, receive)
+            is_read = True
             reply = await self._answer(operation, asked)
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 -- whatever it is, the client gets an answer
-            await send_trouble(error, send)
+            await send_trouble(error, send, is_read=is_read)
             return
         await _send(reply, operation, receive, send, asked)
 
     async def _answer(self, operation: Operation, asked: Asked) -> Reply:
         """That somebody may not do what they ask for is written down."""
         try:
+            if operation.costly:
+                async with self._door.turns.of(asked.caller.user):
+                    return await operation.answer(asked)
             return await operation.answer(asked)
         except ForbiddenError as error:
             what = f"{operation.method} {operation.path}"
@@ -74,9 +89,9 @@ class Endpoint:
 
     async def _asked(self, operation: Operation, scope: Scope, receive: Receive) -> Asked:
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        # The body is read first: an answer before it was taken would break the connection.
-        body = await _body(headers, receive)
+        # Nothing is read of what somebody sends who may not ask.
         caller = self._caller(operation, scope, headers)
+        body = await _body(headers, receive)
         return Asked(
             door=self._door,
             caller=caller,
@@ -84,12 +99,20 @@ class Endpoint:
             query=self._query(operation, scope["query_string"]),
             headers=headers,
             document=self._document(operation, body),
+            begin_stream=scope.get(STREAM, always),
         )
 
     def _caller(self, operation: Operation, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller:
         if operation.open:
             return ANONYMOUS
-        return caller_of(scope, headers, self._door, self._people)
+        caller = caller_of(scope, headers, self._door, self._people)
+        try:
+            self._door.service.queries.people.demand_anywhere(caller, operation.needs)
+        except ForbiddenError as error:
+            what = f"{operation.method} {operation.path}"
+            self._door.service.note_refusal(caller, what, str(error))
+            raise
+        return caller
 
     def _query(self, operation: Operation, text: bytes) -> Mapping[str, Sequence[str]]:
         if not text:
@@ -115,10 +138,13 @@ class ClientGoneError(Exception):
     """The client hung up before its request was complete."""
 
 
-async def send_trouble(error: Exception, send: Send) -> None:
-    """An error as a problem document."""
+async def send_trouble(error: Exception, send: Send, *, is_read: bool = True) -> None:
+    """An error as a problem document. is_read: was all read that the client sent?"""
     found = trouble(error)
     headers = [(b"content-type", b"application/problem+json"), *found.headers]
+    if not is_read and (b"connection", b"close") not in headers:
+        # What was not read of the request must not be taken for the next one.
+        headers.append((b"connection", b"close"))
     await _send_whole(send, found.status, headers, encode(found.problem))
 
 
@@ -145,6 +171,10 @@ async def _send_whole(
 
 async def _send_flow(flow: Flow, receive: Receive, send: Send, asked: Asked) -> None:
     """Send until there is no more, the client hangs up, its token ends, or the server does."""
+    if not asked.begin_stream():
+        await send_trouble(BusyError("You follow too many things at once; end some."), send)
+        await flow.parts.aclose()
+        return
     extra = [(name.encode(), value.encode()) for name, value in flow.headers.items()]
     headers = [(b"content-type", flow.media.encode()), (b"cache-control", b"no-store"), *extra]
     waits: tuple[Coroutine[Any, Any, object], ...] = (
@@ -185,8 +215,16 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
+def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+        for name, value in headers
+    )
+
+
 async def _body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-    if int(headers.get(b"content-length", b"0") or 0) > MOST_BYTES:
+    given = headers.get(b"content-length", b"0").strip()
+    if not given.isdigit() or len(given) > 18 or int(given) > MOST_BYTES:
         raise TooLargeError(_TOO_LARGE)
     message = await receive()
     parts = [message.get("body", b"")]

@@ -22,7 +22,7 @@ from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Valu
 from muster.stores.base import HistoryQuery
 
 MOST_ON_A_PAGE = 20_000
-AT_ONCE = 1_000
+AT_ONCE = 200
 """So many documents are made in one go: others are answered in between."""
 
 MOST_OF_HISTORY = 1_000

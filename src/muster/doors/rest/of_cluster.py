@@ -9,6 +9,7 @@ from muster.doors.rest.show_nodes import node_documents
 from muster.doors.rest.show_queues import queue_document
 from muster.doors.rest.show_site import class_document
 from muster.model.errors import UnknownError
+from muster.model.site import Role
 from muster.model.value import NodeId, QueuePath
 
 MOST_ON_A_PAGE = 1_000
@@ -76,6 +77,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/nodes",
         summary="List nodes",
+        costly=True,
         answer=_nodes,
         gives=NodePage,
         parameters=(
@@ -94,6 +96,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/nodes/{id}/drain",
         summary="Let a node take nothing new",
+        needs=Role.ADMIN,
         answer=_drain,
         takes=DrainDocument,
         gives=NodeDocument,
@@ -102,6 +105,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/nodes/{id}/resume",
         summary="Let a node take work again",
+        needs=Role.ADMIN,
         answer=_undrain,
         gives=NodeDocument,
     ),
@@ -109,6 +113,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/queues",
         summary="List queues with what they use, may use and borrow",
+        costly=True,
         answer=_queues,
         gives=QueuePage,
     ),

@@ -24,6 +24,7 @@ from muster.doors.rest.wanted import wanted_of
 from muster.doors.units import signal_number
 from muster.model.cluster import Node
 from muster.model.errors import ForbiddenError, RefusedError
+from muster.model.site import Role
 from muster.model.value import JobId, NodeId, Value
 
 MOST_AT_ONCE = 100_000
@@ -176,6 +177,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/jobs",
         summary="Have something run",
+        needs=Role.USER,
         answer=_submit,
         takes=SubmitDocument,
         gives=SubmittedDocument,
@@ -185,6 +187,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/jobs",
         summary="List jobs",
+        costly=True,
         answer=_list,
         gives=JobPage,
         parameters=FILTERS,
@@ -193,6 +196,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/jobs/lines",
         summary="List live jobs in short lines",
+        costly=True,
         answer=_lines,
         gives=LinePage,
         parameters=FILTERS,
@@ -208,6 +212,7 @@ OPERATIONS = (
         method="PATCH",
         path="/v1/jobs/{id:int}",
         summary="Change what a job asks for",
+        needs=Role.USER,
         answer=_update,
         takes=UpdateDocument,
         gives=JobDocument,
@@ -216,6 +221,7 @@ OPERATIONS = (
         method="DELETE",
         path="/v1/jobs/{id:int}",
         summary="End a job",
+        needs=Role.USER,
         answer=_act_on_one("cancel"),
         gives=JobDocument,
     ),
@@ -223,6 +229,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/jobs/actions",
         summary="Do the same to many jobs",
+        needs=Role.USER,
         answer=_act_on_many,
         takes=ActionDocument,
         gives=ManyDocument,
@@ -242,6 +249,7 @@ OPERATIONS = (
             answer=_act_on_one(action),
             takes=SignalDocument if action == "signal" else None,
             gives=JobDocument,
+            needs=Role.USER,
         )
         for action, summary in ACTIONS.items()
     ),

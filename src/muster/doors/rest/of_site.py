@@ -113,6 +113,8 @@ async def _rehearse(asked: Asked) -> RehearsalDocument:
             found = await asked.think(_rehearsed_submission, asked, want.spec)
             return replace(found, text=_whose_turn(want) + found.text)
         case RehearsalAsked(submit=None, site=str(text), quota=None):
+            # To read rules takes long: it is for those who may change some.
+            asked.queries.people.demand_anywhere(asked.caller, Role.QUEUE_ADMIN)
             site = await asked.read(site_from, text)
             return await asked.think(_rehearsed_change, asked, _change_to(site))
         case RehearsalAsked(submit=None, site=None, quota=quota) if quota is not None:
@@ -196,6 +198,7 @@ OPERATIONS = (
         method="GET",
         path="/v1/site",
         summary="Read the configuration",
+        costly=True,
         answer=_site,
         media=YAML,
     ),
@@ -203,6 +206,7 @@ OPERATIONS = (
         method="PUT",
         path="/v1/site",
         summary="Apply a configuration, or say what it would change",
+        needs=Role.QUEUE_ADMIN,
         answer=_apply,
         takes=SiteText,
         gives=SiteChange,
@@ -211,6 +215,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/quotas",
         summary="Give a queue other numbers",
+        needs=Role.QUEUE_ADMIN,
         answer=_set_quota,
         takes=QuotaAsked,
         gives=SiteChange,
@@ -228,6 +233,8 @@ OPERATIONS = (
         method="GET",
         path="/v1/audit",
         summary="Read who changed what, newest first",
+        needs=Role.ADMIN,
+        costly=True,
         answer=_audit,
         gives=AuditPage,
         parameters=(

@@ -49,6 +49,7 @@ OPERATIONS = (
         method="POST",
         path="/v1/slurm/{command}",
         summary="Use one of Slurm's commands",
+        costly=True,
         answer=_command,
         takes=Call,
         media=BYTES,

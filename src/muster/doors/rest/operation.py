@@ -11,10 +11,12 @@ from msgspec import Raw
 from muster.controller.messages import Caller
 from muster.doors.line_cache import LineCaches
 from muster.doors.request.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
+from muster.doors.rest.turns import Turns
 from muster.doors.slurm.cache import Cache
 from muster.doors.slurm.traffic import Traffic
 from muster.doors.units import instant
 from muster.model.errors import UnknownError
+from muster.model.site import Role
 from muster.model.value import Instant, JobId, Value
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Door:
     lines: of waiting jobs. slurm_cache, slurm_traffic: what calls of Slurm's commands share.
     readers: threads for what reads a disk. thinkers: for what may take seconds, so that a few who
     ask for explanations never hold up those who only want to look.
+    turns: of costly questions.
     """
 
     service: "Service"
@@ -47,6 +50,7 @@ class Door:
     readers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="rest-read")
     )
+    turns: Turns = field(default_factory=Turns)
     thinkers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(THINKERS, thread_name_prefix="rest-think")
     )
@@ -57,9 +61,16 @@ class Door:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def always() -> bool:
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One request, read: who asks for what."""
+    """One request, read: who asks for what.
+
+    begin_stream: called before an answer that goes on; False if the client has enough of them.
+    """
 
     door: Door
     caller: Caller
@@ -67,6 +78,7 @@ class Asked:
     query: Mapping[str, Sequence[str]]
     headers: Mapping[bytes, bytes]
     document: Any = None
+    begin_stream: Callable[[], bool] = always
 
     @property
     def service(self) -> "Service":
@@ -169,6 +181,8 @@ class Operation:
     """One route: what it takes and gives, and the function that answers.
 
     media: of an answer that is no document. open: answered to everybody, known or not.
+    needs: the least role, in some queue, of those who may ask at all: who has less is refused
+    before anything that they send is read. costly: it is answered in turns.
     """
 
     method: str
@@ -181,6 +195,8 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     media: str = JSON
     open: bool = False
+    needs: Role = Role.VIEWER
+    costly: bool = False
 
 
 async def done(future: "Future[T]") -> T:

@@ -123,7 +123,7 @@ def _headers(status: int) -> tuple[tuple[bytes, bytes], ...]:
     if status == 413:
         # What was not read of the request must not be taken for the next one.
         return ((b"connection", b"close"),)
-    return ((b"retry-after", str(RETRY_S).encode()),) if status == 503 else ()
+    return ((b"retry-after", str(RETRY_S).encode()),) if status in {429, 503} else ()
 
 
 def _unknown_field(name: str, wanted: type[Value]) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 import uvicorn
 
 from muster.doors.rest.app import RestApp
-from muster.doors.rest.peers import PeerHttp, PeerWebSocket
+from muster.doors.rest.connections import Connections
+from muster.doors.rest.peers import CONNECTIONS, PeerHttp, PeerWebSocket
 from muster.model.errors import MusterError
 from muster.model.value import Value
 
@@ -19,7 +20,7 @@ GRACE_S = 3
 
 KEEP_ALIVE_S = 75
 START_PATIENCE_S = 30.0
-BACKLOG = 2_048
+BACKLOG = 4_096
 
 
 class CannotServeError(MusterError):
@@ -100,14 +101,15 @@ class Serving:
 
 def serve(app: RestApp, *, path: Path, tcp: Tcp | None = None) -> Serving:
     """Answer on the unix socket, and on the port; the result is closed to end it."""
-    servers = [_Server(_config(app), unix_socket(path))]
+    connections = Connections()
+    servers = [_Server(_config(app), unix_socket(path), connections)]
     if tcp is not None:
         try:
             listening = tcp_socket(tcp)
         except MusterError:
             servers[0].socket.close()
             raise
-        servers.append(_Server(_config(app, tcp), listening))
+        servers.append(_Server(_config(app, tcp), listening, connections))
     serving = Serving(app, servers, path)
     serving.start()
     return serving
@@ -155,8 +157,11 @@ def tcp_socket(tcp: Tcp) -> socket.socket:
 class _Server(uvicorn.Server):
     """uvicorn on one socket that is already open, unix or TCP."""
 
-    def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
+    def __init__(
+        self, config: uvicorn.Config, listening: socket.socket, connections: Connections
+    ) -> None:
         super().__init__(config)
+        self._state = {CONNECTIONS: connections}
         self.socket = listening
         self.port = 0 if listening.family == socket.AF_UNIX else int(listening.getsockname()[1])
 
@@ -167,7 +172,7 @@ class _Server(uvicorn.Server):
         listening = sockets[0] if sockets else self.socket
 
         def protocol() -> asyncio.Protocol:
-            return PeerHttp(config=config, server_state=self.server_state, app_state={})
+            return PeerHttp(config=config, server_state=self.server_state, app_state=self._state)
 
         if listening.family == socket.AF_UNIX:
             server = await loop.create_unix_server(protocol, sock=listening)

@@ -1,0 +1,101 @@
+"""How much of the server one peer may have: a user of this machine, or an address elsewhere.
+
+A connection costs next to nothing until it asks for something. What is asked for at the same time
+by one peer is bounded: what is more waits unread, and costs others nothing. So a thousand commands
+of one user are all answered, eight at a time, and whoever else asks is answered between them.
+"""
+
+import resource
+from collections import deque
+from collections.abc import Callable, Hashable
+
+RESERVED = 512
+"""Descriptors that connections never take: the store, the planner and the backends need theirs."""
+
+MOST_OF_ONE_PEER = 1_000
+ASKED_AT_ONCE = 8
+"""So many requests of one user are worked on at once; of an address, from which several users may
+come, four times as many."""
+
+STREAMS_OF_ONE_PEER = 256
+"""So many answers that go on, and terminals."""
+
+UID = "uid"
+
+
+class Peer:
+    """What one peer has of the server now."""
+
+    def __init__(self, at_once: int) -> None:
+        self.connections = 0
+        self.streams = 0
+        self._at_once = at_once
+        self._asked = 0
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def ask(self, begin: Callable[[], None]) -> bool:
+        """Begin to work on a request now, or call `begin` when it may; whether it is now."""
+        if self._asked < self._at_once:
+            self._asked += 1
+            return True
+        self._waiting.append(begin)
+        return False
+
+    def give_up(self, begin: Callable[[], None]) -> None:
+        """Who waited has left."""
+        if begin in self._waiting:
+            self._waiting.remove(begin)
+
+    def done(self) -> None:
+        """A request is answered: the one that waited longest begins."""
+        if self._waiting:
+            self._waiting.popleft()()
+        else:
+            self._asked -= 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Has it nothing here, so that it can be forgotten?"""
+        return not (self.connections or self.streams or self._asked or self._waiting)
+
+
+class Connections:
+    """All connections of one server process, by peer."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = room_for_connections() if most is None else most
+        self._of: dict[Hashable, Peer] = {}
+        self._count = 0
+
+    def enter(self, key: tuple[str, object]) -> Peer | None:
+        """One more connection of this peer; None if it, or the server, has enough of them."""
+        peer = self._of.get(key)
+        if peer is None:
+            peer = Peer(ASKED_AT_ONCE if key[0] == UID else 4 * ASKED_AT_ONCE)
+        # However few descriptors there are, one peer never has more than a quarter of them.
+        most = min(MOST_OF_ONE_PEER, self._most // 4)
+        if self._count >= self._most or peer.connections >= most:
+            return None
+        self._of[key] = peer
+        peer.connections += 1
+        self._count += 1
+        return peer
+
+    def leave(self, key: tuple[str, object]) -> None:
+        """A connection has ended."""
+        peer = self._of.get(key)
+        if peer is None:
+            return
+        peer.connections -= 1
+        self._count -= 1
+        if peer.is_idle:
+            del self._of[key]
+
+
+def room_for_connections() -> int:
+    """As many as the system lets this process have, less what is reserved."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        # What jobs inherit is not changed by this: the spawner was given its own.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return max(64, hard - RESERVED)
