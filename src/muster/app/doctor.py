@@ -7,7 +7,7 @@ from pathlib import Path
 from muster.app.recovery import ADVICE, listed
 from muster.backends.local.attempt.recovery import attempts_kept, was_used
 from muster.backends.local.hardware.machine import find_machine
-from muster.backends.local.isolation import container
+from muster.backends.local.isolation import cgroup, container
 from muster.client.address import own_home
 from muster.doors.cli.daemon.port import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError
@@ -25,7 +25,7 @@ def doctor_report(options: DoctorOptions) -> DoctorReport:
         check = Check(name="settings", level=Level.OK, text=text)
         return DoctorReport(home=home, store="", checks=(check,))
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
-    checks = (_database(home, settings), _containers(), *_checks(home, settings))
+    checks = (_database(home, settings), _containers(), *_walls(), *_checks(home, settings))
     return DoctorReport(home=home, store=store, checks=checks)
 
 
@@ -57,6 +57,28 @@ def _containers() -> Check:
     return Check(
         name="containers", level=Level.WARN, text="no container tool is there", advice=advice
     )
+
+
+def _walls() -> Iterator[Check]:
+    """What keeps jobs apart here, found out by trying."""
+    if os.geteuid() != 0:
+        text = "Muster does not run as root: all jobs are this user's, and nothing keeps them apart"
+        yield Check(name="walls", level=Level.OK, text=text)
+        return
+    roots = cgroup.roots(f"muster-doctor-{os.getpid()}")
+    try:
+        why_not = cgroup.why_no_wall(roots)
+    finally:
+        cgroup.give_up(roots)
+    advice = "see docs/security.md for what each wall needs"
+    for problem in (*roots.problems, *filter(None, [why_not])):
+        yield Check(name="walls", level=Level.WARN, text=problem, advice=advice)
+    if why_not is None:
+        text = "the kernel keeps each job to the GPUs that it was given"
+        yield Check(name="walls", level=Level.OK, text=text)
+    if not roots.problems:
+        text = "the kernel keeps the limits of memory, CPUs and processes"
+        yield Check(name="walls", level=Level.OK, text=text)
 
 
 def _examined(path: Path, jobs: Path) -> Check:

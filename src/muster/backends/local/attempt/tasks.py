@@ -98,6 +98,8 @@ class RunningTasks:
         self._remove_containers()
         self.remove_tmp()
         if self.group is not None:
+            # A session of ssh that was moved in is not below us, and ends with the job too.
+            self.group.kill()
             self.group.remove()
 
     def remove_tmp(self) -> None:

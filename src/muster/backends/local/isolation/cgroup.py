@@ -6,7 +6,9 @@ mounted; limits come from it where it has the controllers, else from version 1's
 
 import contextlib
 import errno
+import glob
 import os
+import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -180,6 +182,11 @@ class Group:
         if _V2 in self._folders:
             with contextlib.suppress(OSError):
                 _write(f"{self._folders[_V2]}/cgroup.kill", "1")
+                return
+        # Also those that are not below us: a session of ssh that was moved in.
+        for pid in self.members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def remove(self) -> None:
         """Take the group away; a process that is still on its way out is waited for."""
@@ -239,6 +246,27 @@ def existing(roots: CgroupRoots, key: str) -> list[str]:
     """The folders that an attempt's group has now."""
     beneath = (f"{folder}/{key}" for folder in roots.folders.values())
     return [folder for folder in beneath if os.path.isdir(folder)]
+
+
+def found_roots(name: str) -> CgroupRoots:
+    """The folders called `name` that are there, wherever above us they were made."""
+    mounted = _mounted(_read("/proc/mounts"))
+    names = {_V2: "", **{each: each for each in (*_CONTROLLERS, _FREEZER, _DEVICES)}}
+    folders: dict[str, str] = {}
+    for hierarchy, mount in names.items():
+        if mount not in mounted:
+            continue
+        # Another process made them, in whichever group it was in.
+        found = glob.glob(f"{glob.escape(mounted[mount])}/**/{glob.escape(name)}", recursive=True)
+        if found:
+            folders[hierarchy] = min(found)
+    return CgroupRoots(folders=folders)
+
+
+def move(pid: int, folders: Iterable[str]) -> None:
+    """Put a process into groups; what it starts from then on is in them too."""
+    for folder in folders:
+        _write(f"{folder}/cgroup.procs", str(pid))
 
 
 def members(folders: Iterable[str]) -> set[int]:

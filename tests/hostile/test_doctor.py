@@ -1,0 +1,20 @@
+"""`muster doctor` says which walls there are, and which are missing."""
+
+import os
+
+import pytest
+
+from muster.app.doctor import doctor_report
+from muster.doors.cli.daemon.port import DoctorOptions, Level
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="without root there are no walls")
+def test_doctor_says_what_the_kernel_keeps(tmp_path_factory: pytest.TempPathFactory) -> None:
+    report = doctor_report(DoctorOptions(home=tmp_path_factory.mktemp("home")))
+
+    found = {check.text: check.level for check in report.checks if check.name == "walls"}
+
+    assert found == {
+        "the kernel keeps each job to the GPUs that it was given": Level.OK,
+        "the kernel keeps the limits of memory, CPUs and processes": Level.OK,
+    }
