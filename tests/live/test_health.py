@@ -52,8 +52,8 @@ def test_the_job_on_a_broken_device_runs_again_elsewhere() -> None:
 
         broken(process, client, held)
         number = held.rpartition("/")[2].removeprefix("gpu")
-        told = f"GPU {number} of node pretend1 has failed: {WHY}"
-        assert client.status().problems == (told,)
+        problem = f"GPU {number} of node pretend1 has failed: {WHY}"
+        assert client.status().problems == (problem,)
         again = until(
             lambda: client.job(job), lambda seen: seen.state == "running" and seen.attempt == 2
         )

@@ -359,9 +359,9 @@ def test_a_job_is_told_which_queue_keeps_what_is_free() -> None:
     world.runs("mine", on="n1", queue="demo", gpus=4)
     world.submits("more", queue="demo", gpus=2)
 
-    told = world.plans().explained("more")
+    explanation = world.plans().explained("more")
 
-    assert told.text == (
+    assert explanation.text == (
         "Queue demo may use or borrow 0 GPUs more; this job asks for 2 GPUs. "
         "4 GPUs are kept for nlp, and are not lent."
     )

@@ -22,14 +22,14 @@ KNOWN = (NONE, "all", *(each.value for each in Occasion), ARRAY_TASKS)
 
 def mail_of(words: Iterable[str], to: str | None = None) -> Mail:
     """What these words ask for together; `none` asks for nothing, whatever stands beside it."""
-    told = {word.strip().lower() for word in words}
-    if NONE in told:
+    chosen = {word.strip().lower() for word in words}
+    if NONE in chosen:
         return Mail(to=to)
-    wanted = frozenset(ALL if "all" in told else ())
+    wanted = frozenset(ALL if "all" in chosen else ())
     return Mail(
-        on=tuple(each for each in Occasion if each in wanted or each.value in told),
+        on=tuple(each for each in Occasion if each in wanted or each.value in chosen),
         to=to,
-        each_part=ARRAY_TASKS in told,
+        each_part=ARRAY_TASKS in chosen,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from muster.lifecycle.predict import Accuracy
 from muster.model.job import JobState
-from muster.model.queue import Queue
+from muster.model.queue import Queue, is_within
 from muster.model.value import QueuePath, Value
 from muster.simulator.curve import Curve, Series
 from muster.simulator.fairness import FairPace, entitled, jain
@@ -176,7 +176,7 @@ def _queue_reports(measures: Measures, ran: Sequence[FinishedJob]) -> Iterable[Q
     wanted = {path: _gpus(each.wanted) for path, each in measures.queues.items()}
     rights = _rights(measures, wanted)
     for path, queue in measures.site.queues.items():
-        there = [each for each in ran if _is_below(each.queue, path)]
+        there = [each for each in ran if is_within(each.queue, path)]
         if not there and not any(wanted[path].means):
             continue
         own = measures.queues[path].used.integral() / 1_000 / MS_PER_HOUR
@@ -224,7 +224,7 @@ def _fairness(
     leaves = [
         each
         for each in queues
-        if not any(_is_below(other.path, each.path) and other is not each for other in queues)
+        if not any(is_within(other.path, each.path) and other is not each for other in queues)
     ]
     served = [each.served for each in leaves if each.entitled_gpu_hours > 0]
     if not served:
@@ -242,10 +242,6 @@ def _gpus(curve: Curve) -> Series:
     series = curve.series()
     means = tuple(round(mean / 1_000, 6) for mean in series.means)
     return Series(begins_at=series.begins_at, every=series.every, means=means)
-
-
-def _is_below(path: QueuePath, above: QueuePath) -> bool:
-    return path == above or path.startswith(above + "/")
 
 
 def _makespan_ms(courses: Sequence[FinishedJob]) -> int:

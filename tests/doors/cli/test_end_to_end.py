@@ -136,19 +136,21 @@ def test_an_array_is_many_jobs_that_can_be_named_together(machine: Machine) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         (("quota", "default", "--weight", "2"), "Nothing would start, wait or make room at once."),
         (("submit", "--hold", "--gpus", "1"), "Held; once it is released: "),
         (("submit", "--array", "1-4", "--gpus", "1"), "The first of 4 jobs: "),
     ],
 )
-def test_what_if_always_has_an_answer(machine: Machine, asked: tuple[str, ...], told: str) -> None:
+def test_what_if_always_has_an_answer(
+    machine: Machine, asked: tuple[str, ...], message: str
+) -> None:
     ran = machine.muster("whatif", *asked)
 
     assert ran.code == 0, ran.err
-    assert ran.out.startswith(told)
-    assert len(ran.out.strip()) >= len(told)
+    assert ran.out.startswith(message)
+    assert len(ran.out.strip()) >= len(message)
 
 
 def test_what_waits_is_explained_and_can_be_cancelled(machine: Machine) -> None:
@@ -405,10 +407,10 @@ def test_a_waiting_job_is_changed_as_its_explanation_suggests(machine: Machine) 
         machine.waits_until(holder, "running")
     waiting = machine.submits("--gpus", "2", "--", "sleep", "600")
 
-    told = machine.muster("explain", waiting)
+    explained = machine.muster("explain", waiting)
     applied = machine.muster("explain", waiting, "--apply", "1")
 
-    assert f"muster explain {waiting} --apply 1" in told.out
+    assert f"muster explain {waiting} --apply 1" in explained.out
     assert applied.code == 0, applied.err
     machine.waits_until(waiting, "running")
     assert machine.job(waiting)["gpus"] == 1

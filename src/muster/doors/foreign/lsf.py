@@ -35,7 +35,7 @@ _KNOWN_PARTS = re.compile(r"(?:(?:span|rusage|select|order|affinity|same|cu)\[[^
 
 
 def finish(meaning: Meaning, name: str, workdir: str) -> None:
-    """What slots and hosts come to together, and what the job is told."""
+    """What slots and hosts come to together, and what the job learns."""
     del name
     options = meaning.options
     slots = options.pop("slots", 1)

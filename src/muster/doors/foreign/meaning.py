@@ -68,10 +68,10 @@ def valued(*names: str, does: Reads) -> dict[str, ForeignOption]:
 def without_effect(*names: str, why: str, takes: bool) -> dict[str, ForeignOption]:
     """Options that are accepted with a word about it."""
 
-    def told(name: str) -> Reads:
+    def reader(name: str) -> Reads:
         return lambda meaning, _: meaning.cautions.append(f"{name} has no effect: {why}")
 
-    return {name: ForeignOption(takes=takes, reads=told(name)) for name in names}
+    return {name: ForeignOption(takes=takes, reads=reader(name)) for name in names}
 
 
 def refused(*names: str, why: str, takes: bool) -> dict[str, ForeignOption]:

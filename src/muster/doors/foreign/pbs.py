@@ -41,7 +41,7 @@ _CHUNK = frozenset({"ncpus", "ngpus", "mem", "mpiprocs", "ompthreads", "host", "
 
 
 def finish(meaning: Meaning, name: str, workdir: str) -> None:
-    """What qsub does where nothing is said: names of files, and what the job is told."""
+    """What qsub does where nothing is said: names of files, and what the job learns."""
     options = meaning.options
     called = options.get("name") or name
     part = "%A.%a" if "array" in options else "%j"
@@ -55,7 +55,7 @@ def finish(meaning: Meaning, name: str, workdir: str) -> None:
         options.pop("stderr", None)
     options["every_task"] = False
     if "mail_to" in options:
-        # Who is named and not told when hears of failures, as with qsub.
+        # A user who is named without an occasion hears of failures, as with qsub.
         options.setdefault("mail_on", ("fail",))
     meaning.env |= {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_O_WORKDIR": workdir}
 
@@ -274,8 +274,8 @@ def _gpus(meaning: Meaning, text: str) -> None:
     _numbers(meaning, {"gpus": text})
 
 
-def _numbers(meaning: Meaning, told: Mapping[str, str | None]) -> None:
-    for name, text in told.items():
+def _numbers(meaning: Meaning, given: Mapping[str, str | None]) -> None:
+    for name, text in given.items():
         if text is None:
             continue
         if not text.isdigit():

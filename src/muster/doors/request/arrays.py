@@ -5,7 +5,7 @@ import re
 from muster.doors.request.bad import BadRequestError
 
 MOST_PARTS = 100_000
-"""So many jobs may one array have: ten times what Slurm takes unless told."""
+"""So many jobs may one array have: ten times what Slurm takes by default."""
 
 MOST_INDEX = 10_000_000
 

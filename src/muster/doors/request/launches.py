@@ -60,7 +60,7 @@ def _workdir(path: str | None) -> str | None:
 
 
 def _warn(text: str | None) -> Warn | None:
-    """`USR1@60`, or `B:USR1@60` for the first process only; a minute ahead unless told."""
+    """`USR1@60`, or `B:USR1@60` for the first process only; a minute ahead by default."""
     if text is None:
         return None
     name, _, lead = text.removeprefix("B:").partition("@")

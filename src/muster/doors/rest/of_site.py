@@ -93,8 +93,8 @@ async def _changed(asked: Asked, change: Callable[[Site], Site], *, dry_run: boo
     diff = await done(applied)
     lines = await asked.read(changes, diff.before, diff.after)
     is_applied = not dry_run and diff.before != diff.after
-    told = (*diff.cautions, *cautions(diff.after))
-    return SiteChange(changes=lines, applied=is_applied, cautions=told)
+    all_cautions = (*diff.cautions, *cautions(diff.after))
+    return SiteChange(changes=lines, applied=is_applied, cautions=all_cautions)
 
 
 def _change_to(site: Site) -> Callable[[Site], Site]:

@@ -53,15 +53,15 @@ def gpus(node: NodeDocument) -> str:
     models = ",".join(node.gpu_models)
     have = f"{number(node.gpus_used)}/{node.gpus} {models}" if node.gpus else "-"
     failed = sum(not device.healthy for device in node.devices)
-    told = f"{have}, {failed} failed" if failed else have
-    return f"{told} (pretend)" if node.pretend else told
+    shown = f"{have}, {failed} failed" if failed else have
+    return f"{shown} (pretend)" if node.pretend else shown
 
 
 def reason(node: NodeDocument) -> str:
     """Why it takes no work, and what is wrong with its GPUs."""
     failed = [device for device in node.devices if not device.healthy]
-    told = [f"GPU {each.index}: {each.reason or 'has failed'}" for each in failed]
-    return "; ".join(filter(None, (node.reason, *told)))
+    reasons = [f"GPU {each.index}: {each.reason or 'has failed'}" for each in failed]
+    return "; ".join(filter(None, (node.reason, *reasons)))
 
 
 NODE_COLUMNS: list[Column[NodeDocument]] = [

@@ -53,4 +53,4 @@ def gpus_text(found: StatusDocument) -> str:
 def _plan(found: StatusDocument, moment: Moment) -> str:
     if found.planned_at is None:
         return "none yet"
-    return f"{moment.told(found.planned_at)}, took {found.plan_ms} ms"
+    return f"{moment.relative(found.planned_at)}, took {found.plan_ms} ms"

@@ -34,7 +34,7 @@ class UpOptions(Value):
     standby_for: the state folder of a Muster on this machine whose jobs this one would take over.
     mail_program: what sends mail, by its whole path; `none` to send none.
     recover: take over jobs that run and that the database does not know.
-    foreground: stay in the foreground until told to end.
+    foreground: stay in the foreground until it is ended.
     """
 
     home: Path | None = None

@@ -113,7 +113,7 @@ def _explained(
 
 def _start(found: ExplanationDocument, moment: Moment) -> str:
     if found.expected_start is not None:
-        return f"about {moment.told(found.expected_start)}"
+        return f"about {moment.relative(found.expected_start)}"
     if found.no_estimate is None:
         return ""
     return f"cannot be said: {UNKNOWN.get(found.no_estimate, found.no_estimate)}"
@@ -145,7 +145,7 @@ def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
     if each.starts_now:
         return f"{text}: {screen.paint('would start now', GREEN)}"
     if each.expected_start is not None:
-        return f"{text}: would start about {moment.told(each.expected_start)}"
+        return f"{text}: would start about {moment.relative(each.expected_start)}"
     return text
 
 
@@ -154,5 +154,5 @@ def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
     reason = f": {text.removesuffix('.') if job.expected_start else text}" if text else ""
     where = f" on {where_or_why(job)}" if job.nodes else ""
     verb = "" if job.state in FINAL else "is "
-    starts = f"; starts about {moment.told(job.expected_start)}" if job.expected_start else ""
+    starts = f"; starts about {moment.relative(job.expected_start)}" if job.expected_start else ""
     return f"job {label_of(job)} {verb}{screen.state(job.state)}{where}{reason}{starts}"

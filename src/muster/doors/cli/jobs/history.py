@@ -14,7 +14,7 @@ from muster.doors.cli.options import example, filter_options, list_options
 from muster.doors.cli.screen.printing import note, say, show_list
 from muster.doors.cli.screen.table import Column
 from muster.doors.cli.screen.text import counted, number
-from muster.doors.cli.screen.times import Moment, back, clock_span, hours
+from muster.doors.cli.screen.times import Moment, back, hours
 from muster.doors.cli.surroundings import Call
 from muster.model.value import replace
 
@@ -99,7 +99,7 @@ def _columns(moment: Moment) -> list[Column[JobDocument]]:
         Column(moment.titled("SUBMITTED"), lambda job: moment.near(job.submitted_at), "wide"),
         Column(moment.titled("STARTED"), lambda job: moment.near(job.started_at), "wide"),
         Column(moment.titled("ENDED"), lambda job: moment.near(job.ended_at)),
-        Column("LASTED", lambda job: _lasted(job, moment), "right"),
+        Column("LASTED", lambda job: moment.lasted(job.started_at, job.ended_at), "right"),
         Column("GPUS", lambda job: number(job.gpus), "right spare"),
         Column("GPU-HOURS", lambda job: hours(job.gpu_seconds), "right spare"),
         Column("LOST", lambda job: hours(job.lost_gpu_seconds), "right spare"),
@@ -118,12 +118,6 @@ def _exit(job: JobDocument) -> str:
     if job.signal:
         return f"sig {job.signal}"
     return "-" if job.exit_code is None else str(job.exit_code)
-
-
-def _lasted(job: JobDocument, moment: Moment) -> str:
-    if job.started_at is None:
-        return "-"
-    return clock_span(moment.since(job.started_at) - moment.since(job.ended_at))
 
 
 def _total(jobs: Sequence[JobDocument]) -> str:

@@ -69,12 +69,12 @@ def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
     yield "Asked for", _asked(job)
     yield "Nodes", where_or_why(job) if job.nodes else ""
     yield "Cluster", job.cluster or ""
-    yield "Submitted", moment.told(job.submitted_at)
-    yield "Starts", moment.told(job.expected_start) if job.expected_start else ""
-    yield "Started", moment.told(job.started_at) if job.started_at else ""
-    yield "Ended", moment.told(job.ended_at) if job.ended_at else ""
+    yield "Submitted", moment.relative(job.submitted_at)
+    yield "Starts", moment.relative(job.expected_start) if job.expected_start else ""
+    yield "Started", moment.relative(job.started_at) if job.started_at else ""
+    yield "Ended", moment.relative(job.ended_at) if job.ended_at else ""
     yield "Time limit", "" if job.time_limit is None else exact_span(job.time_limit)
-    yield "Checkpoint", moment.told(job.checkpointed_at) if job.checkpointed_at else ""
+    yield "Checkpoint", moment.relative(job.checkpointed_at) if job.checkpointed_at else ""
     yield "Used", _used(job)
     yield "Mail", f"{', '.join(job.mail_on)} to {job.mail_to or job.user}" if job.mail_on else ""
     yield "Labels", ", ".join(f"{name}={value}" for name, value in job.labels.items())
@@ -133,7 +133,7 @@ def _attempt_columns(moment: Moment) -> list[Column[AttemptDocument]]:
     return [
         Column("ATTEMPT", lambda each: str(each.number), "right"),
         Column(moment.titled("STARTED"), lambda each: moment.near(each.started_at)),
-        Column("LASTED", lambda each: _lasted(each, moment), "right"),
+        Column("LASTED", lambda each: moment.lasted(each.started_at, each.ended_at), "right"),
         Column("GPU-HOURS", lambda each: hours(each.gpu_seconds), "right"),
         Column("LOST", lambda each: hours(each.lost_gpu_seconds), "right"),
         Column("CPU TIME", _cpu_time, "right"),
@@ -141,12 +141,6 @@ def _attempt_columns(moment: Moment) -> list[Column[AttemptDocument]]:
         Column("NODES", lambda each: ",".join(each.nodes), "flexible"),
         Column("END", lambda each: each.reason.text if each.reason else "", "flexible"),
     ]
-
-
-def _lasted(attempt: AttemptDocument, moment: Moment) -> str:
-    if attempt.started_at is None:
-        return "-"
-    return clock_span(moment.since(attempt.started_at) - moment.since(attempt.ended_at))
 
 
 def _cpu_time(attempt: AttemptDocument) -> str:

@@ -15,7 +15,7 @@ from muster.simulator.figures import FigureRow, figure_lines, seconds, times
 from muster.simulator.report import Fairness, QueueReport, Report, Spread
 
 
-def told(report: Report, screen: Screen) -> Iterator[str]:
+def report_lines(report: Report, screen: Screen) -> Iterator[str]:
     """One report: what came of it, the spreads, and the queues."""
     yield from facts(screen, _facts(report))
     yield ""

@@ -191,8 +191,8 @@ def _outages(chosen: dict[str, Any], scenario: "Scenario") -> "list[Outage]":
     if mtbf is not None:
         found += drawn(scenario.nodes, Failures(mtbf=mtbf, repair=repair), span, chosen["seed"])
     if spot is not None:
-        told = Interruptions(every=spot)
-        found += interruptions(scenario.nodes, scenario.site.pools, told, span, chosen["seed"])
+        on_spot = Interruptions(every=spot)
+        found += interruptions(scenario.nodes, scenario.site.pools, on_spot, span, chosen["seed"])
     return found
 
 

@@ -43,11 +43,11 @@ def simulate(call: Call, *, site: Path | None, changes: tuple[str, ...], **chose
     ones, or those that this installation has now. Nothing is done to any real job or machine.
     """
     # The simulator is the whole controller: only who simulates loads it.
-    from muster.doors.cli.rehearse.report import told  # noqa: PLC0415
+    from muster.doors.cli.rehearse.report import report_lines  # noqa: PLC0415
     from muster.simulator.rehearsal import rehearse  # noqa: PLC0415
 
     rules = changed(site_of(call, site, live=is_live(chosen)), changes)
     scenario = scenario_of(call, chosen, rules)
     with Bar(call.around.environ) as bar:
         report = rehearse(scenario, bar.watch)
-    show_one(call, report, lambda: told(report, call.screen), name=report.name)
+    show_one(call, report, lambda: report_lines(report, call.screen), name=report.name)

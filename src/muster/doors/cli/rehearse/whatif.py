@@ -70,7 +70,7 @@ def _show(call: Call, asked: RehearsalAsked) -> None:
 
 def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[str]:
     yield clean_lines(found.text)
-    starts = f"about {moment.told(found.expected_start)}" if found.expected_start else ""
+    starts = f"about {moment.relative(found.expected_start)}" if found.expected_start else ""
     because = found.explanation or ""
     because = "" if found.text.endswith(because) else because
     yield from facts(

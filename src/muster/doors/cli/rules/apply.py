@@ -36,7 +36,7 @@ file_option = click.option(
 def apply(call: Call, file: str, *, dry_run: bool, diff: bool) -> None:
     """Put a configuration file into force, and say what changed.
 
-    Nothing is restarted. A mistake is told with its line, and then nothing changes.
+    Nothing is restarted. A mistake is reported with its line, and then nothing changes.
     """
     text = read_file(file)
     if diff:

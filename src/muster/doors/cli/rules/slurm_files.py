@@ -84,8 +84,10 @@ def export_slurm(call: Call, folder: Path, **chosen: Any) -> None:
     from muster.doors.slurm.conf.exporting import exported  # noqa: PLC0415  the same
     from muster.simulator.nodes import as_seen, nodes_in  # noqa: PLC0415  the same
 
-    told: Path | None = chosen["site_file"]
-    site = site_from(call.client.site() if told is None else told.read_text(encoding="utf-8"))
+    site_file: Path | None = chosen["site_file"]
+    site = site_from(
+        call.client.site() if site_file is None else site_file.read_text(encoding="utf-8")
+    )
     given: Path | None = chosen["nodes_file"]
     nodes = as_seen(call.client.nodes()) if given is None else nodes_in(given, site)
     made = exported(site, nodes, chosen["name"])

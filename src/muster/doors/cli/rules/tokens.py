@@ -86,6 +86,6 @@ def _columns(moment: Moment) -> list[Column[TokenDocument]]:
         Column("ROLE", lambda token: token.role),
         Column("QUEUE", lambda token: token.queue or "-"),
         Column(moment.titled("MADE"), lambda token: moment.near(token.made_at)),
-        Column("EXPIRES", lambda token: moment.told(token.expires_at)),
+        Column("EXPIRES", lambda token: moment.relative(token.expires_at)),
         Column("REVOKED", lambda token: "yes" if token.revoked else "no"),
     ]

@@ -30,6 +30,10 @@ class Moment(Value):
             return 0
         return (self.now - datetime.fromisoformat(text)).total_seconds()
 
+    def lasted(self, began: str | None, ended: str | None) -> str:
+        """`1:02:03` from one to the other, or so far; `-` for what never began."""
+        return "-" if began is None else clock_span(self.since(began) - self.since(ended))
+
     def local(self, text: str | None) -> str:
         """`2026-11-15 22:24:36` on the user's clock; `-` if it is not known."""
         if text is None:
@@ -42,7 +46,7 @@ class Moment(Value):
         full = self.local(text)
         return full[11:] if full.startswith(self.now.strftime("%Y-%m-%d")) else full
 
-    def told(self, text: str | None) -> str:
+    def relative(self, text: str | None) -> str:
         """`22:24:36 CET (in 5m)`, `22:24:36 CET (3h ago)`; `-` if it is not known."""
         if text is None:
             return "-"

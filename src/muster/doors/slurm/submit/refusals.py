@@ -67,8 +67,8 @@ def refusal(request: Request, error: MusterError) -> SlurmError:
 
 def mail_warning(command: str, receipt: Receipt) -> str:
     """Said on stderr when mail was asked for that nothing sends."""
-    told = [each for each in receipt.cautions if isinstance(each.reason, NoMailProgram)]
-    return "".join(f"{command}: warning: {each.advice}\n" for each in told)
+    unsent = [each for each in receipt.cautions if isinstance(each.reason, NoMailProgram)]
+    return "".join(f"{command}: warning: {each.advice}\n" for each in unsent)
 
 
 def submission_words(error: MusterError) -> str:

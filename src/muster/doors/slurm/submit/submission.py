@@ -119,8 +119,8 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
     for group in groups:
         demand_room(request, group, world.machines)
     indices, at_once = job_details.indices_of(request)
-    told = _described(requests, shapes, world, indices)
-    launch = _launch(request, script, exported(request) | told)
+    variables = _described(requests, shapes, world, indices)
+    launch = _launch(request, script, exported(request) | variables)
     after = job_details.dependencies_of(request, world.meant, indices)
     if indices and len(requests) > 1:
         raise request.submission_failed("Invalid job array specification")
@@ -177,7 +177,7 @@ def _shape(request: Request, world: World, name: str) -> TaskLayout:
 def _described(
     requests: tuple[Request, ...], shapes: list[TaskLayout], world: World, indices: tuple[int, ...]
 ) -> dict[str, str]:
-    """What the job is told of the request: of the first component, and by number of each."""
+    """What the job learns of the request: of the first component, and by number of each."""
     each = [
         described(request, amounts_of(request, world.machines), shape, indices)
         for request, shape in zip(requests, shapes, strict=True)
@@ -186,8 +186,8 @@ def _described(
         return each[0]
     by_number = {
         f"{name}_HET_GROUP_{number}": text
-        for number, told in enumerate(each)
-        for name, text in told.items()
+        for number, described in enumerate(each)
+        for name, text in described.items()
         if not name.startswith("SLURM_SUBMIT_")
     }
     return each[0] | by_number

@@ -32,8 +32,8 @@ def machine(tmp_path: Path) -> Path:
     """A machine with two GPUs, as the driver shows them."""
     write(tmp_path / "proc/devices", DEVICES)
     for place, minor in (("0000:0a:00.0", 0), ("0000:3b:00.0", 1)):
-        told = f"Model: \t\t NVIDIA H200\nDevice Minor: \t {minor}\n"
-        write(tmp_path / f"proc/driver/nvidia/gpus/{place}/information", told)
+        information = f"Model: \t\t NVIDIA H200\nDevice Minor: \t {minor}\n"
+        write(tmp_path / f"proc/driver/nvidia/gpus/{place}/information", information)
     return tmp_path
 
 

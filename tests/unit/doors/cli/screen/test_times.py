@@ -49,8 +49,8 @@ def test_instants_are_shown_on_the_clock_of_the_user() -> None:
 
 
 def test_an_instant_is_shown_with_how_far_away_it_is() -> None:
-    assert MOMENT.told("2026-11-15T10:55:00Z") == "11:55:00 UTC+01:00 (5m ago)"
-    assert MOMENT.told("2026-11-15T11:05:00.500Z") == "12:05:00 UTC+01:00 (in 5m)"
+    assert MOMENT.relative("2026-11-15T10:55:00Z") == "11:55:00 UTC+01:00 (5m ago)"
+    assert MOMENT.relative("2026-11-15T11:05:00.500Z") == "12:05:00 UTC+01:00 (in 5m)"
 
 
 def test_today_and_yesterday_begin_at_midnight() -> None:
