@@ -1,7 +1,6 @@
 """Who holds, or comes before, what a job waits for."""
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from muster.model.amounts import measured
 from muster.model.job import HOLDING, Job, JobState
@@ -11,21 +10,13 @@ from muster.model.policy import Policy
 from muster.model.reason import BorrowedOut, ForOthers, Limit, NoRoom, WaitingToResume, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId
-from muster.schedule.explain.leaving import Tenant, in_the_way
+from muster.schedule.explain.leaving import Holder, first_to_leave, in_the_way
 from muster.schedule.state.accounts import WITHOUT_END
 from muster.schedule.state.books import model_of
 from muster.schedule.state.calendar import time_limit
 
 MOST = 10
 """More names than this do not help."""
-
-
-class Holder(NamedTuple):
-    """A job that holds room, or gets it in this plan, and when it must have left."""
-
-    job: Job
-    placements: tuple[Placement, ...]
-    ends_at: Instant
 
 
 def blockers(why: WaitReason, job: Job, snapshot: Snapshot, plan: Plan) -> tuple[JobId, ...]:
@@ -70,8 +61,10 @@ def _ends_at(
     if allocation is not None:
         started_at = allocation.started_at
         since = allocation.placed_at if started_at is None else started_at
-    names = {placement.pool for placement in placements}
-    pools = [snapshot.pools[name] for name in names if name in snapshot.pools]
+    pools = [snapshot.pools[each.pool] for each in placements if each.pool in snapshot.pools]
+    if spec.time_limit is not None and pools:
+        # The same in every pool, and what nearly all jobs have.
+        return Instant(min(WITHOUT_END, since + spec.time_limit))
     limits = [time_limit(spec, pool, policy) for pool in pools]
     return Instant(min(WITHOUT_END, since + max(limits, default=WITHOUT_END)))
 
@@ -82,15 +75,10 @@ def _in_room(
     match why:
         case NoRoom(group=name):
             groups = [group for group in job.spec.groups if group.name == name]
-            tenants = [Tenant(each.job.id, each.placements, each.ends_at) for each in others]
-            return in_the_way(groups[0], job.spec, snapshot, tenants)[:MOST] if groups else ()
+            return in_the_way(groups[0], job.spec, snapshot, others)[:MOST] if groups else ()
         case WaitingToResume(node=node):
             there = [each for each in others if any(p.node == node for p in each.placements)]
-            return tuple(each.job.id for each in sorted(there, key=_first_to_leave)[:MOST])
-
-
-def _first_to_leave(holder: Holder) -> tuple[Instant, JobId]:
-    return (holder.ends_at, holder.job.id)
+            return tuple(each.job.id for each in sorted(there, key=first_to_leave)[:MOST])
 
 
 def _within_limit(why: Limit, snapshot: Snapshot, others: list[Holder]) -> tuple[JobId, ...]:
@@ -101,7 +89,7 @@ def _within_limit(why: Limit, snapshot: Snapshot, others: list[Holder]) -> tuple
         # The queue is kept small by what others keep and hold, not by itself.
         within = others
     counting = [(amount(each), each) for each in within]
-    ranked = sorted((-held, *_first_to_leave(each)) for held, each in counting if held)
+    ranked = sorted((-held, *first_to_leave(each)) for held, each in counting if held)
     return tuple(job for _, _, job in ranked[:MOST])
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muster.model.cluster import Node, NodeState
 from muster.model.gpu import WHOLE_GPU_MILLI, Device, GpuAsk, Mig, MigInstance, Slice
-from muster.model.job import JobSpec, Spot, TaskGroup, gpu_milli
+from muster.model.job import Job, JobSpec, Spot, TaskGroup, gpu_milli
 from muster.model.mig import free_starts
 from muster.model.placement import DeviceShare, Placement
 from muster.model.snapshot import Snapshot
@@ -22,11 +22,19 @@ from muster.schedule.room.fit import domain_of, is_tolerated
 MOST_TASKS = 1 << 20
 
 
+class Holder(NamedTuple):
+    """A job that holds room, or gets it in this plan, and when it must have left."""
+
+    job: Job
+    placements: tuple[Placement, ...]
+    ends_at: Instant
+
+
 class Tenant(NamedTuple):
-    """A job with room, and when it must have left."""
+    """What a job holds of one node, and when it must have left."""
 
     job: JobId
-    placements: tuple[Placement, ...]
+    placements: list[Placement]
     ends_at: Instant
 
 
@@ -57,10 +65,10 @@ class Seat(NamedTuple):
 
 
 def in_the_way(
-    group: TaskGroup, spec: JobSpec, snapshot: Snapshot, tenants: Sequence[Tenant]
+    group: TaskGroup, spec: JobSpec, snapshot: Snapshot, holders: Iterable[Holder]
 ) -> tuple[JobId, ...]:
     """Those who must leave so that the group fits where it would fit first, in order of leaving."""
-    leaving = sorted(tenants, key=lambda each: (each.ends_at, each.job))
+    leaving = sorted(holders, key=first_to_leave)
     seats = _seats(group, spec, snapshot, leaving)
     at, domains = _first_fit(group, seats, leaving)
     ways = [
@@ -71,11 +79,15 @@ def in_the_way(
     if not ways:
         return ()
     gone = {job for step in min(ways, key=_last) for job in step.gone}
-    return tuple(tenant.job for tenant in leaving if tenant.job in gone)
+    return tuple(each.job.id for each in leaving if each.job.id in gone)
+
+
+def first_to_leave(holder: Holder) -> tuple[Instant, JobId]:
+    return (holder.ends_at, holder.job.id)
 
 
 def _seats(
-    group: TaskGroup, spec: JobSpec, snapshot: Snapshot, leaving: Iterable[Tenant]
+    group: TaskGroup, spec: JobSpec, snapshot: Snapshot, leaving: Iterable[Holder]
 ) -> dict[NodeId, list[Seat]]:
     """Where tasks of the group may go, node by node; tenants in the order in which they leave."""
     found: dict[NodeId, list[Seat]] = {}
@@ -88,15 +100,21 @@ def _seats(
                 Seat(node, model, Domain(node.pool, model, place), there)
                 for model in _models(node, group)
             ]
-    for tenant in leaving:
-        for name in dict.fromkeys([placement.node for placement in tenant.placements]):
+    for holder in leaving:
+        job, placements = holder.job.id, holder.placements
+        for name in _nodes(holder):
             if name in staying:
-                staying[name].append(tenant)
+                here = [each for each in placements if each.node == name]
+                staying[name].append(Tenant(job, here, holder.ends_at))
     return found
 
 
+def _nodes(holder: Holder) -> Iterable[NodeId]:
+    return dict.fromkeys([placement.node for placement in holder.placements])
+
+
 def _first_fit(
-    group: TaskGroup, seats: Mapping[NodeId, list[Seat]], leaving: Sequence[Tenant]
+    group: TaskGroup, seats: Mapping[NodeId, list[Seat]], leaving: Sequence[Holder]
 ) -> tuple[Instant, set[Domain]]:
     """When the whole group first fits anywhere, and where that is: nowhere, if it never does."""
     fit: dict[tuple[NodeId, GpuModel], int] = {}
@@ -110,8 +128,8 @@ def _first_fit(
         return Instant(0), enough
     left: dict[NodeId, int] = {}
     for at, together in groupby(leaving, key=attrgetter("ends_at")):
-        for tenant in together:
-            for name in dict.fromkeys([placement.node for placement in tenant.placements]):
+        for holder in together:
+            for name in _nodes(holder):
                 left[name] = left.get(name, 0) + 1
                 for seat in seats.get(name, ()):
                     key = (name, seat.model)
@@ -217,15 +235,15 @@ def _fit(node: Node, model: GpuModel, group: TaskGroup, staying: list[Tenant]) -
     where, each = group.where, group.each
     if where.exclusive and staying:
         return 0
-    held = [p for tenant in staying for p in tenant.placements if p.node == node.id]
+    held = [placement for tenant in staying for placement in tenant.placements]
     fit = where.max_per_node or MOST_TASKS
     if each.cpu_milli:
-        used_milli = sum(placement.amount.cpu_milli for placement in held)
+        used_milli = sum([placement.amount.cpu_milli for placement in held])
         fit = min(fit, (node.cpu_milli - used_milli) // each.cpu_milli)
     if each.memory_mib:
-        used_mib = sum(placement.amount.memory_mib for placement in held)
+        used_mib = sum([placement.amount.memory_mib for placement in held])
         fit = min(fit, (node.memory_mib - used_mib) // each.memory_mib)
-    if each.gpus is not None:
+    if each.gpus is not None and fit > 0:
         fit = min(fit, _parts(node, model, group, held) // each.gpus.count)
     return max(0, fit)
 
@@ -239,17 +257,18 @@ def _parts(node: Node, model: GpuModel, group: TaskGroup, held: list[Placement])
     for placement in held:
         for share in placement.devices:
             shares.setdefault(share.device, []).append(share)
-    return sum(
-        _parts_of(device, gpus.slice, shares.get(device.id, []))
+    suiting = [
+        device
         for device in node.devices
         if device.model == model and device.healthy and device.memory_mib >= gpus.min_memory_mib
-    )
+    ]
+    if gpus.slice is None:
+        return sum([device.id not in shares for device in suiting])
+    return sum(_parts_of(device, gpus.slice, shares.get(device.id, [])) for device in suiting)
 
 
-def _parts_of(device: Device, part: Slice | None, shares: list[DeviceShare]) -> int:
+def _parts_of(device: Device, part: Slice, shares: list[DeviceShare]) -> int:
     """How often the device still has such a part; not at all if it is used in another way."""
-    if part is None:
-        return 0 if shares else 1
     if any(type(share.slice) is not type(part) for share in shares):
         return 0
     if isinstance(part, Mig):
