@@ -276,10 +276,29 @@ def measured(options: argparse.Namespace, home: Path) -> dict[str, Any]:
 
 
 def _ask(deployed: Deployed, clocks: Clocks, plan: Any) -> None:
-    """Explanations of jobs that wait, as a person asks for them."""
+    """Explanations of jobs that wait, and rehearsals of the same requests, as a person asks."""
     waiting = [job for job in plan.waits if job in deployed.record.waiting]
-    for number, job in enumerate(deployed.rng.sample(waiting, min(5, len(waiting)))):
+    asked = deployed.rng.sample(waiting, min(5, len(waiting)))
+    for number, job in enumerate(asked):
         clocks.time(f"answer-{number}", lambda job=job: deployed.planner.explain(job))
+    for number, job in enumerate(asked[:2]):
+        clocks.time(f"rehearsal-{number}", lambda job=job: _rehearse(deployed, job))
+
+
+def _rehearse(deployed: Deployed, job: JobId) -> None:
+    """What would become of one more job like this one?"""
+    try:
+        world = _first_of("muster.controller.planner.client:World")
+    except LookupError:
+        # An older checkout, which is asked in another way.
+        return
+    with_values = _first_of("muster.model.versioned:with_values")
+    snapshot = deployed.record.snapshot(deployed.now)
+    new = replace(snapshot.jobs[job], id=deployed.record.next_job)
+    jobs = with_values(snapshot.jobs, {new.id: new})
+    usual = world(snapshot=snapshot, policy=deployed.record.site.policy)
+    changed = replace(usual, snapshot=replace(snapshot, jobs=jobs))
+    deployed.planner.rehearse(usual, changed, new.id)
 
 
 def _peak_mib(pid: int | None) -> int:

@@ -33,6 +33,7 @@ BARS: Mapping[str, float] = {
     "array_first_s": 0.5,
     "array_later_median_s": 0.2,
     "answer_worst_s": 1.0,
+    "rehearsal_worst_s": 1.0,
     "controller_rss_mib": 1_024,
     "planner_rss_mib": 1_024,
 }
@@ -94,6 +95,7 @@ def _by(laps: Laps, clock: str) -> dict[str, Cell]:
         ("array_first", "array-first", max),
         ("array_later_median", "array-later", median),
         ("answer_worst", "answer-", max),
+        ("rehearsal_worst", "rehearsal-", max),
     ):
         if found := seconds(start):
             made[f"{name}_{clock}"] = summary(found)
