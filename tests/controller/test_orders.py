@@ -72,6 +72,9 @@ class Life:
         return list(orders_again(self.job, self.held, SITE.classes))
 
 
+LIMIT = Limit(job=JOB, attempt=1, ends_at=Instant(AT + 60_000))
+
+
 def stop(why: Cancelled | Preempted | Requeued, *, checkpoint: bool = False) -> Stop:
     return Stop(job=JOB, attempt=1, why=why, grace=GRACE, checkpoint=checkpoint)
 
@@ -157,8 +160,8 @@ def test_after_a_restart_an_attempt_that_nobody_saw_run_is_begun_again() -> None
 @pytest.mark.parametrize(
     ("events", "orders"),
     [
-        ((PLACED, STARTED), [Continue(job=JOB, attempt=1)]),
-        ((PLACED, STARTED, SUSPENDED), [Suspend(job=JOB, attempt=1)]),
+        ((PLACED, STARTED), [Continue(job=JOB, attempt=1), LIMIT]),
+        ((PLACED, STARTED, SUSPENDED), [Suspend(job=JOB, attempt=1), LIMIT]),
         (
             (PLACED, STARTED, CancelAsked(at=AT, job=JOB, by=ADA)),
             [stop(Cancelled(by=ADA))],
@@ -173,6 +176,17 @@ def test_after_a_restart_what_may_not_have_been_heard_is_said_again(
     events: tuple[JobEvent, ...], orders: list[Order]
 ) -> None:
     assert Life(*events).again() == orders
+
+
+def test_a_new_time_limit_is_said_again_after_a_restart() -> None:
+    life = Life(PLACED, STARTED)
+    life.job = replace(life.job, spec=replace(life.job.spec, time_limit=Duration(90_000)))
+    assert life.held is not None
+    life.held = replace(life.held, stood=Duration(5_000))
+
+    began = life.held.started_at or life.held.placed_at
+
+    assert Limit(job=JOB, attempt=1, ends_at=Instant(began + 95_000)) in life.again()
 
 
 def test_after_a_restart_a_cancelled_attempt_is_begun_before_it_is_stopped() -> None:

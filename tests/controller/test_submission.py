@@ -29,7 +29,7 @@ def enters(desk: Desk, who: Caller, **asked: Any) -> Receipt:
     return desk.simulation.journal.write(entry.enter).result()
 
 
-ENTRY = {"indices", "at_once", "held", "finished"}
+ENTRY = {"indices", "at_once", "held", "finished", "request_key"}
 
 
 def with_queue(desk: Desk, path: str, **fields: Any) -> None:
@@ -264,3 +264,30 @@ def test_an_image_is_taken_where_one_can_be_run_or_done_without() -> None:
         enters(desk, caller("ada"), launch=file)
     desk.changes_site(images_on_host=True)
     assert enters(desk, caller("ada"), launch=file).jobs
+
+
+def test_a_request_that_is_sent_again_makes_no_second_job() -> None:
+    desk = Desk()
+
+    first = enters(desk, caller("ada"), request_key="k1", indices=(1, 2))
+    again = enters(desk, caller("ada"), request_key="k1", indices=(1, 2))
+    other = enters(desk, caller("ada"), request_key="k2")
+    theirs = enters(desk, caller("grace"), request_key="k1")
+
+    assert len(first.jobs) == 2
+    assert again.jobs == first.jobs
+    assert {*other.jobs, *theirs.jobs}.isdisjoint(first.jobs)
+
+
+def test_a_request_that_is_sent_again_at_the_same_moment_makes_no_second_job() -> None:
+    desk = Desk()
+
+    def twice(transaction: Transaction) -> tuple[Receipt, Receipt]:
+        entry = Submission(
+            caller=caller("ada"), spec=spec("ada"), kinds=NodeKinds(), request_key="k1"
+        )
+        return entry.enter(transaction), entry.enter(transaction)
+
+    first, again = desk.simulation.journal.write(twice).result()
+
+    assert first.jobs == again.jobs

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from contracts.stores.given import ended
 from live.house import GPUS, NODES, folder, is_alive, running, shell, until
 from live.test_starting import Shell
 from muster import Client
 from muster.api.jobs import JobDocument
+from muster.model.value import Instant, JobId
+from muster.stores.base import Batch
+from muster.stores.sqlite import SqliteStore
 
 pytestmark = pytest.mark.slow
 
@@ -106,8 +110,8 @@ def test_jobs_that_the_database_does_not_know_run_on_and_can_be_taken_over(
     with client_of(scene.user.home) as client:
         assert running(client, scene.job).nodes
         assert client.submit_document(shell("true")).id > scene.job
-    ended = scene.ends()
-    assert (ended.state, ended.exit_code) == ("failed", 3)
+    over = scene.ends()
+    assert (over.state, over.exit_code) == ("failed", 3)
 
 
 def test_a_damaged_database_is_told_with_what_to_do(scene: Scene) -> None:
@@ -189,3 +193,30 @@ def test_only_a_backup_of_muster_can_be_restored(scene: Scene, place: Path) -> N
         assert refused.code == 1
         assert why in refused.said
     assert scene.user.muster("up").code == 0
+
+
+def test_a_request_that_is_sent_again_after_a_restart_makes_no_second_job(scene: Scene) -> None:
+    with client_of(scene.user.home) as client:
+        first = client.submit_document(shell("true", request_key="once"))
+    scene.stops()
+    assert scene.user.muster("up").code == 0
+
+    with client_of(scene.user.home) as client:
+        again = client.submit_document(shell("true", request_key="once"))
+
+    assert again.ids == first.ids
+
+
+def test_history_that_is_forgotten_gives_its_room_back(place: Path) -> None:
+    store = SqliteStore(place / "muster.db")
+    many = tuple(ended(number, 5, labels={"filler": "x" * 4_000}) for number in range(1, 2_001))
+    store.append(Batch(version=1, next_job=JobId(2_001), ended=many))
+    store.close()
+    before = (place / "muster.db").stat().st_size
+
+    store = SqliteStore(place / "muster.db")
+    while store.forget(Instant(10**15), limit=500):
+        pass
+    store.close()
+
+    assert (place / "muster.db").stat().st_size < before // 4

@@ -645,6 +645,8 @@ class SubmitDocument(JobRequest):
     sbatch: the words after `sbatch`: options, the name of the script, its arguments. The script is
     then read as sbatch reads it, with its `#SBATCH` lines, and `--muster=gpus=4` says here what
     else is asked for; of the other fields only script, env, workdir, umask and terminal count.
+    request_key: a text of the client's own. Sent again with the same key, the request makes no
+    second job: it is answered with the first.
     """
 
     command: Annotated[tuple[str, ...], _COMMAND] = ()
@@ -655,6 +657,7 @@ class SubmitDocument(JobRequest):
     ] = {}
     terminal: tuple[int, int] | None = None
     sbatch: tuple[str, ...] | None = None
+    request_key: str | None = None
 
 
 class SubmittedDocument(Value):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from muster.app.log import LOG_NAME, log_to
 from muster.backends.local.hardware.racks import racks_from
 from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
@@ -48,7 +49,6 @@ LOOK_AGAIN_S = 0.02
 LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 SWITCH_S = 0.001
-LOG_NAME = "muster.log"
 FROM_STDIN = "-"
 NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
 """When to look for garbage: values hold no cycles, and there are many of them."""
@@ -123,17 +123,20 @@ def serve(options: ServeOptions) -> int:
     return run(home, Beginning(settings=settings))
 
 
-def run(home: Path, beginning: Beginning | None = None) -> int:
-    """Be the daemon until SIGTERM or SIGINT; without a beginning, as the last time."""
+def run(home: Path, beginning: Beginning | None = None, *, is_background: bool = False) -> int:
+    """Be the daemon until SIGTERM or SIGINT; without a beginning, as the last time.
+
+    is_background: it logs to a file of its own, which is rotated; else to stderr.
+    """
     # A command that only starts and stops daemons does not need all that a daemon needs.
     from muster.app.parts import Muster, clock  # noqa: PLC0415
     from muster.doors.rest.app import rest_app  # noqa: PLC0415
     from muster.doors.rest.serve import serve as answer  # noqa: PLC0415
 
     ended = _told_to_end()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     os.umask(PRIVATE_UMASK)
     _replace_open_lock(home)
+    log_to(home if is_background else None)
     lock = _locked(home)
     mend_modes(made_home(home))
     beginning = beginning or Beginning(settings=read_settings(home))
@@ -410,7 +413,8 @@ def _main(home: Path, *words: str) -> int:
     try:
         if words != (FROM_STDIN,):
             return run(home)
-        return run(home, msgspec.json.decode(sys.stdin.buffer.read(), type=Beginning))
+        beginning = msgspec.json.decode(sys.stdin.buffer.read(), type=Beginning)
+        return run(home, beginning, is_background=True)
     except MusterError as error:
         # What a person can do something about needs no traceback.
         logging.getLogger("muster").error("%s", error)

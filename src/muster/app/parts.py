@@ -22,6 +22,7 @@ from muster.controller.queries.queries import Queries
 from muster.controller.use_cases.service import Service
 from muster.controller.world.journal import Journal, Writer
 from muster.controller.world.record import Record, dependencies_of
+from muster.controller.world.request_keys import READ_AGAIN
 from muster.controller.world.transaction import Transaction
 from muster.doors.config.default import DEFAULT_SITE
 from muster.doors.slurm.mail import letter
@@ -171,6 +172,7 @@ def _record(store: WholeStore, site: Site) -> Record:
     record = Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
     past = store.ended(HistoryQuery(limit=LEARNED_AGAIN)).jobs
     record.predictions.relearn(reversed(past))
+    record.request_keys.learn(reversed(store.audit(before=None, limit=READ_AGAIN)))
     record.levels.relearn(past)
     return record
 

@@ -1,6 +1,8 @@
 """Every route of the REST API as a method."""
 
+import secrets
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from muster.api.jobs import (
@@ -41,9 +43,10 @@ from muster.api.site import (
     TokenDocument,
 )
 from muster.client.address import Address
+from muster.client.errors import LostAnswerError
 from muster.client.sending import here, sent
 from muster.client.speech import Query, Speech, decoded, named
-from muster.client.streams import followed, terminal, waited
+from muster.client.streams import Patience, followed, terminal, waited
 from muster.client.submitting import SubmittedJob, Work, asked_for, with_keywords_of
 from muster.client.wire import Stream
 from muster.model.value import replace
@@ -116,8 +119,17 @@ class Client:
         return SubmittedJob(self, self.submit_document(document))
 
     def submit_document(self, document: SubmitDocument) -> SubmittedDocument:
-        """Submit a whole document of the REST API, to which nothing is added."""
-        return self._speech.send("POST", "/v1/jobs", document, SubmittedDocument)
+        """Submit a whole document of the REST API.
+
+        Where the answer is lost it is sent again with the same key, so that it makes one job.
+        """
+        key = document.request_key or secrets.token_hex(12)
+        keyed, patience = replace(document, request_key=key), Patience()
+        with suppress(LostAnswerError):
+            return self._speech.send("POST", "/v1/jobs", keyed, SubmittedDocument)
+        while True:
+            with patience:
+                return self._speech.send("POST", "/v1/jobs", keyed, SubmittedDocument)
 
     def jobs(self, wanted: JobFilter | None = None) -> JobPage:
         """One page of jobs; live ones unless `ended` is asked for."""

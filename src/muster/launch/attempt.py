@@ -12,6 +12,8 @@ from muster.model.value import NodeId, Value, replace
 
 # A task that has a small part of a CPU must still be able to load its program.
 _LEAST_MIB = 512
+_SMALLEST_MIB = 30
+"""No limit is smaller, as with Slurm: less kills the shell that starts the command."""
 
 _Placed = TypeVar("_Placed", bound="PlacedAttempt")
 
@@ -83,10 +85,13 @@ def device_indices(placed: PlacedAttempt, node: NodeId) -> dict[str, int]:
 
 def memory_limit_of(placed: PlacedAttempt, placement: Placement) -> int:
     """What one task may use: what it asked for, else what the site gives; 0 means no limit."""
-    node = placed.nodes.get(placement.node)
-    if placement.amount.memory_mib or node is None:
-        return placement.amount.memory_mib
-    rules = placed.confinement
+    node, rules = placed.nodes.get(placement.node), placed.confinement
+    if not rules.memory:
+        return 0
+    if placement.amount.memory_mib:
+        return max(placement.amount.memory_mib, _SMALLEST_MIB)
+    if node is None:
+        return 0
     per_cpu_mib, per_gpu_mib = rules.memory_per_cpu_mib, rules.memory_per_gpu_mib
     if per_cpu_mib is None:
         per_cpu_mib = node.memory_mib * 1_000 // max(1_000, node.cpu_milli)

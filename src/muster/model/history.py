@@ -61,10 +61,19 @@ class Ended(Value):
     ended_at: Instant
 
 
+class RequestMade(Value, gc=False):
+    """What came of a submission that had a key: so many jobs from this one on."""
+
+    key: str
+    first: JobId
+    count: int
+
+
 class AuditEntry(Value):
     """Who asked for a change of state, through which door, and what it was about.
 
     token: the id of the token that they used, if they used one.
+    request: by which a submission that is sent again is known.
     """
 
     at: Instant
@@ -74,6 +83,7 @@ class AuditEntry(Value):
     subject: str
     detail: str = ""
     token: str | None = None
+    request: RequestMade | None = None
 
 
 class Finished(Value, gc=False):

@@ -78,6 +78,7 @@ class Confinement(Value, gc=False):
     private_tmp: each job has a /tmp and a /dev/shm of its own, which end with it.
     new_privileges: programs with the set-user-id bit, such as sudo, work in jobs.
     processes: how many a job may have at once, their threads included; None: no limit.
+    memory: jobs are kept to the memory that they asked for, and killed above it.
     memory_per_cpu_mib, memory_per_gpu_mib: the limit of jobs that ask for no memory, the larger of
     both; None: the same part of the node's memory as the job has of its CPUs, or of its GPUs.
     """
@@ -85,6 +86,7 @@ class Confinement(Value, gc=False):
     private_tmp: bool = True
     new_privileges: bool = False
     processes: int | None = 16_384
+    memory: bool = True
     memory_per_cpu_mib: int | None = None
     memory_per_gpu_mib: int | None = None
 

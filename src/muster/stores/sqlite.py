@@ -21,7 +21,7 @@ from muster.model.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
-from muster.model.value import JobId, Value
+from muster.model.value import Instant, JobId, Value
 from muster.stores.base import Batch
 from muster.stores.keeping import TableStore
 from muster.stores.migrating import migrating
@@ -34,6 +34,13 @@ WORDS = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB", "compact": "WITHOUT R
 
 PATIENCE_MS = 2_000
 """So long we wait for another program that holds the database."""
+
+INCREMENTAL = 2
+"""What `auto_vacuum` is called that gives pages back when it is asked to."""
+
+GIVEN_BACK = 2_000
+LARGE_BYTES = 512 * 1_048_576
+"""Writing a larger file again would take long; `muster backup` and `muster restore` do it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -74,7 +81,8 @@ class SqliteStore(TableStore):
     """Keeps everything in the file at `path`, which only its owner can read."""
 
     def __init__(self, path: Path, *, patience_ms: int = PATIENCE_MS) -> None:
-        super().__init__(SqliteDatabase(path, patience_ms=patience_ms))
+        self._file = SqliteDatabase(path, patience_ms=patience_ms)
+        super().__init__(self._file)
         self._seat = _FileLock(path.with_name(path.name + ".lead"))
         self._listeners: list[Callable[[], None]] = []
 
@@ -82,6 +90,12 @@ class SqliteStore(TableStore):
         super().append(batch)
         for wake in tuple(self._listeners):
             wake()
+
+    def forget(self, before: Instant, *, limit: int) -> int:
+        forgotten = super().forget(before, limit=limit)
+        if forgotten:
+            self._file.give_back()
+        return forgotten
 
     def listen(self, wake: Callable[[], None]) -> None:
         self._listeners.append(wake)
@@ -134,8 +148,9 @@ def copy_database(path: Path, to: Path) -> None:
         try:
             with copy.backup("main", source, "main") as copying:
                 copying.step()
-            # One file, whole, without a log beside it.
-            cast("Link", copy).execute("PRAGMA journal_mode=DELETE").fetchall()
+            # One file, whole, without a log beside it and without what it does not need.
+            statements = f"PRAGMA journal_mode=DELETE; PRAGMA auto_vacuum={INCREMENTAL}; VACUUM"
+            cast("Link", copy).execute(statements).fetchall()
         finally:
             copy.close()
             source.close()
@@ -164,6 +179,11 @@ class SqliteDatabase:
         with self._writing, _errors_told(self._path, self._writer):
             return _in_transaction(self._writer, "BEGIN IMMEDIATE", talk())
 
+    def give_back(self) -> None:
+        """Pages that hold nothing any more go back to the disk, a few at a time."""
+        with self._writing, _errors_told(self._path, self._writer):
+            self._writer.execute(f"PRAGMA incremental_vacuum({GIVEN_BACK})").fetchall()
+
     def close(self) -> None:
         with suppress(Empty):
             while True:
@@ -180,6 +200,7 @@ class SqliteDatabase:
             # SQLite gives the files beside it the same rights.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = _connected(self._path, self._patience_ms)
+            _let_shrink(connection, self._path)
             _told(connection, _OF_THE_WRITER)
             return connection
 
@@ -255,6 +276,20 @@ def _connected(path: Path, patience_ms: int) -> Link:
     connection = cast("Link", opened)
     _told(connection, _OF_ALL)
     return connection
+
+
+def _let_shrink(connection: Link, path: Path) -> None:
+    """A file that can give pages back; one that cannot is written again, unless it is large."""
+    try:
+        if connection.execute("PRAGMA auto_vacuum").fetchall() == [(INCREMENTAL,)]:
+            return
+        is_new = path.stat().st_size == 0
+        connection.execute(f"PRAGMA auto_vacuum={INCREMENTAL}").fetchall()
+        if not is_new and path.stat().st_size < LARGE_BYTES:
+            connection.execute("VACUUM").fetchall()
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _told(connection: Link, settings: str) -> None:

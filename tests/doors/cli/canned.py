@@ -47,6 +47,11 @@ class Raw:
     media: str = "application/octet-stream"
 
 
+@dataclass(frozen=True, kw_only=True)
+class HangUp:
+    """No answer: the connection is closed after the request was heard."""
+
+
 Answer = object | Callable[[Request], object]
 
 
@@ -122,6 +127,9 @@ class _Conversation(BaseHTTPRequestHandler):
 
     def _send(self, answer: object) -> None:
         status, media = 200, "application/json"
+        if isinstance(answer, HangUp):
+            self.close_connection = True
+            return
         match answer:
             case Refusal(status=status, problem=problem):
                 content = msgspec.json.encode(problem)

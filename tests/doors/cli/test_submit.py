@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from doors.cli.calling import Caller
-from doors.cli.canned import CannedServer, Raw, Refusal
+from doors.cli.canned import CannedServer, HangUp, Raw, Refusal, Request
 from muster.api.requests import SubmittedDocument
 from muster.api.site import Problem
 
@@ -94,6 +94,7 @@ def test_every_option_reaches_the_document(muster: Caller, server: CannedServer)
     assert outcome.code == 0, outcome.err
     body = sent(server)
     del body["umask"]
+    assert body.pop("request_key")
     assert body == {
         "groups": [],
         "tasks": 4,
@@ -298,3 +299,20 @@ def test_lines_of_other_systems_beside_those_for_sbatch_are_named(
     file = written(tmp_path, "both.sh", "#!/bin/sh\n#PBS -N x\n#SBATCH -c 2\ntrue\n")
 
     assert "those of other batch systems are not" in muster("submit", file).err
+
+
+def test_a_submission_whose_answer_is_lost_is_sent_again_under_the_same_key(
+    muster: Caller, server: CannedServer
+) -> None:
+    lost = iter([True, False])
+
+    def answer(_: Request) -> object:
+        return HangUp() if next(lost) else SubmittedDocument(id=17, ids=(17,))
+
+    server.answer("POST", "/v1/jobs", answer)
+
+    outcome = muster("submit", "--queue", "acme", "--", "true")
+
+    assert outcome.code == 0, outcome.err
+    first, again = (each.body["request_key"] for each in server.asked("POST", "/v1/jobs"))
+    assert first == again

@@ -1,6 +1,9 @@
 from muster.launch.attempt import DeviceAccess, in_rank_order
 from muster.launch.prepare import HostFile, master_port, prepare
 from muster.model.launch import Checkpointing, Launch
+from muster.model.resources import Resources
+from muster.model.site import Confinement
+from muster.model.value import replace
 from unit.launch.given import placed, task
 
 NOTHING = DeviceAccess()
@@ -52,3 +55,15 @@ def test_scripts_of_other_batch_systems_find_a_host_file() -> None:
 
     assert prepared.host_file == HostFile(text="n1\nn1\nn2\nn2\n", variables=("LSB_DJOB_HOSTFILE",))
     assert prepare(placed(task(0, "n1")), (NOTHING,), master="n1").host_file is None
+
+
+def test_no_memory_limit_is_so_small_that_a_shell_could_not_start() -> None:
+    small = replace(task(0, "n1"), amount=Resources(cpu_milli=1_000, memory_mib=5))
+
+    assert prepare(placed(small), (NOTHING,), master="n1").memory_mib == 30
+
+
+def test_a_site_can_let_jobs_use_more_memory_than_they_asked_for() -> None:
+    attempt = replace(placed(task(0, "n1")), confinement=Confinement(memory=False))
+
+    assert prepare(attempt, (NOTHING,), master="n1").memory_mib == 0

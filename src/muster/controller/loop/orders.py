@@ -53,8 +53,11 @@ def orders_again(job: Job, allocation: Allocation, classes: Classes) -> Iterator
             yield _stop(job, allocation, classes)
         case JobState.SUSPENDED:
             yield Suspend(job=job.id, attempt=allocation.attempt)
+            yield _limit(job, allocation)
         case JobState.RUNNING:
             yield Continue(job=job.id, attempt=allocation.attempt)
+            # It may have been changed just before the restart.
+            yield _limit(job, allocation)
         case JobState.HELD | JobState.PENDING | JobState.STARTING:
             return
         case JobState.COMPLETED | JobState.FAILED | JobState.CANCELLED:
@@ -90,7 +93,7 @@ def _moved(change: Change, holds: Allocation, classes: Classes) -> Iterator[Orde
     if after.state is JobState.RUNNING and was is JobState.SUSPENDED:
         yield Continue(job=after.id, attempt=holds.attempt)
     if before is not None and before.spec.time_limit != after.spec.time_limit:
-        yield Limit(job=after.id, attempt=holds.attempt, ends_at=_ends_at(after, holds))
+        yield _limit(after, holds)
 
 
 def _stop(job: Job, allocation: Allocation, classes: Classes) -> Stop | Suspend:
@@ -110,7 +113,9 @@ def _reason(why: EndReason | HeldBy | None) -> EndReason:
     return Cancelled(by=SYSTEM_USER) if why is None or isinstance(why, HeldBy) else why
 
 
-def _ends_at(job: Job, allocation: Allocation) -> Instant | None:
-    if job.spec.time_limit is None:
-        return None
-    return Instant((allocation.started_at or allocation.placed_at) + job.spec.time_limit)
+def _limit(job: Job, allocation: Allocation) -> Limit:
+    """When the attempt must end; the time for which it was suspended does not count."""
+    limit = job.spec.time_limit
+    began = (allocation.started_at or allocation.placed_at) + allocation.stood
+    ends_at = None if limit is None else Instant(began + limit)
+    return Limit(job=job.id, attempt=allocation.attempt, ends_at=ends_at)

@@ -2,7 +2,8 @@
 
 from muster.controller.messages import Caller
 from muster.controller.world.transaction import Transaction
-from muster.model.history import AuditEntry
+from muster.model.history import AuditEntry, RequestMade
+from muster.model.value import replace
 
 LONGEST_DETAIL = 2_000
 """In characters: an entry says what was changed, and is no copy of it."""
@@ -23,6 +24,11 @@ def audit(
             token=None if caller.token is None else caller.token.id,
         )
     )
+
+
+def remember_request(transaction: Transaction, made: RequestMade) -> None:
+    """The entry that was written last is about this request."""
+    transaction.audit[-1] = replace(transaction.audit[-1], request=made)
 
 
 def shortened(text: str) -> str:

@@ -45,7 +45,7 @@ class Service:
         self._refusals = Refusals()
         self._allowances = Allowances()
 
-    def submit(
+    def submit(  # noqa: PLR0913 (what a door says besides the spec, each by its name)
         self,
         caller: Caller,
         spec: JobSpec,
@@ -53,8 +53,9 @@ class Service:
         indices: tuple[int, ...] = (),
         at_once: int | None = None,
         held: bool = False,
+        request_key: str | None = None,
     ) -> "Future[Receipt]":
-        """Let a job, or an array of them, wait for its turn."""
+        """Let a job, or an array of them, wait for its turn; once for each request key."""
         entry = Submission(
             caller=caller,
             spec=spec,
@@ -62,6 +63,7 @@ class Service:
             indices=indices,
             at_once=at_once,
             held=held,
+            request_key=request_key,
             finished=self.queries.jobs.outcomes_for(spec),
             sends_mail=self.queries.status.mail_program() is not None,
             allowances=self._allowances,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from muster.controller.messages import Caller, Receipt
 from muster.controller.rights import demand_class, demand_priority, demand_submission
 from muster.controller.use_cases.allowance import Allowances
-from muster.controller.use_cases.audit import audit
+from muster.controller.use_cases.audit import audit, remember_request
 from muster.controller.world.groups import is_guarded
 from muster.controller.world.record import Record
 from muster.controller.world.reservations import current_windows
@@ -25,7 +25,7 @@ from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
 from muster.model.forbidden import SubmitsForAnother
-from muster.model.history import Finished
+from muster.model.history import Finished, RequestMade
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.launch import is_image_file
 from muster.model.queue import WhenFull, is_within
@@ -62,6 +62,7 @@ class Submission(Value):
     finished: how the ended jobs came out that it depends on.
     instead_of: a job that is there already and would be this one: it takes no second place.
     sends_mail: is there something here that sends mail?
+    request_key: by which the same request, sent again, is known.
     allowances: what is left to users of what they may submit; None for what is only rehearsed.
     """
 
@@ -74,10 +75,17 @@ class Submission(Value):
     finished: Mapping[JobId, Finished] = {}
     instead_of: JobId | None = None
     sends_mail: bool = True
+    request_key: str | None = None
     allowances: Allowances | None = None
 
     def enter(self, transaction: Transaction) -> Receipt:
-        """The command: let it in, or raise RefusedError or ForbiddenError."""
+        """The command: let it in, or raise RefusedError or ForbiddenError.
+
+        A request that is sent again, with the key that it had, makes nothing new.
+        """
+        user, key = self.caller.user, self.request_key
+        if key is not None and (jobs := transaction.requested(user, key)):
+            return Receipt(jobs=jobs)
         spec = self.whose(transaction)
         accepted = self.admitted(spec, transaction)
         self._demand_user_limits(accepted.spec, transaction)
@@ -91,6 +99,8 @@ class Submission(Value):
         transaction.keep_launch(first, launch)
         count = max(1, len(self.indices))
         audit(transaction, self.caller, "submit", f"job {first}", f"{count} to {spec.queue}")
+        if key is not None:
+            remember_request(transaction, RequestMade(key=key, first=first, count=count))
         jobs = tuple(JobId(each) for each in range(first, transaction.next_job))
         return Receipt(jobs=jobs, cautions=(*accepted.cautions, *self._no_mail(spec)))
 

@@ -9,6 +9,7 @@ from muster.controller.messages import Fleet
 from muster.controller.world.groups import Pools, UserGroups
 from muster.controller.world.levels import LearnedLevels
 from muster.controller.world.predictions import Predictions
+from muster.controller.world.request_keys import RequestKeys
 from muster.controller.world.reservations import current_windows
 from muster.controller.world.usage import UsageLedger, capacity
 from muster.model.cluster import Cluster, Node, Pool
@@ -113,6 +114,7 @@ class Record:
         for job in self.jobs.values():
             self._follow_dependencies(None, job)
         self.jobs_of_user = Counter(job.spec.user for job in self.jobs.values())
+        self.request_keys = RequestKeys()
         self.seen = UsualAsks(state.usual)
         self.usage = UsageLedger(state.used)
         self.predictions = Predictions()
@@ -206,6 +208,7 @@ class Record:
             self._apply_rules(batch)
             self._apply_nodes(batch)
             self._apply_jobs(batch)
+            self.request_keys.learn(batch.audit)
             if batch.usual:
                 self.seen.unwritten = False
             for token in batch.tokens:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from signal import SIGKILL
 
 from muster.controller.world.record import Record
+from muster.controller.world.request_keys import RequestKeys
 from muster.controller.world.usage import Leaf, amount_of, leaf_of
 from muster.lifecycle.holding import allocation_after
 from muster.lifecycle.step import step, submitted
@@ -109,6 +110,12 @@ class Transaction:
         return not (self.events or self.tokens or self.audit)
 
     # Changing.
+
+    def requested(self, user: UserName, key: str) -> tuple[JobId, ...]:
+        """The jobs that this user's request of that key made before, written or not."""
+        fresh = RequestKeys()
+        fresh.learn(self.audit)
+        return fresh.jobs_of(user, key) or self.record.request_keys.jobs_of(user, key)
 
     def new_id(self) -> JobId:
         """An id that no job ever had."""

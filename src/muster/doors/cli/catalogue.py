@@ -74,6 +74,16 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         "down": Entry(module="daemon.commands", help="Stop Muster; jobs run on."),
         "backup": Entry(module="daemon.backup", help="Copy the database while Muster runs."),
         "restore": Entry(module="daemon.backup", help="Put a backup in the database's place."),
+        "install-service": Entry(
+            module="daemon.service",
+            help="Have systemd start and watch Muster.",
+            function="install_service",
+        ),
+        "uninstall-service": Entry(
+            module="daemon.service",
+            help="Have systemd start it no more.",
+            function="uninstall_service",
+        ),
         "serve": Entry(module="daemon.commands", help="Answer at the doors for a shared store."),
         "apply": Entry(module="rules.apply", help="Put a configuration file into force."),
         "site": Entry(module="rules.apply", help="Print the configuration in force."),

@@ -138,6 +138,13 @@ CONFINEMENT = Section(
             example="4096",
         ),
         Key(
+            name="memory",
+            shape=TRUTH,
+            meaning="jobs are killed when they use more memory than they asked for (and than 30 "
+            "MiB); `false`: what they ask for only counts when they are placed",
+            example="false",
+        ),
+        Key(
             name="memory_per_cpu",
             field="memory_per_cpu_mib",
             shape=MEMORY,

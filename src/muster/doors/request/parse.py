@@ -47,6 +47,7 @@ E = TypeVar("E", bound=StrEnum)
 MOST_TASKS = 100_000
 MOST_CPUS = 1_000_000
 MOST_PRIORITY = 1_000_000_000
+LONGEST_KEY = 128
 MOST_ATTEMPTS = 1_000_000
 MOST_GROUPS = 100
 MOST_FACTOR = 100
@@ -105,6 +106,13 @@ def wanted(document: SubmitDocument, by: Submitter) -> Wanted:
         launch=launch,
     )
     return Wanted(spec=spec, indices=indices, at_once=at_once, held=document.held)
+
+
+def request_key_of(key: str | None) -> str | None:
+    """What a client calls its request, so that it can send it again."""
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isprintable()):
+        raise BadRequestError("request_key", f"write 1 to {LONGEST_KEY} printable characters")
+    return key
 
 
 def time_limit_of(text: int | str | None) -> Duration | None:

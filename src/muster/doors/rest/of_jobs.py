@@ -16,6 +16,7 @@ from muster.api.requests import SubmitDocument, SubmittedDocument
 from muster.controller.messages import Outcome, Receipt
 from muster.controller.rights import not_yours
 from muster.doors.request.bad import MOST_INTEGER, BadRequestError, bounded, read
+from muster.doors.request.parse import request_key_of
 from muster.doors.rest.listing import EncodedLines, EncodedPage, lines_of, page_of
 from muster.doors.rest.operation import Asked, Operation, Parameter, done
 from muster.doors.rest.show_jobs import detail_document, explanation_document
@@ -42,6 +43,7 @@ class NotDone(Value, tag="not_done", gc=False):
 
 async def _submit(asked: Asked) -> SubmittedDocument:
     want = await wanted_of(asked, asked.document)
+    key = request_key_of(asked.document.request_key)
 
     def submit() -> "Future[Receipt]":
         return asked.service.submit(
@@ -50,6 +52,7 @@ async def _submit(asked: Asked) -> SubmittedDocument:
             indices=want.indices,
             at_once=want.at_once,
             held=want.held,
+            request_key=key,
         )
 
     # How jobs came out that this one follows may have to be read from the database.

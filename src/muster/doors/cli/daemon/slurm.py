@@ -21,18 +21,32 @@ def slurm() -> None:
 )
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace other programs, and shadow a real Slurm.")
-def slurm_install(folder: Path | None, *, force: bool) -> None:
+@click.option(
+    "--login",
+    is_flag=True,
+    help="Have the login shells of all users find them: a file in /etc/profile.d, by root.",
+)
+@click.option("--profile", type=click.Path(path_type=Path), help="The same, in this folder.")
+def slurm_install(folder: Path | None, *, force: bool, login: bool, profile: Path | None) -> None:
     """Write the commands into a folder; without DIR, into one beside Muster's state.
 
     A real Slurm's commands are never replaced or shadowed unasked.
     """
-    from muster.doors.slurm.client.install import install, usual_folder  # noqa: PLC0415  only here
+    from muster.doors.slurm.client.install import (  # noqa: PLC0415  only here
+        PROFILES,
+        install,
+        profile_file,
+        usual_folder,
+    )
 
     made = install((folder or usual_folder()).absolute(), force=force)
     say(f"{len(made.names)} commands are in {made.folder}: {' '.join(made.names)}")
     note(made.made)
     for text in made.notes:
         note(text)
+    if login or profile is not None:
+        written = profile_file(Path(made.folder), profile or PROFILES)
+        say(f"login shells find them by {written}")
 
 
 @slurm.command(name="env", epilog=example('eval "$(muster slurm env)"'))

@@ -22,6 +22,8 @@ from muster.doors.slurm.words.users import uid_of
 from muster.model.resources import Resources
 from muster.model.value import Duration, Instant, NodeId
 
+SHELL_SIGNAL = 128
+
 NOBODY_ASSIGNED = "None assigned"
 
 
@@ -53,13 +55,16 @@ def state(acct: AcctRow) -> str:
 
 
 def exit_text(acct: AcctRow) -> str:
-    code, signal = exit_of_row(acct)
-    return f"{code}:{signal}"
+    return _exit_text(*exit_of_row(acct))
 
 
 def derived_exit_text(acct: AcctRow) -> str:
-    code, signal = derived_exit(acct.record)
-    return f"{code}:{signal}"
+    return _exit_text(*derived_exit(acct.record))
+
+
+def _exit_text(code: int, signal: int) -> str:
+    """A shell ends with 128 and more for a signal; sacct takes that off, and so do we."""
+    return f"{code - SHELL_SIGNAL if code >= SHELL_SIGNAL else code}:{signal}"
 
 
 def reason(acct: AcctRow) -> str:

@@ -1,5 +1,6 @@
 """Putting the commands into a folder: one small program for each, compiled if that is possible."""
 
+import contextlib
 import os
 import py_compile
 import shutil
@@ -31,6 +32,7 @@ LONGEST_INTERPRETER = 120
 """The kernel reads no longer first line of a script."""
 
 
+PROFILES = Path("/etc/profile.d")
 SYSTEM_PYTHON = "/usr/bin/python3"
 TRIES = 5
 CLEARLY = 0.9
@@ -69,12 +71,29 @@ def install(folder: Path, *, force: bool = False) -> Installed:
         _demand_no_shadow(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for module in sorted(THIN.glob("*.py")):
-        py_compile.compile(str(module), doraise=True)
+        # Only to start sooner: who may not write where root installed us does without.
+        with contextlib.suppress(OSError):
+            py_compile.compile(str(module), doraise=True)
     found = programs(quickest_python())
     for name, content in found.contents.items():
         _put(folder / name, content)
     notes = tuple(_notes(folder))
     return Installed(folder=str(folder), names=NAMES, made=found.made, notes=notes)
+
+
+def profile_file(folder: Path, profiles: Path) -> Path:
+    """A file by which login shells find the commands; they set PATH anew before they read it."""
+    file = profiles / "muster-slurm.sh"
+    try:
+        profiles.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            f"# Written by muster slurm install.\n{path_line(folder)}\n", encoding="utf-8"
+        )
+        file.chmod(0o644)
+    except OSError as error:
+        text = f"{file} cannot be written ({error.strerror}); run this as root, or use --profile"
+        raise WouldShadowError(text) from error
+    return file
 
 
 def programs(python: str) -> Programs:

@@ -17,7 +17,10 @@ from muster.model.value import MINUTE, Duration, UserName, replace
 MOST_PARTS = 100_000
 MOST_INDEX = 100_000
 USUAL_LEAD = Duration(60_000)
+NO_VALUE = 0xFFFFFFFE
+MOST_NICE = 2_147_483_645
 
+_LEADING = re.compile(r"[+-]?[0-9]{1,18}")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _JOB = re.compile(r"([0-9]{1,18})(?:_([0-9]{1,9}|\*))?(?:\+([0-9]{1,9}))?(?:\([a-z]+\))?")
 
@@ -115,16 +118,29 @@ def demand_group(request: Request) -> None:
 
 def priority_of(request: Request) -> int:
     """A nice value counts against the job, as in Slurm."""
-    text = request.text("priority")
-    if text is not None and not text.isdigit() and text.upper() != "TOP":
+    text = request.text("priority") or "0"
+    wanted = 0 if text.upper() == "TOP" else leading_number(text)
+    if not 0 <= wanted < NO_VALUE:
         raise request.bad("priority")
-    wanted = int(text) if text is not None and text.isdigit() else 0
     if not request.has("nice"):
         return wanted
-    nice = request.text("nice") or "100"
-    if not nice.lstrip("+-").isdigit() or abs(int(nice)) > 2_147_483_645:
+    nice = leading_number(request.text("nice") or "100")
+    if abs(nice) > MOST_NICE:
         raise request.bad("nice")
-    return wanted - int(nice)
+    return wanted - nice
+
+
+def is_held(request: Request) -> bool:
+    """A priority of nothing holds a job, and so does one that is no number."""
+    text = request.text("priority")
+    is_nothing = text is not None and text.upper() != "TOP" and leading_number(text) == 0
+    return request.has("hold") or is_nothing
+
+
+def leading_number(text: str) -> int:
+    """As strtoll reads it, which Slurm uses for these two: `12x` is 12, and `None` is 0."""
+    found = _LEADING.match(text.strip())
+    return int(found[0]) if found else 0
 
 
 def appends(request: Request) -> bool:

@@ -130,7 +130,7 @@ def wanted(requests: tuple[Request, ...], script: str, world: World) -> Wanted:
         spec=spec,
         indices=indices,
         at_once=at_once,
-        held=request.has("hold") or request.text("priority") == "0",
+        held=job_details.is_held(request),
         warnings=warnings,
     )
     return in_our_words(asked, request, script, world)
@@ -151,7 +151,7 @@ def held_for_steps(requests: tuple[Request, ...], world: World) -> Wanted:
     after = job_details.dependencies_of(request, world.meant)
     labels = labels_of(requests, shapes, world.machines)
     spec = _spec(request, world, groups, (launch, after, labels))
-    held = request.has("hold") or request.text("priority") == "0"
+    held = job_details.is_held(request)
     asked = Wanted(spec=replace(spec, retry=RetryPolicy(requeue=False)), held=held)
     return in_our_words(asked, request, "", world)
 

@@ -17,6 +17,7 @@ from muster.doors.slurm.accounting.records import (
     state_of_row,
 )
 from muster.doors.slurm.accounting.sacct_fields import FIELDS, LISTED
+from muster.doors.slurm.accounting.values import exit_text
 from muster.doors.slurm.accounting.window import Window
 from muster.doors.slurm.lists.jobs import JobRow
 from muster.doors.slurm.lists.listing import Listing
@@ -222,3 +223,12 @@ def test_every_field_of_the_list_is_known_and_says_how_wide_it_is() -> None:
     assert len(LISTED) == 109
     assert {name.lower() for name in LISTED} <= FIELDS.keys()
     assert all(field.width for field in FIELDS.values())
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [(3, "3:0"), (127, "127:0"), (130, "2:0"), (255, "127:0")]
+)
+def test_the_128_of_a_shell_is_taken_off(code: int, shown: str) -> None:
+    whole, *_ = rows_of_job(record(JobState.FAILED, why=Exited(code=code)))
+
+    assert exit_text(whole) == shown

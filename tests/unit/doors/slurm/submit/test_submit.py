@@ -403,3 +403,29 @@ def test_a_whole_node_is_the_smallest_that_would_do() -> None:
 
     assert (bare.each.cpu_milli, bare.each.gpus) == (8_000, None)
     assert (many.each.cpu_milli, many.each.gpus) == (64_000, GpuAsk(count=8))
+
+
+@pytest.mark.parametrize(
+    ("argv", "priority", "held"),
+    [
+        (("--priority=12",), 12, False),
+        (("--priority=12x",), 12, False),
+        (("--priority=None",), 0, True),
+        (("--priority=0",), 0, True),
+        (("--priority=TOP",), 0, False),
+        (("--nice=abc",), 0, False),
+        (("--nice=5x",), -5, False),
+        (("--nice",), -100, False),
+    ],
+)
+def test_priorities_are_read_as_slurm_reads_them(
+    argv: tuple[str, ...], priority: int, *, held: bool
+) -> None:
+    wanted = asked(*argv)
+
+    assert (wanted.spec.priority, wanted.held) == (priority, held)
+
+
+def test_a_priority_below_zero_is_refused() -> None:
+    with pytest.raises(SlurmError):
+        asked("--priority=-3")

@@ -40,6 +40,7 @@ class Report:
         self._untold: list[tuple[str, int, int]] = []
         self._untold_since = 0.0
         self.code = 0
+        self._was_killed = False
         self.first_exit_at: float | None = None
         self.is_aborted = False
 
@@ -80,7 +81,11 @@ class Report:
             _line(f"slurmstepd-{node}: error: {text}")
         if status == 0:
             return True
-        self.code = max(self.code, _code(status))
+        # One that was killed says more than any exit code of the others.
+        if os.WIFSIGNALED(status) == self._was_killed:
+            self.code = max(self.code, _code(status))
+        elif not self._was_killed:
+            self.code, self._was_killed = _code(status), True
         if not self._untold:
             self._untold_since = time.monotonic()
         self._untold.append((node, status, rank))
