@@ -7,6 +7,19 @@ from muster.simulator.curve import Series
 from muster.simulator.report import Report
 
 MS_PER_DAY = 86_400_000
+SPANS: tuple[tuple[int, str], ...] = (
+    (1, "1s"),
+    (10, "10s"),
+    (60, "1m"),
+    (600, "10m"),
+    (3_600, "1h"),
+    (36_000, "10h"),
+    (86_400, "1d"),
+    (864_000, "10d"),
+    (8_640_000, "100d"),
+)
+"""Where an axis of times that grows tenfold has its marks."""
+
 MOST_QUEUES = 6
 
 Point = tuple[float, float]
@@ -21,7 +34,10 @@ class Curve(Value):
 
 
 class Chart(Value):
-    """Lines over one axis; file: its name where each chart is a file. log_x: tenfold steps."""
+    """Lines over one axis; file: its name where each chart is a file.
+
+    log_x: times in seconds, in tenfold steps.
+    """
 
     file: str
     title: str
@@ -53,7 +69,7 @@ def _distribution(
 ) -> Chart:
     lines = tuple(Curve(name=name, points=tuple(_cumulated(each))) for name, each in quantiles)
     return Chart(
-        file=file, title=title, x="seconds, at most", y="part of jobs", lines=lines, log_x=True
+        file=file, title=title, x="time, at most", y="part of jobs", lines=lines, log_x=True
     )
 
 

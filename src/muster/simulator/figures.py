@@ -7,8 +7,13 @@ from muster.simulator.report import Report
 
 
 def seconds(amount: float) -> str:
-    """`1,204 s`."""
-    return f"{amount:,.0f} s"
+    """`45s`, `20m 4s`, `3h 25m`, `12d 4h`: the two parts that matter."""
+    left, parts = round(amount), list[str]()
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if parts or count or unit == "s":
+            parts.append(f"{count}{unit}" if count or not parts else "")
+    return " ".join(part for part in parts[:2] if part)
 
 
 def times(factor: float) -> str:

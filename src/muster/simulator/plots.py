@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.model.errors import MusterError
-from muster.simulator.charts import Chart
+from muster.simulator.charts import SPANS, Chart
 from muster.simulator.svg import coloured, svg_of
 
 
@@ -59,6 +59,9 @@ def _drawn(chart: Chart, figure_of: Any) -> Any:
         )
     if chart.log_x:
         axes.set_xscale("log")
+        least, most = axes.get_xlim()
+        marks = [(number, text) for number, text in SPANS if least <= number <= most]
+        axes.set_xticks([number for number, _ in marks], [text for _, text in marks])
     axes.set(title=chart.title, xlabel=chart.x, ylabel=chart.y)
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, alpha=0.2)

@@ -5,7 +5,7 @@ from html import escape
 from math import ceil, floor, log10
 
 from muster.model.value import Value
-from muster.simulator.charts import Chart, Curve, Point
+from muster.simulator.charts import SPANS, Chart, Curve, Point
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 34, 44
@@ -14,6 +14,8 @@ COLOURS = ("#2364aa", "#d1495b", "#2e8b57", "#e09f3e", "#7b4fa3", "#4f6d7a", "#b
 
 FONT = 'font-family="sans-serif" font-size="12"'
 MOST_POINTS = 400
+LETTER = 7
+"""How wide a letter is at most, on average."""
 
 
 class _Frame(Value):
@@ -80,25 +82,30 @@ def _round_up(number: float) -> float:
 
 def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    for step in range(5):
-        number = frame.y_to * step / 4
+    for number in _even(0, frame.y_to, 5):
         y = frame.y(number)
         ends = f'x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"'
         yield f'<line {ends} stroke="currentColor" opacity="0.15"/>'
         yield _text(LEFT - 6, y + 4, _short(number), "end")
-    for number in _ticks(frame):
-        yield _text(frame.x(number), bottom + 16, _short(number), "middle")
+    for number, text in _ticks(frame):
+        yield _text(frame.x(number), bottom + 16, text, "middle")
     yield _text((LEFT + right) / 2, bottom + 34, chart.x, "middle")
-    yield _text(LEFT - 6, TOP - 6, chart.y, "end")
+    yield _text(4, TOP - 2, chart.y, "start")
 
 
-def _ticks(frame: _Frame) -> Iterator[float]:
+def _ticks(frame: _Frame) -> Iterator[tuple[float, str]]:
     if frame.log_x:
-        yield from (10.0**power for power in range(int(frame.x_from), int(frame.x_to) + 1))
+        begin, end = 10**frame.x_from, 10**frame.x_to
+        yield from ((number, text) for number, text in SPANS if begin <= number <= end)
         return
-    step = _round_up((frame.x_to - frame.x_from) / 6)
-    count = int((frame.x_to - frame.x_from) / step + 1e-9)
-    yield from (frame.x_from + place * step for place in range(count + 1))
+    yield from ((number, _short(number)) for number in _even(frame.x_from, frame.x_to, 6))
+
+
+def _even(begin: float, end: float, most: int) -> list[float]:
+    """Round numbers at even distances, from the first to the last that there is room for."""
+    step = _round_up((end - begin) / most)
+    first = ceil(begin / step - 1e-9)
+    return [place * step for place in range(first, floor(end / step + 1e-9) + 1)]
 
 
 def _lines(lines: Sequence[Curve], frame: _Frame) -> Iterator[str]:
@@ -118,15 +125,23 @@ def _thinned(points: Sequence[Point]) -> Iterable[Point]:
 
 def _legend(lines: Sequence[Curve]) -> Iterator[str]:
     named = [each for each in coloured(lines) if not each[0].dashed]
+    columns = _legend_columns(lines)
+    wide = (WIDTH - LEFT) // columns
     for place, (line, colour) in enumerate(named):
-        x, y = LEFT + place % 4 * 160, HEIGHT + 12 + place // 4 * 18
+        x, y = LEFT + place % columns * wide, HEIGHT + 12 + place // columns * 18
         yield f'<rect x="{x}" y="{y - 9}" width="12" height="4" fill="{colour}"/>'
-        yield _text(x + 18, y - 3, line.name[:22], "start")
+        yield _text(x + 18, y - 3, line.name, "start")
+
+
+def _legend_columns(lines: Sequence[Curve]) -> int:
+    """As many names beside each other as the longest of them leaves room for."""
+    longest = max((len(line.name) for line in lines if not line.dashed), default=1)
+    return max(1, min(4, (WIDTH - LEFT) // (24 + longest * LETTER)))
 
 
 def _legend_height(chart: Chart) -> int:
     named = sum(not line.dashed for line in chart.lines)
-    return 8 + 18 * -(-named // 4)
+    return 8 + 18 * -(-named // _legend_columns(chart.lines))
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

@@ -2,8 +2,11 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from muster.model.value import replace
 from muster.simulator.charts import Chart, Curve, charts_of
+from muster.simulator.figures import seconds
 from muster.simulator.page import page_of
 from muster.simulator.plots import write_svg
 from muster.simulator.rehearsal import rehearse
@@ -64,3 +67,47 @@ def test_each_chart_is_a_file_of_its_own(tmp_path: Path) -> None:
 
     assert len(written) == len(set(written)) == 7
     assert all(path.stat().st_size > 500 for path in written)
+
+
+def test_no_label_of_a_chart_is_clipped() -> None:
+    for chart in charts_of(reports()):
+        picture = ET.fromstring(svg_of(chart))  # noqa: S314  our own text
+        for label in picture.findall("{http://www.w3.org/2000/svg}text"):
+            at, wide = float(label.attrib["x"]), 6 * len(label.text or "")
+            left = {"start": 0, "middle": wide / 2, "end": wide}[label.get("text-anchor", "start")]
+
+            assert at - left >= 0, label.text
+            assert at - left + wide <= 720, label.text
+
+
+def test_long_names_stand_whole_below_a_chart() -> None:
+    name = "the rules of last spring, with another queue for guests"
+    chart = Chart(
+        file="x", title="t", x="x", y="y", lines=(Curve(name=name, points=((0, 1),)),) * 3
+    )
+
+    assert svg_of(chart).count(f">{name}</text>") == 3
+
+
+def test_times_are_marked_in_units_that_people_use() -> None:
+    points = ((1.0, 0.0), (90_000.0, 1.0))
+    lines = (Curve(name="n", points=points),)
+    chart = svg_of(Chart(file="x", title="t", x="x", y="y", lines=lines, log_x=True))
+
+    assert all(f">{text}</text>" in chart for text in ("1s", "1m", "1h", "1d", "0.2", "1"))
+    assert "100k" not in chart
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "0s"),
+        (45.4, "45s"),
+        (1_204, "20m 4s"),
+        (3_600, "1h"),
+        (12_345, "3h 25m"),
+        (90_061, "1d 1h"),
+    ],
+)
+def test_spans_are_told_by_the_two_parts_that_matter(amount: float, text: str) -> None:
+    assert seconds(amount) == text
