@@ -95,7 +95,7 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
 
 def _ticks(frame: _Frame) -> Iterator[tuple[float, str]]:
     if frame.log_x:
-        begin, end = 10**frame.x_from, 10**frame.x_to
+        begin, end = 10.0**frame.x_from, 10.0**frame.x_to
         yield from ((number, text) for number, text in SPANS if begin <= number <= end)
         return
     yield from ((number, _short(number)) for number in _even(frame.x_from, frame.x_to, 6))

@@ -46,6 +46,7 @@ class RunningTasks:
     containers: "Containers | None" = None
     private_tmp: PrivateTmp | None = None
     problems: list[str] = field(default_factory=list[str])
+    step_memory_kills: int = 0
     _is_frozen: bool = False
 
     def everyone(self) -> list[int]:
@@ -83,7 +84,15 @@ class RunningTasks:
         return None if self.private_tmp is None else self.private_tmp.mounts
 
     def memory_kills(self) -> int:
-        return 0 if self.group is None else self.group.memory_kills()
+        """How many were killed for their memory, without those that a step answered for."""
+        found = 0 if self.group is None else self.group.memory_kills()
+        return found - self.step_memory_kills
+
+    def take_memory_kills(self) -> bool:
+        """Whether some were killed since: a step answers for them, and the job goes on."""
+        kills = self.memory_kills()
+        self.step_memory_kills += kills
+        return kills > 0
 
     def max_memory_mib(self, largest_kib: int) -> int:
         """The largest process, unless all of them together were seen to hold less."""

@@ -67,6 +67,9 @@ WriteFile = Callable[[str, dict[str, Any]], None]
 HERE = "127.0.0.1"
 """Where srun is, seen from the tasks: all run on this machine."""
 
+OUT_OF_MEMORY = 125
+"""How a task is said to have ended that was killed for its memory: by a signal of Slurm's own."""
+
 _PID_NAME = "SLURM_TASK_PID"
 _STANDARD = 3
 """Stdin, stdout, stderr."""
@@ -85,6 +88,7 @@ class StepRun:
         self.has_begun = False
         self._launch = launch
         self._write = write
+        self._running: RunningTasks | None = None
         self._ranks: dict[int, int] = {}
         self._sessions: set[int] = set()
         self._left = created.tasks
@@ -112,6 +116,7 @@ class StepRun:
         """Start every task; one that cannot be started has ended, with the error as its code."""
         files, self.line.files = self.line.files, []
         self.has_begun = True
+        self._running = running
         if self.created.limit_ms is not None:
             self.ends_ms = time.monotonic_ns() // 1_000_000 + self.created.limit_ms
         try:
@@ -133,7 +138,8 @@ class StepRun:
         if rank is None:
             return False
         self._ends[self._request_of[rank]].tally.add(usage)
-        self._exited(rank, status)
+        is_short = self._running is not None and self._running.take_memory_kills()
+        self._exited(rank, OUT_OF_MEMORY if status and is_short else status)
         return True
 
     def send(self, number: int) -> None:

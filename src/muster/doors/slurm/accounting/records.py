@@ -14,11 +14,11 @@ from muster.doors.slurm.words.states import LIVE, State
 from muster.model.history import Attempt, Used
 from muster.model.job import (
     FINAL,
+    OOM_SIGNAL,
     Cancelled,
     EndReason,
     Job,
     JobState,
-    OutOfMemory,
     exit_of,
 )
 from muster.model.steps import Step
@@ -173,9 +173,9 @@ def state_of_row(acct: AcctRow) -> State:
     state = acct.row.state
     if acct.kind is RecordKind.JOB or (acct.ended_at is None and state in LIVE):
         return _LIVE_AS.get(state, state)
-    if acct.kind is RecordKind.BATCH and isinstance(acct.row.job.why, OutOfMemory):
-        return State.OUT_OF_MEMORY
     code, signal = exit_of_row(acct)
+    if signal == OOM_SIGNAL:
+        return State.OUT_OF_MEMORY
     if signal:
         return State.CANCELLED
     return State.FAILED if code else State.COMPLETED

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATTERN = re.compile(r"%(\d*)([a-zA-Z%])")
+OUT_OF_MEMORY = 125
 GATHER_S = 0.05
 """Tasks that end alike within this time are reported together."""
 
@@ -81,6 +82,9 @@ class Report:
             _line(f"slurmstepd-{node}: error: {text}")
         if status == 0:
             return True
+        if status == OUT_OF_MEMORY:
+            told = f"Detected 1 oom_kill event in StepId={self.step}."
+            _line(f"slurmstepd-{node}: error: {told} Some of the step tasks have been OOM Killed.")
         # One that was killed says more than any exit code of the others.
         if os.WIFSIGNALED(status) == self._was_killed:
             self.code = max(self.code, _code(status))
@@ -154,4 +158,6 @@ def _words(status: int) -> str:
     number = os.waitstatus_to_exitcode(status)
     if number >= 0:
         return f"Exited with exit code {number}"
+    if status == OUT_OF_MEMORY:
+        return "Out Of Memory"
     return (signal.strsignal(-number) or str(-number)) + (" (core dumped)" if status & 0x80 else "")
