@@ -14,9 +14,9 @@ from muster.model.event import ClusterSeen, NodeSeen
 from muster.model.history import Finished
 from muster.model.job import Dependency, DependencyKind, JobState
 from muster.model.launch import NO_LAUNCH, Launch
-from muster.model.queue import Queue
+from muster.model.queue import Ceiling, Queue
 from muster.model.site import Role, Token, User
-from muster.model.value import Instant, JobId, QueuePath, UserName, replace
+from muster.model.value import ClassName, Instant, JobId, QueuePath, UserName, replace
 
 ROOT = Caller(user=UserName("root"), door="test", root=True)
 
@@ -291,3 +291,32 @@ def test_a_request_that_is_sent_again_at_the_same_moment_makes_no_second_job() -
     first, again = desk.simulation.journal.write(twice).result()
 
     assert first.jobs == again.jobs
+
+
+def test_a_user_has_no_more_unfinished_jobs_than_they_may() -> None:
+    desk = Desk()
+    ada = User(name=UserName("ada"), max_submitted=3)
+    desk.changes_site(users={**SITE.users, ada.name: ada})
+
+    enters(desk, caller("ada"), indices=(1, 2), held=True)
+    enters(desk, caller("ada"), held=True)
+    with pytest.raises(RefusedError, match="User ada may have 3 unfinished jobs"):
+        enters(desk, caller("ada"))
+
+    assert enters(desk, caller("grace")).jobs
+
+
+def test_a_class_bounds_unfinished_jobs_for_a_user_and_for_a_queue() -> None:
+    desk = Desk()
+    name = ClassName("normal")
+    bounded = replace(
+        SITE.classes[name], per_user=Ceiling(submitted=1), per_queue=Ceiling(submitted=2)
+    )
+    desk.changes_site(classes={**SITE.classes, name: bounded})
+
+    enters(desk, caller("ada"), held=True, job_class="normal")
+    with pytest.raises(RefusedError, match="User ada may have 1 unfinished"):
+        enters(desk, caller("ada"), job_class="normal")
+    enters(desk, caller("grace"), held=True, job_class="normal")
+    with pytest.raises(RefusedError, match="Queue default may have 2 unfinished"):
+        enters(desk, caller("linus"), job_class="normal")

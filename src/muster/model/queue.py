@@ -121,12 +121,16 @@ class CeilingMeter(StrEnum):
 
 
 class Ceiling(Value, gc=False):
-    """The most of each thing that may be held at once; None sets no bound."""
+    """The most of each thing that may be held at once; None sets no bound.
+
+    submitted: how many unfinished jobs there may be, those that wait included.
+    """
 
     gpu_milli: int | None = None
     cpu_milli: int | None = None
     memory_mib: int | None = None
     jobs: int | None = None
+    submitted: int | None = None
 
 
 class Side(StrEnum):

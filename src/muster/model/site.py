@@ -35,11 +35,15 @@ class Grant(Value, gc=False):
 
 
 class User(Value):
-    """A user who is listed by name."""
+    """A user who is listed by name.
+
+    max_submitted: how many unfinished jobs they may have; None sets no bound.
+    """
 
     name: UserName
     grants: tuple[Grant, ...] = ()
     default_queue: QueuePath | None = None
+    max_submitted: int | None = None
 
 
 class Token(Value, kw_only=True):

@@ -115,6 +115,7 @@ class Submission(Value):
         if isinstance(answer, Refusal):
             raise RefusedError(answer.reason, answer.advice)
         self._demand_places(spec, snapshot)
+        self._demand_few(answer.spec, transaction)
         _demand_container_tool(answer.spec.launch.image, transaction)
         return answer
 
@@ -188,6 +189,34 @@ class Submission(Value):
             # As a job and as an event, for every part of an array.
             size = 2 * count * spec_bytes(spec) + launch_bytes(spec.launch)
             self.allowances.take(spec.user, size, limits.max_submit_mib, transaction.now)
+
+    def _demand_few(self, spec: JobSpec, transaction: Transaction) -> None:
+        """No more unfinished jobs than the user, and the class for a user or a queue, may have."""
+        site, user = transaction.site, transaction.site.users.get(spec.user)
+        job_class = site.classes.get(spec.job_class)
+        of_class = None if job_class is None else job_class.per_user.submitted
+        of_queue = None if job_class is None else job_class.per_queue.submitted
+        own = None if user is None else user.max_submitted
+        if own is None and of_class is None and of_queue is None:
+            return
+        gone = {*transaction.ended, self.instead_of}
+        found = {**transaction.record.jobs, **transaction.jobs}.items()
+        specs = [job.spec for job_id, job in found if job_id not in gone]
+        mine = [each for each in specs if each.user == spec.user]
+        alike = [each for each in specs if each.job_class == spec.job_class]
+        for limit, count, whose in (
+            (own, len(mine), f"User {spec.user}"),
+            (of_class, sum(each.user == spec.user for each in alike), f"User {spec.user}"),
+            (of_queue, sum(each.queue == spec.queue for each in alike), f"Queue {spec.queue}"),
+        ):
+            asked = max(1, len(self.indices))
+            if limit is not None and count + asked > limit:
+                raise RefusedError(
+                    TooManySubmitted(queue=spec.queue, limit=limit),
+                    f"{whose} may have {limit} unfinished jobs (in class {spec.job_class}, where "
+                    f"that is its limit), and has {count}; this asks for {asked} more. "
+                    "Submit fewer, or submit again later.",
+                )
 
     def _no_mail(self, spec: JobSpec) -> tuple[Caution, ...]:
         if self.sends_mail or not spec.mail.on:

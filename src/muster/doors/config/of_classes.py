@@ -55,6 +55,13 @@ CEILING = Section(
             meaning="jobs that hold resources",
             example="4",
         ),
+        Key(
+            name="submitted",
+            shape=WHOLE,
+            optional=True,
+            meaning="jobs that are not over, those that wait included",
+            example="1000",
+        ),
     ),
 )
 

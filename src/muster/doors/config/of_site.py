@@ -51,6 +51,13 @@ USERS = Section(
             meaning="the queue of jobs that name none",
             example="acme/nlp",
         ),
+        Key(
+            name="max_submitted",
+            shape=POSITIVE,
+            optional=True,
+            meaning="how many jobs of theirs may be unfinished at once",
+            example="5000",
+        ),
     ),
 )
 

@@ -46,12 +46,22 @@ FIELDS: tuple[Named[JobClass], ...] = (
     field("MaxWallDurationPerJob", 11, lambda each: _span(each.max_time), "MaxWall"),
     field("MaxTRESPerUser MaxTRESPU", 13, lambda each: ceiling_text(each.per_user), "MaxTRESPU"),
     field("MaxJobsPerUser MaxJobsPU", 9, lambda each: _number(each.per_user.jobs), "MaxJobsPU"),
-    field("MaxSubmitJobsPerUser MaxSubmitPU", 11, _nothing, "MaxSubmitPU"),
+    field(
+        "MaxSubmitJobsPerUser MaxSubmitPU",
+        11,
+        lambda each: _number(each.per_user.submitted),
+        "MaxSubmitPU",
+    ),
     field(
         "MaxTRESPerAccount MaxTRESPA", 13, lambda each: ceiling_text(each.per_queue), "MaxTRESPA"
     ),
     field("MaxJobsPerAccount MaxJobsPA", 9, lambda each: _number(each.per_queue.jobs), "MaxJobsPA"),
-    field("MaxSubmitJobsPerAccount MaxSubmitPA", 11, _nothing, "MaxSubmitPA"),
+    field(
+        "MaxSubmitJobsPerAccount MaxSubmitPA",
+        11,
+        lambda each: _number(each.per_queue.submitted),
+        "MaxSubmitPA",
+    ),
     field("MinPrioThreshold", 11, _nothing, "MinPrioThres"),
     field("MinTRESPerJob MinTRES", 13, _nothing, "MinTRES"),
     field("Name", 10, lambda each: each.name),

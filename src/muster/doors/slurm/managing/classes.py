@@ -37,7 +37,7 @@ REFUSED = (
     "Flags GrpCPUMins GrpCPURunMins GrpCPUs GrpJobs GrpJobsAccrue GrpMemory GrpNodes "
     "GrpSubmitJobs GrpTRES GrpTRESMins GrpTRESRunMins GrpWall LimitFactor MaxCPUMinsPerJob "
     "MaxCPUsPerJob MaxCPUsPerUser MaxJobsAccruePerAccount MaxJobsAccruePerUser MaxNodesPerJob "
-    "MaxNodesPerUser MaxSubmitJobsPerAccount MaxSubmitJobsPerUser MaxSubmitPA MaxSubmitPU "
+    "MaxNodesPerUser "
     "MaxTRESMinsPerJob MaxTRESPerJob MaxTRESPerNode MaxTRESRunMinsPerAccount "
     "MaxTRESRunMinsPerUser MaxTRES MinCPUsPerJob MinPrioThreshold MinTRESPerJob RawUsage "
     "UsageThreshold"
@@ -212,6 +212,16 @@ def _jobs_per_user(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     return replace(each, per_user=replace(each.per_user, jobs=jobs))
 
 
+def _submitted_per_user(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
+    jobs = number(word, "MaxSubmitJobsPerUser")
+    return replace(each, per_user=replace(each.per_user, submitted=jobs))
+
+
+def _submitted_per_account(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
+    jobs = number(word, "MaxSubmitJobsPerAccount")
+    return replace(each, per_queue=replace(each.per_queue, submitted=jobs))
+
+
 def _jobs_per_account(each: JobClass, word: Assignment, _: EditFacts) -> JobClass:
     jobs = number(word, "MaxJobsPerAccount")
     return replace(each, per_queue=replace(each.per_queue, jobs=jobs))
@@ -249,6 +259,10 @@ SETTERS: dict[str, Callable[[JobClass, Assignment, EditFacts], JobClass]] = {
     "MaxTRESPA": _per_account,
     "MaxJobsPerUser": _jobs_per_user,
     "MaxJobsPU": _jobs_per_user,
+    "MaxSubmitJobsPerUser": _submitted_per_user,
+    "MaxSubmitPU": _submitted_per_user,
+    "MaxSubmitJobsPerAccount": _submitted_per_account,
+    "MaxSubmitPA": _submitted_per_account,
     "MaxJobsPerAccount": _jobs_per_account,
     "MaxJobsPA": _jobs_per_account,
     "UsageFactor": _usage_factor,

@@ -98,6 +98,12 @@ def _of_account(get: Callable[[Queue], object]) -> Callable[[AssociationRow], st
     return value
 
 
+def _most_submitted(row: AssociationRow) -> str:
+    """Of a user, in whichever account."""
+    user = row.site.users.get(UserName(row.user))
+    return "" if user is None or user.max_submitted is None else str(user.max_submitted)
+
+
 def _grp_tres(row: AssociationRow) -> str:
     if row.user or row.queue is None:
         return ""
@@ -181,7 +187,7 @@ FIELDS: tuple[Named[AssociationRow], ...] = (
     field("MaxJobs", 7, _nothing),
     field("MaxJobsAccrue", 13, _nothing),
     field("MaxNodesPerJob", 8, _nothing, "MaxNodes"),
-    field("MaxSubmitJobs", 9, _nothing, "MaxSubmit"),
+    field("MaxSubmitJobs", 9, _most_submitted, "MaxSubmit"),
     field("MaxTRESPerJob", 13, _nothing, "MaxTRES"),
     field("MaxTRESPerNode", 14, _nothing),
     field("MaxTRESMinsPerJob", 13, _nothing, "MaxTRESMins"),

@@ -26,9 +26,9 @@ from muster.doors.slurm.managing.edit import (
     warned,
 )
 from muster.doors.slurm.managing.members import forgotten, joined, left, with_grants
-from muster.doors.slurm.managing.words import Assignment, Words, bad_value, meant
+from muster.doors.slurm.managing.words import Assignment, Words, bad_value, meant, number
 from muster.doors.slurm.words.errors import SlurmError
-from muster.model.site import Grant, Role, Site
+from muster.model.site import Grant, Role, Site, User
 from muster.model.value import QueuePath, UserName, Value, replace
 
 NAMES = ("Names", "Users")
@@ -37,7 +37,7 @@ NOT_KEPT = ("DefaultWCKey", "WCKeys")
 REFUSED = (
     "DefaultQOS GrpCPUs GrpJobs GrpMemory GrpNodes GrpSubmitJobs GrpTRES GrpTRESMins "
     "GrpTRESRunMins GrpWall MaxCPUMinsPerJob MaxCPUsPerJob MaxJobs MaxJobsAccrue MaxNodesPerJob "
-    "MaxSubmitJobs MaxTRESMinsPerJob MaxTRESPerJob MaxTRESPerNode MaxTRES MaxWallDurationPerJob "
+    "MaxTRESMinsPerJob MaxTRESPerJob MaxTRESPerNode MaxTRES MaxWallDurationPerJob "
     "MinPrioThreshold NewName Partitions Priority RawUsage"
 ).split()
 HINTS = {
@@ -51,6 +51,7 @@ OPTIONS = (
     *NAMES,
     *ACCOUNTS,
     *("AdminLevel", "Clusters", "DefaultAccount", "Fairshare", "Shares", "QosLevel", "QOS"),
+    "MaxSubmitJobs",
     *NOT_KEPT,
     *REFUSED,
 )
@@ -66,10 +67,12 @@ class UserChange(Value):
     not_kept: tuple[str, ...] = ()
     sets_share: bool = False
     qos: Assignment | None = None
+    most_submitted: Assignment | None = None
 
     @property
     def sets_something(self) -> bool:
-        return bool(self.default or self.level or self.not_kept or self.sets_share or self.qos)
+        sets = (self.default, self.level, self.not_kept, self.sets_share, self.qos)
+        return any(sets) or self.most_submitted is not None
 
 
 def adding(words: Words, around: EditFacts) -> Editing:
@@ -282,6 +285,8 @@ def _with_setting(wish: UserChange, option: str, word: Assignment) -> UserChange
         return replace(wish, level=level_named(word.value))
     if option in {"QosLevel", "QOS"}:
         return replace(wish, qos=word)
+    if option == "MaxSubmitJobs":
+        return replace(wish, most_submitted=word)
     if option not in {"Fairshare", "Shares"}:
         return wish
     if word.value != "1":
@@ -323,6 +328,10 @@ def _set(site: Site, users: Iterable[UserName], wish: UserChange) -> Site:
             site = levelled(site, user, wish.level)
         if wish.default is not None:
             site = _with_default(site, user, wish.default)
+        if wish.most_submitted is not None:
+            most = number(wish.most_submitted, "MaxSubmitJobs")
+            known = site.users.get(user, User(name=user))
+            site = replace(site, users={**site.users, user: replace(known, max_submitted=most)})
     return site
 
 
