@@ -36,11 +36,15 @@ class LineCache(Generic[T]):
         """The line, if it is known and valid. also: what else the line shows."""
         job = view.job
         kept = self._kept.get(job.id)
-        if kept is None or kept[0] is not job or view.allocation is not None:
+        if kept is None:
+            return None
+        known, wait, other, line = kept
+        if known is not job or view.allocation is not None:
             return None
         # Most often they are the same objects; comparing values takes longer.
-        is_same_wait = kept[1] is view.wait or kept[1] == view.wait
-        return kept[3] if is_same_wait and (kept[2] is also or kept[2] == also) else None
+        if wait is not view.wait and wait != view.wait:
+            return None
+        return line if other is also or other == also else None
 
     def put(self, view: JobView, line: T, also: object = None) -> T:
         """Keep a line of a job that waits; lines of others change with the clock. The line."""

@@ -34,11 +34,13 @@ class CurrentWaits:
         if wait is None or self._changed_at.get(job.id, version) > version:
             return None
         why = wait.why
-        if isinstance(why, DependsOn) and not why.never and why.job is not None:
-            has_ended = why.job not in self._jobs
-            if has_ended or self._changed_at.get(why.job, version) > version:
-                return None
-        return wait
+        return wait if type(why) is not DependsOn or self._still_depends(why, version) else None
+
+    def _still_depends(self, why: DependsOn, version: int) -> bool:
+        """Is the other job as the plan knew it? What can no longer happen stays so."""
+        if why.never or why.job is None:
+            return True
+        return why.job in self._jobs and self._changed_at.get(why.job, version) <= version
 
     def _note(self, batch: Batch, changes: tuple[Change, ...]) -> None:
         if self._version != self._last_plan.version:
