@@ -68,7 +68,7 @@ clients: $(UV) ## install the clients of Slurm that the tests use, apart from ev
 	@UV=$(UV) PYTHON=$(PYTHON) bash tests/clients/install.sh
 
 test-long: $(SYNCED) ## the property tests with many more examples, and 100,000 senseless messages to each socket
-	@HOSTILE_MESSAGES=100000 .venv/bin/pytest tests/hostile/test_fuzz.py
+	@HOSTILE_MESSAGES=100000 .venv/bin/pytest tests/hostile/test_fuzz.py tests/hostile/test_fuzz_doors.py
 	@HYPOTHESIS_PROFILE=long .venv/bin/pytest tests/properties
 
 chaos: $(SYNCED) ## kill everything at random moments and see that nothing is lost: ROUNDS=300 SEED=1
