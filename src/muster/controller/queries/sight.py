@@ -116,16 +116,29 @@ class Sight:
         for step in steps:
             job = jobs.get(step.job)
             if job is not None and owns(self._caller, self._site, job):
-                yield step
+                yield _in_one_line(step)
             else:
                 is_named = job is not None and self.sees(job)
-                yield without_command(step if is_named else replace(step, name=HIDDEN))
+                yield _in_one_line(
+                    without_command(step if is_named else replace(step, name=HIDDEN))
+                )
 
 
 def without_command(step: Step) -> Step:
     """A step without its command line, which may hold what only its user should know."""
     parts = tuple(replace(part, name=step.name, command="") for part in step.parts)
     return replace(step, command="", parts=parts)
+
+
+def _in_one_line(step: Step) -> Step:
+    """Steps are named inside jobs: what is not for a terminal to read is left out of it."""
+    if step.name.isprintable() and step.command.isprintable():
+        return step
+    return replace(step, name=_printable(step.name), command=_printable(step.command))
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def masked_event(event: Event) -> Event:

@@ -21,7 +21,7 @@ from muster.controller.use_cases.tokens import NewToken, TokenRequest, make_toke
 from muster.controller.use_cases.update import updated
 from muster.controller.world.journal import Write
 from muster.controller.world.transaction import Transaction
-from muster.lifecycle.refusal import NodeIsDown
+from muster.lifecycle.refusal import NodeIsDown, Unprintable
 from muster.lifecycle.sizes import spec_bytes
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
@@ -33,6 +33,8 @@ from muster.model.site import Role, Site, Token
 from muster.model.value import JobId, NodeId, replace
 
 T = TypeVar("T")
+
+LONGEST_REASON = 1_000
 
 
 class Service:
@@ -217,6 +219,12 @@ class NodeChange:
         """The command."""
         caller, name = self._caller, self._node
         demand(caller, transaction.site, Role.ADMIN, to=f"change node {name}")
+        if len(self._reason) > LONGEST_REASON or not self._reason.isprintable():
+            raise RefusedError(
+                Unprintable(what="The reason"),
+                f"The reason is shown to everybody: write it in one line of {LONGEST_REASON} "
+                "characters at most.",
+            )
         known = transaction.node(name)
         if known is None:
             raise UnknownError(f"there is no node {name}; list them with: muster nodes")
