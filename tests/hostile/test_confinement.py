@@ -209,3 +209,51 @@ def test_processes_that_escape_into_sessions_of_their_own_are_ended(open_here: H
     assert open_here.ends().why == STOP.why
     with pytest.raises(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
+
+
+HUNGRY = (
+    "import os\n"
+    "if os.environ['MUSTER_RANK'] == '1':\n"
+    "    held = bytearray(300 << 20)\n"
+    "open('done-' + os.environ['MUSTER_RANK'], 'w')\n"
+)
+HUNGRY_STEP = "held = bytearray(300 << 20); open('done-step', 'w')"
+WAITS_TO_GO = "while ! test -e go; do sleep 0.02; done"
+
+
+def test_each_task_has_its_own_part_of_the_memory(open_here: Here) -> None:
+    """The second task may not use what the first one leaves."""
+    open_here.python(HUNGRY, Wanted(user="nobody", tasks=2, memory_mib=200))
+
+    assert isinstance(open_here.ends().why, OutOfMemory)
+    assert not (open_here.work / "done-1").exists()
+
+
+def test_tasks_within_their_parts_run(open_here: Here) -> None:
+    open_here.python(HUNGRY, Wanted(user="nobody", tasks=2, memory_mib=400))
+
+    assert open_here.ends().why == Exited(code=0)
+
+
+def test_a_step_has_its_own_part_and_the_job_goes_on(open_here: Here) -> None:
+    here = open_here
+    here.shell(WAITS_TO_GO, Wanted(user="nobody", memory_mib=1_000))
+    here.sees(JobStarted)
+
+    with Asker(here.folder()) as asker:
+        asker.wants(memory_mib=100)
+        asker.hears("created")
+        python = "/usr/bin/env", "python3", "-c", HUNGRY_STEP
+        asker.launches(*python, cwd=here.work)
+        assert asker.hears("exited")["status"] != 0
+        asker.hears("over")
+    with Asker(here.folder()) as asker:
+        asker.wants(memory_mib=600)
+        asker.hears("created")
+        asker.launches(*python, cwd=here.work)
+        assert asker.hears("exited")["status"] == 0
+        asker.hears("over")
+
+    assert (here.work / "done-step").exists()
+    (here.work / "go").touch()
+    here.ends()

@@ -7,7 +7,7 @@ from muster.launch.attempt import DeviceAccess, PlacedAttempt, memory_limit_of, 
 from muster.launch.patterns import filled, names_of, stdout_pattern
 from muster.launch.shares import node_shares
 from muster.launch.steps.shares import NodeShare
-from muster.model.launch import Checkpointing
+from muster.model.launch import Checkpointing, Runs
 from muster.model.value import NodeId, Value, replace
 
 _FIRST_PORT = 20_000
@@ -19,6 +19,7 @@ class PreparedTask(Value):
 
     stdin, stdout, stderr: with their patterns filled in, relative to where the job begins.
     gpus: the real ones, which a container must be given; pretend ones are only in the environment.
+    memory_mib: its part of the attempt's memory; 0 where it has all of it.
     """
 
     node: NodeId
@@ -27,6 +28,7 @@ class PreparedTask(Value):
     stdout: str
     stderr: str | None
     gpus: tuple[str, ...] = ()
+    memory_mib: int = 0
 
 
 class HostFile(Value):
@@ -122,7 +124,15 @@ def _task(placed: PlacedAttempt, rank: int, env: Mapping[str, str]) -> PreparedT
         stdout=filled(stdout_pattern(placed.job, launch), names),
         stderr=None if launch.stderr is None else filled(launch.stderr, names),
         gpus=_real_gpus(placed, node, env["CUDA_VISIBLE_DEVICES"]),
+        memory_mib=_own_memory_mib(placed, rank),
     )
+
+
+def _own_memory_mib(placed: PlacedAttempt, rank: int) -> int:
+    placements = placed.allocation.placements
+    if len(placements) == 1 or placed.launch.runs is not Runs.EVERY_TASK:
+        return 0
+    return memory_limit_of(placed, placements[rank])
 
 
 def _real_gpus(placed: PlacedAttempt, node: NodeId, visible: str) -> tuple[str, ...]:

@@ -46,13 +46,17 @@ _PATIENCE_TO_START_S = 10.0
 
 
 class TaskFile(TypedDict):
-    """One process to start. gpus: the real ones, which a container must be given."""
+    """One process to start. gpus: the real ones, which a container must be given.
+
+    memory_mib: its own part of the attempt's memory; 0 means that it has all of it.
+    """
 
     env: dict[str, str]
     stdin: str | None
     stdout: str
     stderr: str | None
     gpus: list[str]
+    memory_mib: int
 
 
 class WarnFile(TypedDict):

@@ -265,11 +265,14 @@ def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.Lau
         terminal = running.relay.task_end if running.relay is not None and rank == 0 else None
         streams = _streams(task, launch, used, terminal)
         env = everywhere | task["env"]
+        own = way
+        if way.group is not None and launch["memory_mib"]:
+            own = replace(way, group=way.group.part(f"task-{rank}", task["memory_mib"]))
         if running.images is None:
-            running.pids.append(process.begin(way, env, streams))
+            running.pids.append(process.begin(own, env, streams))
             continue
         inner = running.images.wrapped(way.argv, rank, env)
-        outer = replace(way, argv=inner.argv, as_root=inner.as_root, binds=inner.binds)
+        outer = replace(own, argv=inner.argv, as_root=inner.as_root, binds=inner.binds)
         if inner.as_root:
             # A container has a /tmp of its own.
             outer = replace(outer, mounts=None)

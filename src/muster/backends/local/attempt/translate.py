@@ -96,6 +96,7 @@ def _task(task: PreparedTask) -> spool.TaskFile:
         "stdout": task.stdout,
         "stderr": task.stderr,
         "gpus": list(task.gpus),
+        "memory_mib": task.memory_mib,
     }
 
 

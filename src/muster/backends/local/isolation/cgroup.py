@@ -5,6 +5,7 @@ mounted; limits come from it where it has the controllers, else from version 1's
 """
 
 import contextlib
+import copy
 import errno
 import glob
 import os
@@ -20,6 +21,7 @@ _CONTROLLERS = ("memory", "cpu", "cpuset", "pids")
 _V2 = "v2"
 _FREEZER = "freezer"
 _DEVICES = "devices"
+_MAIN = "main"
 _MIB = 1 << 20
 _PATIENCE_S = 10.0
 
@@ -94,6 +96,13 @@ def give_up(roots: CgroupRoots) -> None:
             os.rmdir(folder)
 
 
+@dataclass
+class _Gone:
+    """What is remembered of parts that are no more."""
+
+    memory_kills: int = 0
+
+
 class Group:
     """The group of one attempt, in as many hierarchies as its limits need."""
 
@@ -108,15 +117,40 @@ class Group:
         for folder in self._folders.values():
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder)
+        # Where its processes go, which is not where its limits are if it has parts.
+        self._seats = self._folders
+        self._gone = _Gone()
         try:
             self._limit(limits)
         except OSError:
             self.remove()
             raise
 
+    def part(self, name: str, memory_mib: int) -> "Group":
+        """The same group, for processes that have a limit of memory for themselves within it."""
+        above = self._of("memory")
+        if not memory_mib or above is None or not _has_parts(above):
+            return self
+        folder = f"{above}/{name}"
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder)
+        found = copy.copy(self)
+        hierarchy = _V2 if "memory" in self._roots.unified else "memory"
+        found._seats = {**self._folders, hierarchy: folder}
+        self._limit_memory(folder, memory_mib * _MIB)
+        return found
+
+    def give_up_part(self) -> None:
+        """Nothing of the part runs any more; what happened in it is remembered."""
+        for hierarchy, folder in self._seats.items():
+            if folder != self._folders[hierarchy] and os.path.basename(folder) != _MAIN:
+                self._gone.memory_kills += self._kills_in(folder)
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+
     def join(self) -> None:
         """Move the calling process in; its children follow."""
-        for folder in self._folders.values():
+        for folder in self._seats.values():
             _write(f"{folder}/cgroup.procs", "0")
 
     def can_be_left(self) -> bool:
@@ -141,6 +175,12 @@ class Group:
         folder = self._of("memory")
         if folder is None:
             return 0
+        if "memory" in self._roots.unified:
+            # What happens in a part is counted above it too.
+            return self._kills_in(folder)
+        return self._gone.memory_kills + sum(map(self._kills_in, [folder, *_below(folder)]))
+
+    def _kills_in(self, folder: str) -> int:
         name = "memory.events" if "memory" in self._roots.unified else "memory.oom_control"
         return _counter(_read(f"{folder}/{name}"), "oom_kill")
 
@@ -156,7 +196,7 @@ class Group:
     def members(self) -> list[int]:
         """Every process in the group."""
         for folder in self._folders.values():
-            return [int(each) for each in _read(f"{folder}/cgroup.procs").split()]
+            return sorted(members([folder]))
         return []
 
     def freeze(self) -> bool:
@@ -200,6 +240,8 @@ class Group:
     def _limit(self, limits: Limits) -> None:
         if limits.memory_mib and (folder := self._of("memory")) is not None:
             self._limit_memory(folder, limits.memory_mib * _MIB)
+            if "memory" in self._roots.unified:
+                self._open_for_parts(folder)
         if limits.cpu_milli and (folder := self._of("cpu")) is not None:
             self._weigh_cpu(folder, limits.cpu_milli)
         if limits.cpus and (folder := self._of("cpuset")) is not None:
@@ -222,6 +264,17 @@ class Group:
             bpf.tie_filter(filter_program(wall), self._folders[_V2])
         else:
             raise OSError(errno.ENOTSUP, "no devices controller and no unified hierarchy")
+
+    def _open_for_parts(self, folder: str) -> None:
+        """In version 2 a group with parts has no processes beside them: the others are one too."""
+        try:
+            _write(f"{folder}/cgroup.subtree_control", "+memory")
+            os.mkdir(f"{folder}/{_MAIN}")
+        except FileExistsError:
+            pass
+        except OSError:
+            return
+        self._seats = {**self._folders, _V2: f"{folder}/{_MAIN}"}
 
     def _limit_memory(self, folder: str, limit: int) -> None:
         # Swap is part of the limit, or the limit would only make a job slow.
@@ -266,11 +319,14 @@ def found_roots(name: str) -> CgroupRoots:
 def move(pid: int, folders: Iterable[str]) -> None:
     """Put a process into groups; what it starts from then on is in them too."""
     for folder in folders:
-        _write(f"{folder}/cgroup.procs", str(pid))
+        main = f"{folder}/{_MAIN}"
+        _write(f"{main if os.path.isdir(main) else folder}/cgroup.procs", str(pid))
 
 
 def members(folders: Iterable[str]) -> set[int]:
-    return {int(pid) for folder in folders for pid in _read(f"{folder}/cgroup.procs").split()}
+    """Every process in these groups, and in the parts that they have."""
+    everywhere = [each for folder in folders for each in (folder, *_below(folder))]
+    return {int(pid) for folder in everywhere for pid in _read(f"{folder}/cgroup.procs").split()}
 
 
 def wake(folders: Iterable[str]) -> None:
@@ -433,8 +489,22 @@ def _counter(text: str, name: str) -> int:
     return 0
 
 
+def _below(folder: str) -> list[str]:
+    try:
+        return [entry.path for entry in os.scandir(folder) if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _has_parts(folder: str) -> bool:
+    """Does what is used in groups below this one count in it? In old kernels it need not."""
+    return _read(f"{folder}/memory.use_hierarchy").strip() in {"", "1"}
+
+
 def _is_removed(folder: str) -> bool:
     try:
+        for part in _below(folder):
+            os.rmdir(part)
         os.rmdir(folder)
     except FileNotFoundError:
         return True

@@ -11,6 +11,7 @@ from typing import Any
 from muster.backends.local.attempt import process, processes, spool
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.attempt.usage import UsageSum
+from muster.backends.local.isolation.cgroup import Group
 from muster.backends.local.isolation.users import LaunchError
 from muster.backends.local.steps.messages import StartStep
 from muster.backends.local.steps.topology import SysTopology
@@ -86,6 +87,7 @@ class StepRun:
         self.ends_ms: int | None = None
         self.kills_ms: int | None = None
         self.has_begun = False
+        self._part: Group | None = None
         self._launch = launch
         self._write = write
         self._running: RunningTasks | None = None
@@ -158,6 +160,8 @@ class StepRun:
         for end, request in zip(self._ends, self.created.requests, strict=True):
             if end.exits < request.tasks and not end.signal:
                 end.signal = signal.SIGKILL
+        if self._part is not None:
+            self._part.give_up_part()
         name = spool.step_end_name(self.created.number)
         self._write(name, _ended_file(self._ends, _now_ms()))
         self.line.send("over")
@@ -191,7 +195,7 @@ class StepRun:
         way = process.Invocation(
             argv=start.argvs[rank if len(start.argvs) > 1 else 0],
             user=running.user,
-            group=running.group,
+            group=self._group_of(running),
             folder=own.cwd,
             umask=start.umask,
             cpus=tuple(self._launch["cpus"]),
@@ -211,6 +215,13 @@ class StepRun:
             return
         self._ranks[pid] = rank
         self._sessions.add(pid)
+
+    def _group_of(self, running: RunningTasks) -> Group | None:
+        """With a limit of its own, if the step asked for memory and the attempt has a limit."""
+        if self._part is None and running.group is not None and self._launch["memory_mib"]:
+            wanted = sum(part.memory_mib for part in self.created.parts)
+            self._part = running.group.part(f"step-{self.created.number}", wanted)
+        return self._part or running.group
 
     def _bound(
         self, way: process.Invocation, seat: tuple[StepShare, int], bind: Bind | None
