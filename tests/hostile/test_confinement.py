@@ -1,5 +1,6 @@
 """What keeps a job to itself: processes, memory, privileges, and a /tmp of its own."""
 
+import json
 import os
 import signal
 import subprocess
@@ -30,13 +31,14 @@ def open_here(here: Here) -> Here:
     return here
 
 
-def private_folders() -> set[str]:
-    return {name for name in os.listdir("/tmp") if name.startswith("muster-tmp-")}
+def private_tmp(here: Here) -> Path:
+    """What is behind the /tmp of the first job."""
+    written = json.loads((here.folder() / "private-tmp.json").read_text(encoding="utf-8"))
+    return Path(written["folder"])
 
 
 def test_what_a_job_puts_into_tmp_is_seen_by_no_other_and_goes_with_it(open_here: Here) -> None:
     here, name = open_here, f"muster-mine-{os.getpid()}"
-    before = private_folders()
     waits = "while ! test -e go; do sleep 0.02; done"
 
     here.shell(f"echo x | tee /tmp/{name} > /dev/shm/{name}; touch there; {waits}", BY_NOBODY)
@@ -48,7 +50,7 @@ def test_what_a_job_puts_into_tmp_is_seen_by_no_other_and_goes_with_it(open_here
     assert not Path("/dev/shm", name).exists()
     (here.work / "go").touch()
     assert here.ends(1).why == Exited(code=0)
-    assert private_folders() == before
+    open_here.until_gone(lambda: not private_tmp(open_here).exists())
 
 
 def test_the_working_folder_and_the_output_are_where_they_were(open_here: Here) -> None:
@@ -84,24 +86,22 @@ def test_steps_are_in_the_same_tmp(open_here: Here) -> None:
 
 
 def test_no_private_tmp_is_left_when_a_supervisor_dies(open_here: Here) -> None:
-    before = private_folders()
     open_here.shell("sleep 600", BY_NOBODY)
     open_here.sees(JobStarted)
 
     open_here.kill_supervisor()
 
     open_here.ends()
-    open_here.until_gone(lambda: private_folders() <= before)
+    open_here.until_gone(lambda: not private_tmp(open_here).exists())
 
 
 def test_a_tree_of_any_depth_is_removed(open_here: Here) -> None:
-    before = private_folders()
-    deep = "import os\nos.chdir('/tmp')\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')\n"
+    deep = "import os\nos.chdir('/tmp')\nfor _ in range(1100): os.mkdir('d'); os.chdir('d')\n"
 
     open_here.python(deep, BY_NOBODY)
 
     assert open_here.ends().why == Exited(code=0)
-    assert private_folders() == before
+    open_here.until_gone(lambda: not private_tmp(open_here).exists())
 
 
 def test_a_link_in_the_private_tmp_takes_nothing_else_with_it(open_here: Here) -> None:

@@ -34,11 +34,11 @@ def end_abandoned(folder: Path, roots: CgroupRoots, orphans: Iterable[int] = ())
         launch: spool.LaunchFile = spool.read(folder / spool.LAUNCH)
         _remove_containers(folder)
         clear(folder.name, launch["marker"], roots, orphans)
-        _remove_tmp(folder)
         _end_steps(folder)
         why = {"type": "node_failed", "node": launch["node"]}
         end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
         spool.write(folder / spool.END, end)
+        _remove_tmp(folder)
     finally:
         os.close(lock)
     return True

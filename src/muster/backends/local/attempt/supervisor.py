@@ -381,6 +381,8 @@ class Supervisor:
         while self._unwritten:
             time.sleep(_WRITE_AGAIN_MS / 1_000)
             self._write_all()
+        if self._tasks is not None:
+            self._tasks.remove_tmp()
 
     def _clear(self, running: RunningTasks) -> None:
         """Kill until no process is left: the last of the tree may just be forking."""

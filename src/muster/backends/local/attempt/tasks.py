@@ -105,13 +105,13 @@ class RunningTasks:
         if self.relay is not None:
             self.relay.end(_code(statuses[self.pids[0]]))
         self._remove_containers()
-        self.remove_tmp()
         if self.group is not None:
             # A session of ssh that was moved in is not below us, and ends with the job too.
             self.group.kill()
             self.group.remove()
 
     def remove_tmp(self) -> None:
+        """This may take a while, whatever the job left there."""
         if self.private_tmp is not None:
             os.close(self.private_tmp.mounts)
             private_tmp.remove(self.private_tmp.folder)
