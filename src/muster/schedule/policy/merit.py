@@ -1,7 +1,7 @@
 """What a job brings to its priority: everything but its user's fair share and its guarantee."""
 
 from collections.abc import Iterable, Mapping
-from math import log10
+from decimal import Context, Decimal
 from typing import NamedTuple
 
 from muster.model.job import Job
@@ -12,6 +12,10 @@ from muster.model.value import ClassName, Instant, QueuePath
 
 FULL = 1_000
 """A factor of 1, in thousandths."""
+
+
+_EXACTLY = Context(prec=20)
+"""Logarithms in decimal are the same on any machine; those of floats may differ in a last digit."""
 
 
 class Merit(NamedTuple):
@@ -89,8 +93,9 @@ def _shortness(job: Job, gpu_milli: int) -> int:
     """
     if job.expected is None:
         return FULL // 2
-    gpu_seconds = job.expected * max(FULL, gpu_milli) / 1_000_000
-    return max(0, FULL - round(FULL * log10(1 + gpu_seconds) / 8))
+    millionths = 1_000_000 + job.expected * max(FULL, gpu_milli)
+    magnitude = _EXACTLY.log10(Decimal(millionths)) - 6
+    return max(0, FULL - round(FULL * magnitude / 8))
 
 
 def _part(priority: int, top: int) -> int:
