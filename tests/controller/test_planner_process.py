@@ -11,7 +11,8 @@ import pytest
 from controller import slow_planner
 from controller.desk import Desk
 from muster.controller.planner.client import InlinePlanner, World
-from muster.controller.planner.process import ProcessPlanner
+from muster.controller.planner.copy_of_world import CopyOfWorld
+from muster.controller.planner.process import NOTHING_YET, ProcessPlanner
 from muster.controller.planner.protocol import MovedAllocation, MovedJob, snapshot_delta
 from muster.model.errors import OurBugError, UnknownError
 from muster.model.job import Job
@@ -66,6 +67,21 @@ def test_only_what_was_committed_since_the_last_plan_is_sent() -> None:
     assert {job.id for job in delta.moved_jobs} == started - {new}
     assert set(delta.allocations) == started
     assert (delta.nodes, delta.queues, delta.classes, delta.pools) == ({}, None, None, None)
+
+
+def test_placements_that_the_plan_gave_are_not_sent_back() -> None:
+    desk, copy = busy_desk(), CopyOfWorld()
+    first = seen(desk)
+    copy.apply(snapshot_delta(NOTHING_YET, first))
+    desk.lets_pass(1)
+    second = seen(desk)
+    given = {job: held.placements for job, held in second.allocations.items()}
+
+    delta = snapshot_delta(first, second, given)
+
+    assert delta.allocations == {}
+    assert {each.job for each in delta.placed_allocations} == set(given) != set()
+    assert copy.apply(delta, given).allocations == second.allocations
 
 
 def test_what_moved_is_sent_with_every_field_but_the_one_that_stayed() -> None:

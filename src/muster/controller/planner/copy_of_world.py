@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from muster.controller.planner.protocol import SnapshotDelta, allocation_moved, job_moved
+from muster.controller.planner.protocol import (
+    NOTHING_GIVEN,
+    Placements,
+    SnapshotDelta,
+    allocation_moved,
+    job_moved,
+)
 from muster.model.cluster import Node
 from muster.model.job import Job
 from muster.model.placement import Allocation
@@ -40,8 +46,13 @@ class CopyOfWorld:
         self._allocations: _Table[JobId, Allocation] = _Table()
         self._finished: _Table[JobId, Finished] = _Table()
 
-    def apply(self, delta: SnapshotDelta) -> Snapshot:
-        """The snapshot that the delta leads to; planners look only at what changed."""
+    def apply(
+        self, delta: SnapshotDelta, given: Mapping[JobId, Placements] = NOTHING_GIVEN
+    ) -> Snapshot:
+        """The snapshot that the delta leads to; planners look only at what changed.
+
+        given: what the last plan gave to jobs that start.
+        """
         old = self.snapshot
         self.snapshot = replace(
             old,
@@ -54,7 +65,7 @@ class CopyOfWorld:
             nodes=self._nodes.changed(delta.nodes, delta.gone_nodes),
             jobs=self._jobs.changed(self._changed_jobs(delta), delta.gone_jobs),
             allocations=self._allocations.changed(
-                self._changed_allocations(delta), delta.gone_allocations
+                self._changed_allocations(delta, given), delta.gone_allocations
             ),
             finished=self._finished.changed(delta.finished, delta.gone_finished),
             reservations=old.reservations if delta.reservations is None else delta.reservations,
@@ -70,8 +81,12 @@ class CopyOfWorld:
             changed[moved.id] = job_moved(known[moved.id].spec, moved)
         return changed
 
-    def _changed_allocations(self, delta: SnapshotDelta) -> dict[JobId, Allocation]:
+    def _changed_allocations(
+        self, delta: SnapshotDelta, given: Mapping[JobId, Placements]
+    ) -> dict[JobId, Allocation]:
         known, changed = self._allocations.values, dict(delta.allocations)
         for moved in delta.moved_allocations:
             changed[moved.job] = allocation_moved(known[moved.job].placements, moved)
+        for moved in delta.placed_allocations:
+            changed[moved.job] = allocation_moved(given[moved.job], moved)
         return changed

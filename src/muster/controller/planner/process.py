@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from muster.controller.planner.client import RehearsedPlans, World
 from muster.controller.planner.protocol import (
+    NOTHING_GIVEN,
     BacklogReply,
     BacklogRequest,
     ErrorReply,
@@ -33,6 +34,7 @@ from muster.controller.planner.protocol import (
     Writable,
     decode_reply,
     encode,
+    given_by,
     read_frame,
     snapshot_delta,
     write_frame,
@@ -144,6 +146,7 @@ class PlannerConnection:
             )
         self._sent: dict[int, Snapshot] = {0: NOTHING_YET}
         self._number = 0
+        self._given = NOTHING_GIVEN
         self._waits: VersionHistory[JobId, Wait] = VersionHistory({})
         # True when it is not known what the process knows of the world.
         self._in_doubt = False
@@ -169,7 +172,8 @@ class PlannerConnection:
     def plan(self, snapshot: Snapshot, policy: Policy) -> Plan:
         """Send what changed since the last plan, and read the plan. Not for several threads."""
         number = self._number + 1
-        delta = snapshot_delta(self._sent[self._number], snapshot)
+        delta = snapshot_delta(self._sent[self._number], snapshot, self._given)
+        self._given = NOTHING_GIVEN
         self._sent[number] = snapshot
         self._sent.pop(number - WORLDS_KEPT, None)
         try:
@@ -180,6 +184,7 @@ class PlannerConnection:
         self._number = number
         if not isinstance(reply, PlanReply):
             raise _error(reply)
+        self._given = given_by(reply.moves)
         for job in reply.no_longer:
             self._waits.drop(job)
         return Plan(

@@ -5,7 +5,7 @@ copy of the process that answers it and ends: first the copy says which plan it 
 question is asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -16,7 +16,7 @@ from muster.model.history import Finished
 from muster.model.job import EndReason, HeldBy, Job, JobSpec, JobState
 from muster.model.levels import Levels
 from muster.model.placement import Allocation, Claim, Placement
-from muster.model.plan import Measure, Move, NoEstimate, Prospect, Wait
+from muster.model.plan import Measure, Move, NoEstimate, Prospect, Start, Wait
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
 from muster.model.snapshot import Snapshot, UsedLately, UsualAsk
@@ -39,6 +39,10 @@ W = TypeVar("W")
 
 WAITS_AT_ONCE = 2_000
 """So many waits go into one frame: decoding them must not hold up the other threads."""
+
+Placements = tuple[Placement, ...]
+
+NOTHING_GIVEN: Mapping[JobId, Placements] = {}
 
 
 class MovedJob(Value, kw_only=True, array_like=True):
@@ -77,6 +81,7 @@ class SnapshotDelta(Value):
 
     moved_jobs: those with the spec that they had before.
     moved_allocations: those with the placements that they had before.
+    placed_allocations: those with the placements that the last plan gave them.
     """
 
     version: int
@@ -92,6 +97,7 @@ class SnapshotDelta(Value):
     gone_jobs: tuple[JobId, ...] = ()
     allocations: Mapping[JobId, Allocation] = {}
     moved_allocations: tuple[MovedAllocation, ...] = ()
+    placed_allocations: tuple[MovedAllocation, ...] = ()
     gone_allocations: tuple[JobId, ...] = ()
     finished: Mapping[JobId, Finished] = {}
     gone_finished: tuple[JobId, ...] = ()
@@ -200,14 +206,25 @@ Reply = (
     | ErrorReply
 )
 
+
 encode = msgspec.msgpack.Encoder().encode
 decode_plan_request = msgspec.msgpack.Decoder(PlanRequest).decode
 decode_question = msgspec.msgpack.Decoder(Question).decode
 decode_reply = msgspec.msgpack.Decoder(Reply).decode
 
 
-def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
-    """How they differ. Versions of one mapping know it; others are compared value by value."""
+def given_by(moves: Iterable[Move]) -> dict[JobId, Placements]:
+    """What a plan gives to jobs that start."""
+    return {move.job: move.placements for move in moves if isinstance(move, Start)}
+
+
+def snapshot_delta(
+    old: Snapshot, new: Snapshot, given: Mapping[JobId, Placements] = NOTHING_GIVEN
+) -> SnapshotDelta:
+    """How they differ. Versions of one mapping know it; others are compared value by value.
+
+    given: what the plan of the old one gave to jobs that start; the other side knows it too.
+    """
     nodes, gone_nodes = _difference(old.nodes, new.nodes)
     jobs, gone_jobs = _difference(old.jobs, new.jobs)
     moved_jobs = [
@@ -221,6 +238,11 @@ def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
         for each in list(allocations.values())
         if (held := old.allocations.get(each.job)) is not None
         and held.placements is each.placements
+    ]
+    placed_allocations = [
+        moved_allocation(allocations.pop(each.job))
+        for each in list(allocations.values() if given else ())
+        if given.get(each.job) is each.placements
     ]
     finished, gone_finished = _difference(old.finished, new.finished)
     return SnapshotDelta(
@@ -237,6 +259,7 @@ def snapshot_delta(old: Snapshot, new: Snapshot) -> SnapshotDelta:
         gone_jobs=gone_jobs,
         allocations=allocations,
         moved_allocations=tuple(moved_allocations),
+        placed_allocations=tuple(placed_allocations),
         gone_allocations=gone_allocations,
         finished=finished,
         gone_finished=gone_finished,
@@ -325,9 +348,15 @@ def _difference(old: Mapping[K, V], new: Mapping[K, V]) -> tuple[dict[K, V], tup
         changed = {key: value for key, value in new.items() if known(key) is not value}
         return changed, tuple(key for key in old if key not in new)
     # Sorted, so that the other side's mapping has the same order whenever it is sent the same.
-    ordered = sorted(keys)
-    changed = {key: new[key] for key in ordered if key in new and known(key) is not new[key]}
-    return changed, tuple(key for key in ordered if key in old and key not in new)
+    changed, gone = dict[K, V](), list[K]()
+    for key in sorted(keys):
+        had, has = known(key), new.get(key)
+        if has is None:
+            if had is not None:
+                gone.append(key)
+        elif has is not had:
+            changed[key] = has
+    return changed, tuple(gone)
 
 
 class Readable(Protocol):

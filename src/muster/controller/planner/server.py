@@ -22,6 +22,7 @@ from typing import IO
 from muster.controller.planner.client import InlinePlanner, World
 from muster.controller.planner.copy_of_world import CopyOfWorld
 from muster.controller.planner.protocol import (
+    NOTHING_GIVEN,
     WAITS_AT_ONCE,
     BacklogReply,
     BacklogRequest,
@@ -39,6 +40,7 @@ from muster.controller.planner.protocol import (
     decode_plan_request,
     decode_question,
     encode,
+    given_by,
     read_frame,
     write_frame,
 )
@@ -70,17 +72,20 @@ class PlannerServer:
         self._planner = planner
         self._world = CopyOfWorld()
         self._waits: Mapping[JobId, Wait] = {}
+        self._given = NOTHING_GIVEN
         self.number = 0
 
     def plan(self, request: PlanRequest) -> Iterator[Reply]:
         """The frames of a plan: the waits that changed, then the rest."""
         self.number = request.number
-        snapshot = self._world.apply(request.delta)
+        given, self._given = self._given, NOTHING_GIVEN
+        snapshot = self._world.apply(request.delta, given)
         try:
             made = self._planner.plan(snapshot, request.policy)
         except MusterError as error:
             yield _failed(error)
             return
+        self._given = given_by(made.moves)
         new, gone = self._changed_waits(made)
         for at in range(0, len(new), WAITS_AT_ONCE):
             yield WaitsReply(waits=tuple(new[at : at + WAITS_AT_ONCE]))
