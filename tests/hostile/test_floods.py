@@ -195,6 +195,17 @@ def test_more_requests_than_may_be_worked_on_are_all_answered(place: tuple[Daemo
     assert as_uid(FLOODER, flood) == "200"
 
 
+@pytest.mark.parametrize(
+    "body", [b'{"x\xc1":1}', b"[" * 200_000, b'{"a":' * 50_000, b"\xff\xfe", b"1e400", b""]
+)
+def test_what_is_no_json_is_a_bad_request(place: tuple[Daemon, int], body: bytes) -> None:
+    daemon, _ = place
+    head = f"POST /v1/jobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {len(body)}"
+    with connected(daemon.socket) as client:
+        client.sendall(f"{head}\r\n\r\n".encode() + body)
+        assert answer(client).startswith(b"HTTP/1.1 4")
+
+
 # The parts.
 
 

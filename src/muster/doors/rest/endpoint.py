@@ -132,6 +132,8 @@ class Endpoint:
             return self._decoders[operation.method].decode(body or b"{}")
         except msgspec.DecodeError as error:
             raise unreadable(error, operation.takes) from error
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise BadRequestError("", f"this is no JSON that can be read ({error})") from error
 
 
 class ClientGoneError(Exception):

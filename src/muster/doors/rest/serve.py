@@ -191,7 +191,8 @@ def _config(app: RestApp, tcp: Tcp | None = None) -> uvicorn.Config:
         ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
-        log_level="warning",
+        # What strangers send is not worth a line: a flood of it would fill the log.
+        log_level="error",
         access_log=False,
         # A caller is known by the kernel or by a token, never by what a header says.
         proxy_headers=False,
