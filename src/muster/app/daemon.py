@@ -48,7 +48,7 @@ LEAD_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
 LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
-SWITCH_S = 0.001
+SWITCH_S = 0.000_2
 FROM_STDIN = "-"
 NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
 """When to look for garbage: values hold no cycles, and there are many of them."""

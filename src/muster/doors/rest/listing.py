@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from muster.api.jobs import JobLine, JobPage
-from muster.controller.messages import JobQuery, JobView
+from muster.controller.messages import JobQuery, JobsPage, JobView
 from muster.doors.line_cache import LineCache
 from muster.doors.request.bad import integer
 from muster.doors.request.parse import chosen
@@ -65,7 +65,7 @@ async def page_of(asked: Asked) -> JobPage | EncodedPage:
         return await _ended(asked, query, None)
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
-    page = asked.queries.jobs.page(asked.caller, query)
+    page = await _jobs_page(asked, query)
     backlog = await asked.read(asked.queries.plan.backlog, LIST_PATIENCE_S)
     jobs = await _encoded(page.jobs, asked, job_document, backlog)
     if page.next is not None:
@@ -84,9 +84,16 @@ async def lines_of(asked: Asked) -> EncodedLines:
     query, after = _live_query(asked), asked.text("after")
     if after is not None:
         query = replace(query, after=JobId(integer("after", after)))
-    page = asked.queries.jobs.page(asked.caller, query)
+    page = await _jobs_page(asked, query)
     lines = await _encoded(page.jobs, asked, _line, NO_BACKLOG)
     return EncodedLines(lines=lines, next=None if page.next is None else str(page.next))
+
+
+async def _jobs_page(asked: Asked, query: JobQuery) -> JobsPage:
+    """A short page at once; a long one while others are answered."""
+    if query.limit <= AT_ONCE and not asked.query.keys() - {"limit", "after", "id"}:
+        return asked.queries.jobs.page(asked.caller, query)
+    return await asked.read(asked.queries.jobs.page, asked.caller, query)
 
 
 def _live_query(asked: Asked) -> JobQuery:
