@@ -94,7 +94,10 @@ class LocalBackend:
     @property
     def cluster(self) -> Cluster:
         found = self._machine.cluster()
-        is_walled = found.abilities.device_wall and self._why_no_wall is None
+        # Behind pretend GPUs there is nothing that could be reached.
+        has_gpus = any(node.devices and not node.pretend for node in self._machine.nodes())
+        can_wall = self._why_no_wall is None or not has_gpus
+        is_walled = found.abilities.device_wall and can_wall
         images, image_files = self._images
         abilities = replace(
             found.abilities, device_wall=is_walled, images=images, image_files=image_files
