@@ -126,9 +126,11 @@ def test_every_queue_gets_its_guarantee_back_from_those_it_was_lent_to(world: Wo
 def test_snapshots_and_plans_survive_the_wire(world: World) -> None:
     snapshot = world.scene.snapshot()
     made = plan(snapshot, world.policy)
+    # A version of a mapping shares what it holds with others; what is sent is a plain one.
+    sent = replace(made, waits=dict(made.waits))
 
     assert msgspec.json.decode(msgspec.json.encode(snapshot), type=Snapshot) == snapshot
-    assert msgspec.json.decode(msgspec.json.encode(made), type=Plan) == made
+    assert msgspec.json.decode(msgspec.json.encode(sent), type=Plan) == made
 
 
 def is_whole(group: TaskGroup, placements: tuple[Placement, ...]) -> bool:

@@ -112,6 +112,8 @@ def test_srun_runs_programs_before_and_after_its_step(slurm: House) -> None:
 
 def test_srun_and_salloc_run_in_a_reservation(slurm: House) -> None:
     whom = "users=root" if os.getuid() == 0 else f"users={getpass.getuser()}"
+    # Nodes on which a job of another test is still ending cannot be reserved.
+    slurm.tidies_up()
     slurm.out(
         f"scontrol create reservationname=ours starttime=now duration=60 nodes=pretend2 {whom}"
     )
