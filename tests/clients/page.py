@@ -27,7 +27,10 @@ Small examples to begin with: [examples/clients](../../examples/README.md).
 
 This page is made from the tests:
 
-    PYTHONPATH=tests python -m clients.page > docs/howto/slurm-clients.md
+<!-- not run: it writes this page; tests/clients compares it -->
+```bash
+PYTHONPATH=tests python -m clients.page > docs/howto/slurm-clients.md
+```
 """
 
 CLIENTS = {

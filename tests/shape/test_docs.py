@@ -37,6 +37,12 @@ KNOBS: tuple[type[Value], ...] = (
 # A row of the vocabulary that ends in the planner's files: the words, and the files.
 INNER_WORD = re.compile(r"^\| ([\w, ]+) \| .* \| ((?:`\w+\.py`(?:, )?)+) \|$", re.MULTILINE)
 
+HOWTOS = sorted((ROOT / "docs" / "howto").glob("*.md"))
+# A block, and the line that says why the tests do not run it.
+FENCED = re.compile(
+    r"^(?:<!-- not run: [^\n]+ -->\n)?( *)```\w+\n.*?^\1```$", re.MULTILINE | re.DOTALL
+)
+
 # A Python example, and the output that it promises when a text block follows directly.
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
@@ -102,6 +108,16 @@ def test_examples_that_promise_an_output_run_and_print_it(page: Path) -> None:
 
     for code, promised in examples:
         assert not promised or output_of(code) == promised
+
+
+@pytest.mark.parametrize("page", HOWTOS, ids=lambda page: page.stem)
+def test_what_a_how_to_has_typed_stands_in_a_block_that_the_tests_find(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    prose = FENCED.sub("", text)
+
+    assert [line for line in prose.splitlines() if line.startswith("    ")] == []
+    assert "<!-- not run" not in prose
 
 
 def test_decisions_are_numbered_without_gaps() -> None:
