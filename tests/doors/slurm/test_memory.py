@@ -48,6 +48,31 @@ def test_a_job_that_is_killed_for_memory_ends_as_in_slurm(shared_slurm: House) -
     assert rows == ["OUT_OF_MEMORY|0:125"]
 
 
+@pytest.mark.parametrize("options", ["-o said.out -e said.err", "-o said.err"])
+def test_a_batch_job_that_is_killed_for_memory_reads_so_in_its_own_errors(
+    shared_slurm: House, options: str
+) -> None:
+    ran = shared_slurm.shell(
+        f'sbatch -W --parsable --mem=60 {options} --wrap "echo before >&2; exec {TOO_MUCH}"'
+    )
+    written = (shared_slurm.work / "said.err").read_text(encoding="utf-8")
+
+    assert written == (
+        f"before\nslurmstepd: error: Detected 1 oom_kill event in StepId={ran.out.strip()}.batch. "
+        "Some of the step tasks have been OOM Killed.\n"
+    )
+
+
+def test_no_file_of_another_user_is_written_to_about_memory(shared_slurm: House) -> None:
+    theirs = shared_slurm.work / "theirs.txt"
+    theirs.write_text("", encoding="utf-8")
+    swap = "rm swapped.err; ln -s theirs.txt swapped.err"
+
+    shared_slurm.shell(f'sbatch -W --mem=60 -o swapped.err --wrap "{swap}; exec {TOO_MUCH}"')
+
+    assert theirs.read_text(encoding="utf-8") == ""
+
+
 def test_the_smallest_memory_is_enough_to_start_something(shared_slurm: House) -> None:
     ran = shared_slurm.shell("srun --mem=5 hostname")
 

@@ -108,7 +108,10 @@ class Supervisor:
             return
         self._say_started(self._tasks)
         self._turn(self._tasks)
-        self._finish(self._reason(self._tasks))
+        why = self._reason(self._tasks)
+        if why["type"] == "out_of_memory" and self._launch["script"] is not None:
+            self._complain_of_memory(self._tasks)
+        self._finish(why)
 
     def _say_started(self, running: RunningTasks) -> None:
         self._steps.open(running)
@@ -364,6 +367,17 @@ class Supervisor:
         if os.WIFSIGNALED(status):
             return {"type": "signaled", "signal": os.WTERMSIG(status)}
         return _exited(os.waitstatus_to_exitcode(status))
+
+    def _complain_of_memory(self, running: RunningTasks) -> None:
+        """In the words that users and clients of Slurm look for in what a batch script wrote."""
+        kills = running.memory_kills()
+        events = f"{kills} oom_kill event{'s' if kills > 1 else ''}"
+        tasks.add_to_errors(
+            running,
+            self._launch,
+            f"slurmstepd: error: Detected {events} in StepId={self._launch['job']}.batch. "
+            "Some of the step tasks have been OOM Killed.",
+        )
 
     def _finish(self, why: Why) -> None:
         """End whatever is left, and write down how it ended; nothing may be written after that."""

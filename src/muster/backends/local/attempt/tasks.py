@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import socket
+import stat
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -166,6 +167,22 @@ def _private_tmp(launch: spool.LaunchFile, user: LocalUser, folder: str) -> Priv
     # For the process that has to clear up if this one dies.
     spool.write(spool.PRIVATE_TMP, {"folder": found.folder})
     return found
+
+
+def add_to_errors(running: RunningTasks, launch: spool.LaunchFile, line: str) -> None:
+    """A last line in the first task's stderr, if that is still a plain file of the user's own."""
+    first = launch["tasks"][0]
+    path = os.path.join(running.folder, first["stderr"] or first["stdout"])
+    # The job had time to put a link or a pipe in its place.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    with contextlib.suppress(OSError), acting_as(running.user):
+        opened = os.open(path, flags)
+        try:
+            found = os.fstat(opened)
+            if stat.S_ISREG(found.st_mode) and found.st_uid == running.user.uid:
+                os.write(opened, f"{line}\n".encode())
+        finally:
+            os.close(opened)
 
 
 def stop_rules_of(launch: spool.LaunchFile) -> StopRules:
