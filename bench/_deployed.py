@@ -281,17 +281,21 @@ def _ask(deployed: Deployed, clocks: Clocks, plan: Any) -> None:
     asked = deployed.rng.sample(waiting, min(5, len(waiting)))
     for number, job in enumerate(asked):
         clocks.time(f"answer-{number}", lambda job=job: deployed.planner.explain(job))
-    for number, job in enumerate(asked[:2]):
+    for number, job in enumerate(asked[:2] if _can_rehearse() else ()):
         clocks.time(f"rehearsal-{number}", lambda job=job: _rehearse(deployed, job))
+
+
+def _can_rehearse() -> bool:
+    """An older checkout is asked in another way, and is not measured."""
+    try:
+        return bool(_first_of("muster.controller.planner.client:World"))
+    except LookupError:
+        return False
 
 
 def _rehearse(deployed: Deployed, job: JobId) -> None:
     """What would become of one more job like this one?"""
-    try:
-        world = _first_of("muster.controller.planner.client:World")
-    except LookupError:
-        # An older checkout, which is asked in another way.
-        return
+    world = _first_of("muster.controller.planner.client:World")
     with_values = _first_of("muster.model.versioned:with_values")
     snapshot = deployed.record.snapshot(deployed.now)
     new = replace(snapshot.jobs[job], id=deployed.record.next_job)

@@ -16,7 +16,7 @@ from bench._simulated import Ride, ride
 from bench.report import Cell, Row, report
 from muster.model.errors import MusterError
 
-MOST_S = 60.0
+MOST_S = 45.0
 """The bar for each trace."""
 
 TRACES: dict[str, Callable[[Path], list[Park]]] = {"itp": itp, "philly": philly}
