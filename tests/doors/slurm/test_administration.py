@@ -198,3 +198,59 @@ def test_what_is_not_offered_says_what_to_use_instead(slurm: House) -> None:
     assert "let cron call sbatch" in table.err
     assert "muster events -f" in trigger.err
     assert slurm.shell("scrontab --nosuch").err.startswith("scrontab: unrecognized option")
+
+
+ENTITIES = {
+    "account": "Account,Description,Organization,Coordinators",
+    "association": "Account,Cluster,DefaultQOS,Fairshare,Share,GrpJobs,GrpJobsAccrue,GrpSubmit,"
+    "GrpSubmitJobs,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpWall,ID,LFT,MaxJobs,MaxJobsAccrue,"
+    "MaxSubmit,MaxSubmitJobs,MaxTRES,MaxTRESPerJob,MaxTRESMins,MaxTRESMinsPerJob,MaxTRESPerNode,"
+    "MaxWall,MaxWallDurationPerJob,Qos,QosRaw,ParentID,ParentName,Partition,Priority,RGT,User",
+    "cluster": "Classification,Cluster,ControlHost,ControlPort,Features,Federation,FedState,"
+    "FedStateRaw,Flags,ID,NodeCount,NodeNames,PluginIDSelect,RPC,TRES,Fairshare,MaxWall",
+    "event": "Cluster,ClusterNodes,Duration,End,Event,EventRaw,NodeName,Reason,Start,State,"
+    "StateRaw,TRES,User",
+    "federation": "Cluster,Features,Federation,FedState,FedStateRaw,Index",
+    "problem": "Cluster,Account,User,Problem",
+    "qos": "Description,GraceTime,GrpJobs,GrpJobsAccrue,GrpSubmit,GrpSubmitJobs,GrpTRES,"
+    "GrpTRESMins,GrpWall,LimitFactor,MaxJobsAccruePA,MaxJobsAccruePerAccount,MaxJobsAccruePU,"
+    "MaxJobsAccruePerUser,MaxJobsPA,MaxJobsPerAccount,MaxJobsPU,MaxJobsPerUser,MaxTRESMins,"
+    "MaxTRESMinsPerJob,MaxTRESPA,MaxTRESPerAccount,MaxTRES,MaxTRESPerJob,MaxTRESPerNode,MaxTRESPU,"
+    "MaxTRESPerUser,MaxSubmitJobsPA,MaxSubmitJobsPerAccount,MaxSubmitJobsPU,MaxSubmitJobsPerUser,"
+    "MaxWall,MaxWallDurationPerJob,MinPrioThreshold,MinTRES,Name,Preempt,PreemptMode,Priority,"
+    "UsageFactor,UsageThreshold",
+    "reservation": "Associations,Cluster,End,Flags,ID,Name,NodeNames,Start,TRES,UnusedWall",
+    "resource": "Allocated,Cluster,Count,Description,Flags,Name,Server,ServerType,Type",
+    "runawayjobs": "Cluster,ID,Name,Partition,State,TimeEnd,TimeStart",
+    "transactions": "Action,Actor,Info,TimeStamp,Where",
+    "tres": "ID,Name,Type",
+    "user": "AdminLevel,Coordinators,DefaultAccount,DefaultWCKey,User",
+    "wckey": "Cluster,ID,User,WCKey",
+}
+"""What the manual of Slurm 22.05 says can be shown of each."""
+
+
+@pytest.mark.parametrize("entity", ENTITIES)
+def test_sacctmgr_shows_every_field_that_the_manual_names(shared_slurm: House, entity: str) -> None:
+    fields = ENTITIES[entity]
+
+    shown = shared_slurm.out(f"sacctmgr -P show {entity} format={fields}")
+    refused = shared_slurm.shell(f"sacctmgr -P show {entity} format={fields},nonsense")
+
+    if entity != "runawayjobs":
+        assert len(shown.splitlines()[0].split("|")) == len(fields.split(","))
+    assert (refused.code, refused.out, refused.err) == (1, "", "Unknown field 'nonsense'\n")
+
+
+def test_fields_of_other_entities_are_empty(shared_slurm: House) -> None:
+    shown = shared_slurm.out("sacctmgr -nP show qos normal format=name,controlhost,reason")
+
+    assert shown == "normal||\n"
+
+
+def test_fields_of_a_cluster_go_by_their_other_names(shared_slurm: House) -> None:
+    shown = shared_slurm.out("sacctmgr -nP show cluster format=share,fairshare,nodecount")
+
+    share, fairshare, nodes = shown.strip().split("|")
+    assert (share, fairshare) == ("1", "1")
+    assert int(nodes) > 0

@@ -56,11 +56,17 @@ def _clusters(view: ListRequest) -> str:
     qos = ",".join(sorted(view.listing.site.classes))
     names = (*view.wish.names, *view.wish.of("Names", "Clusters"))
     found = [
-        (name, "localhost", "0", "9728", "1", *[""] * 7, qos, "")
+        (name, "localhost", "0", "9728", "1", *[""] * 7, qos, "", *_nodes_of(name, view))
         for name in view.listing.clusters or (view.listing.cluster,)
         if not names or name in names
     ]
-    return _texts(view, columns, found)
+    return _texts(view, columns, found, "NodeCount:10 NodeNames:20")
+
+
+def _nodes_of(cluster: str, view: ListRequest) -> tuple[str, str]:
+    """How many there are, and which."""
+    found = sorted(name for name, node in view.listing.nodes.items() if node.cluster == cluster)
+    return str(len(found)), compressed(found)
 
 
 def _configuration(view: ListRequest) -> str:
@@ -166,10 +172,11 @@ def _reservations(view: ListRequest) -> str:
             view.at(each.begins_at),
             view.at(each.ends_at),
             "",
+            compressed(each.nodes) if isinstance(each, NodesReserved) else "",
         )
         for each in view.listing.reservations
     ]
-    return _texts(view, columns, found)
+    return _texts(view, columns, found, "NodeNames:20")
 
 
 def _reserved(reservation: Reservation) -> str:
@@ -181,6 +188,7 @@ def _reserved(reservation: Reservation) -> str:
 
 
 def _runaways(view: ListRequest) -> str:
+    _texts(view, "ID:12 Name:10 Partition:10 Cluster:10 State:10 TimeStart:19 TimeEnd:19", [])
     return f"Runaway Jobs: No runaway jobs found on cluster {view.listing.cluster}\n"
 
 
@@ -189,14 +197,17 @@ def _none_of(columns: str) -> Callable[[ListRequest], str]:
     return lambda view: _texts(view, columns, [])
 
 
-def _texts(view: ListRequest, columns: str, found: list[Texts]) -> str:
-    """`Name:width[:header]` for each column; a `_` in a header is a space."""
+def _texts(view: ListRequest, columns: str, found: list[Texts], unusual: str = "") -> str:
+    """`Name:width[:header]` for each column; a `_` in a header is a space.
+
+    unusual: further columns, which are shown if they are asked for.
+    """
     fields: list[Named[Texts]] = []
-    for at, column in enumerate(columns.split()):
+    for at, column in enumerate([*columns.split(), *unusual.split()]):
         name, width, *header = column.split(":")
         shown = header[0].replace("_", " ") if header else ""
         fields.append(field(name, int(width), lambda texts, at=at: texts[at], shown))
-    usual = ",".join(names[0] for names, _ in fields)
+    usual = ",".join(names[0] for names, _ in fields[: len(columns.split())])
     return printed(view.wish.format or usual, fields, found, view.style)
 
 
