@@ -306,6 +306,28 @@ def test_a_user_has_no_more_unfinished_jobs_than_they_may() -> None:
     assert enters(desk, caller("grace")).jobs
 
 
+def test_a_queue_bounds_the_unfinished_jobs_of_each_user_in_it() -> None:
+    desk = Desk()
+    with_queue(desk, "a", max_submitted_per_user=2)
+
+    enters(desk, caller("ada"), queue="a", indices=(1, 2), held=True)
+    with pytest.raises(RefusedError, match="User ada in queue a may have 2 unfinished jobs"):
+        enters(desk, caller("ada"), queue="a")
+
+    assert enters(desk, caller("grace"), queue="a").jobs
+    assert enters(desk, caller("ada"), queue="default").jobs
+
+
+def test_the_bound_for_each_user_is_that_of_the_nearest_queue_and_counts_there() -> None:
+    desk = Desk()
+    with_queue(desk, "a", max_submitted_per_user=1)
+
+    enters(desk, caller("ada"), queue="a", held=True)
+    enters(desk, caller("ada"), queue="a/b", held=True)
+    with pytest.raises(RefusedError, match="User ada in queue a/b may have 1 unfinished job"):
+        enters(desk, caller("ada"), queue="a/b")
+
+
 def test_a_class_bounds_unfinished_jobs_for_a_user_and_for_a_queue() -> None:
     desk = Desk()
     name = ClassName("normal")

@@ -80,6 +80,8 @@ class Queue(Value):
     """A place in the tree, named by its path; a job's queue and all ancestors must agree.
 
     max_jobs counts jobs that hold resources, max_submitted all that have not ended.
+    max_submitted_per_user: of each user in this very queue; if None, that of the nearest ancestor
+    with one counts.
     If `may_submit` is empty, that of the nearest ancestor with a list counts, else everyone may.
     private: people without a role here see neither whose its jobs are nor what they are called;
     this holds for the queues below it as well.
@@ -91,6 +93,7 @@ class Queue(Value):
     priority: int = 0
     max_jobs: int | None = None
     max_submitted: int | None = None
+    max_submitted_per_user: int | None = None
     may_submit: tuple[UserName, ...] = ()
     default_class: ClassName | None = None
     when_full: WhenFull = WhenFull.WAIT

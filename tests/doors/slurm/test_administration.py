@@ -254,3 +254,12 @@ def test_fields_of_a_cluster_go_by_their_other_names(shared_slurm: House) -> Non
     share, fairshare, nodes = shown.strip().split("|")
     assert (share, fairshare) == ("1", "1")
     assert int(nodes) > 0
+
+
+def test_an_account_shows_how_many_jobs_each_of_its_users_may_have(slurm: House) -> None:
+    slurm.out("sacctmgr -i add account few MaxSubmitJobs=4")
+    slurm.out("sacctmgr -i add user daemon account=few")
+
+    shown = slurm.out("sacctmgr -nP show assoc account=few format=user,maxsubmitjobs")
+
+    assert sorted(shown.split()) == ["daemon|4", "|4"]

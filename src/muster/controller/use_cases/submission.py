@@ -28,7 +28,7 @@ from muster.model.forbidden import SubmitsForAnother
 from muster.model.history import Finished, RequestMade
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.launch import is_image_file
-from muster.model.queue import WhenFull, is_within
+from muster.model.queue import Queue, WhenFull, is_within, lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, QueuePath, Value, replace
 
@@ -191,13 +191,14 @@ class Submission(Value):
             self.allowances.take(spec.user, size, limits.max_submit_mib, transaction.now)
 
     def _demand_few(self, spec: JobSpec, transaction: Transaction) -> None:
-        """No more unfinished jobs than the user, and the class for a user or a queue, may have."""
+        """No more unfinished jobs than the user, their queue or the class allow."""
         site, user = transaction.site, transaction.site.users.get(spec.user)
         job_class = site.classes.get(spec.job_class)
         of_class = None if job_class is None else job_class.per_user.submitted
         of_queue = None if job_class is None else job_class.per_queue.submitted
         own = None if user is None else user.max_submitted
-        if own is None and of_class is None and of_queue is None:
+        each_here = _submitted_per_user(spec.queue, site.queues)
+        if own is None and each_here is None and of_class is None and of_queue is None:
             return
         gone = {*transaction.ended, self.instead_of}
         found = {**transaction.record.jobs, **transaction.jobs}.items()
@@ -206,6 +207,11 @@ class Submission(Value):
         alike = [each for each in specs if each.job_class == spec.job_class]
         for limit, count, whose in (
             (own, len(mine), f"User {spec.user}"),
+            (
+                each_here,
+                sum(each.queue == spec.queue for each in mine),
+                f"User {spec.user} in queue {spec.queue}",
+            ),
             (of_class, sum(each.user == spec.user for each in alike), f"User {spec.user}"),
             (of_queue, sum(each.queue == spec.queue for each in alike), f"Queue {spec.queue}"),
         ):
@@ -235,6 +241,13 @@ class Submission(Value):
             )
             for index in self.indices
         ]
+
+
+def _submitted_per_user(path: QueuePath, queues: Mapping[QueuePath, Queue]) -> int | None:
+    """What the queue says, or the nearest above it that says something."""
+    above = (queues[each] for each in lineage(path) if each in queues)
+    bounds = (each.max_submitted_per_user for each in above)
+    return next((each for each in bounds if each is not None), None)
 
 
 def _after_by_part(

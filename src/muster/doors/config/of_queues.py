@@ -134,6 +134,14 @@ QUEUE = Section(
             example="10000",
         ),
         Key(
+            name="max_submitted_per_user",
+            shape=WHOLE,
+            optional=True,
+            meaning="how many unfinished jobs one user may have in it; more are refused; by "
+            "default the parent queue's",
+            example="500",
+        ),
+        Key(
             name="when_full",
             shape=choice(WhenFull),
             meaning="what happens to a job over the limit: it waits, or it is refused",

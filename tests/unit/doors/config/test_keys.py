@@ -82,8 +82,8 @@ def test_every_example_of_the_page_can_be_read() -> None:
 def test_every_key_sets_its_field() -> None:
     site = site_from(
         "queues: {q: {weight: 2, priority: 3, quotas: [{model: M, lend_limit: 1}], max_jobs: 4,"
-        " max_submitted: 5, may_submit: [u], default_class: c, when_full: refuse,"
-        " private: true}}\n"
+        " max_submitted: 5, max_submitted_per_user: 6, may_submit: [u], default_class: c,"
+        " when_full: refuse, private: true}}\n"
         "classes: {c: {priority: 1, preempts: [c], preemptible: false, preempt_mode: suspend,"
         " grace: 1s, min_run: 2s, max_time: 3s, spot_only: true, per_user: {cpus: 1, memory: 1G},"
         " per_queue: {jobs: 1}, may_use: [u], queues: [q], may_decline: [u]}}\n"

@@ -17,8 +17,8 @@ MILLI = 1_000
 
 _ROLES = {"administrator": Role.ADMIN, "operator": Role.QUEUE_ADMIN, "admin": Role.ADMIN}
 _OF_ACCOUNTS = frozenset(
-    "fairshare grptres grpjobs grpsubmitjobs grpsubmit description organization qos defaultqos "
-    "defaultaccount adminlevel coordinator priority".split()
+    "fairshare grptres grpjobs grpsubmitjobs grpsubmit maxsubmitjobs maxsubmit description "
+    "organization qos defaultqos defaultaccount adminlevel coordinator priority".split()
 )
 _SAID_OTHERWISE = {
     "maxwalldurationperjob": "a class's max_time bounds the time of a job",
@@ -127,6 +127,7 @@ def _queue(
         weight=max(1, _number(options.get("fairshare")) or 1),
         max_jobs=_number(options.get("grpjobs")),
         max_submitted=_number(options.get("grpsubmitjobs") or options.get("grpsubmit")),
+        max_submitted_per_user=_most_submitted(options),
         may_submit=tuple(map(UserName, dict.fromkeys(members))),
         default_class=ClassName(allowed[0]) if allowed else None,
     )
@@ -150,7 +151,12 @@ def _user(
         name=UserName(name),
         grants=tuple(dict.fromkeys(grants)),
         default_queue=paths.get(home or "", None),
+        max_submitted=next(filter(None, (_most_submitted(each.options) for each in entries)), None),
     )
+
+
+def _most_submitted(options: Mapping[str, str]) -> int | None:
+    return _number(options.get("maxsubmitjobs") or options.get("maxsubmit"))
 
 
 def _has_home(entry: FlatFileEntry) -> bool:

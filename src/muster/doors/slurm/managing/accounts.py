@@ -31,7 +31,7 @@ NAMES = ("Names", "Accounts", "Acct")
 NOT_KEPT = ("Description", "Organization")
 REFUSED = (
     "GrpCPUMins GrpCPURunMins GrpJobsAccrue GrpNodes GrpTRESMins GrpTRESRunMins GrpWall "
-    "MaxCPUMinsPerJob MaxCPUsPerJob MaxJobs MaxJobsAccrue MaxNodesPerJob MaxSubmitJobs "
+    "MaxCPUMinsPerJob MaxCPUsPerJob MaxJobs MaxJobsAccrue MaxNodesPerJob "
     "MaxTRESMinsPerJob MaxTRESPerJob MaxTRESPerNode MaxTRES MaxWallDurationPerJob "
     "MinPrioThreshold RawUsage"
 ).split()
@@ -39,7 +39,6 @@ HINTS = {
     "MaxJobs": "give a QOS MaxJobsPerUser, or the account GrpJobs",
     "MaxTRES": "give a QOS MaxTRESPerUser, or the account GrpTRES",
     "MaxWallDurationPerJob": "give a QOS MaxWall",
-    "MaxSubmitJobs": "give the account GrpSubmitJobs",
 }
 
 
@@ -245,6 +244,10 @@ def _grp_submit(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
     return replace(queue, max_submitted=number(word, "GrpSubmitJobs"))
 
 
+def _max_submit(queue: Queue, word: Assignment, _: EditFacts) -> Queue:
+    return replace(queue, max_submitted_per_user=number(word, "MaxSubmitJobs"))
+
+
 def _grp_tres(queue: Queue, word: Assignment, around: EditFacts) -> Queue:
     notes = amounts(word, around.models)
     return replace(queue, quotas=with_limits(queue.quotas, notes, around.nodes))
@@ -272,6 +275,7 @@ SETTERS: dict[str, Setter] = {
     "GrpJobs": _grp_jobs,
     "GrpSubmitJobs": _grp_submit,
     "GrpTRES": _grp_tres,
+    "MaxSubmitJobs": _max_submit,
     "GrpCPUs": _grp_old("cpu"),
     "GrpMemory": _grp_old("mem"),
     "DefaultQOS": _default_qos,

@@ -94,6 +94,7 @@ class _Writing:
             ("GrpTRES", _quoted(limits) or None),
             ("GrpJobs", queue.max_jobs),
             ("GrpSubmitJobs", queue.max_submitted),
+            ("MaxSubmitJobs", queue.max_submitted_per_user),
             ("Priority", queue.priority or None),
         )
         return f"Account - '{name}'{_joined(settings)}"
@@ -109,6 +110,7 @@ class _Writing:
             ("AdminLevel", f"'{level}'" if level != "None" else None),
             ("Coordinator", f"'{coordinates}'" if coordinates else None),
             ("Fairshare", 1),
+            ("MaxSubmitJobs", None if known is None else known.max_submitted),
         )
         return f"User - '{user}'{_joined(settings)}"
 

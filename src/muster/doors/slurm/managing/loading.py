@@ -22,7 +22,12 @@ from muster.doors.slurm.managing.edit import (
     user_named,
 )
 from muster.doors.slurm.managing.members import forgotten, joined, with_grants, without_accounts
-from muster.doors.slurm.managing.users import coordinator_of, level_named, levelled
+from muster.doors.slurm.managing.users import (
+    coordinator_of,
+    level_named,
+    levelled,
+    with_most_submitted,
+)
 from muster.doors.slurm.managing.words import EQUALS, Assignment, meant
 from muster.doors.slurm.words.errors import SlurmError
 from muster.model.queue import Queue
@@ -34,7 +39,7 @@ CLUSTER, ACCOUNT, USER = "cluster", "account", "user"
 SILENT = ("Description", "Organization", "Fairshare", "QOS", "DefaultWCKey")
 """What every dump has; that it is as everywhere needs no words."""
 
-OF_USERS = ("DefaultAccount", "AdminLevel", "Coordinator")
+OF_USERS = ("DefaultAccount", "AdminLevel", "Coordinator", "MaxSubmitJobs")
 
 
 def loading(text: str, around: EditFacts, *, clean: bool) -> Editing:
@@ -83,6 +88,8 @@ def _with_user(site: Site, line: FlatFileEntry) -> Site:
 
 def _with_setting(site: Site, user: UserName, word: Assignment) -> Site:
     option = meant(word.name, OF_USERS)
+    if option == "MaxSubmitJobs":
+        return with_most_submitted(site, user, word)
     if option == "AdminLevel":
         return levelled(site, user, level_named(word.value))
     if option == "Coordinator":

@@ -99,9 +99,13 @@ def _of_account(get: Callable[[Queue], object]) -> Callable[[AssociationRow], st
 
 
 def _most_submitted(row: AssociationRow) -> str:
-    """Of a user, in whichever account."""
+    """Of a user, in whichever account; else what the account, or one above it, allows each."""
     user = row.site.users.get(UserName(row.user))
-    return "" if user is None or user.max_submitted is None else str(user.max_submitted)
+    above = (row.site.queues.get(path) for path in lineage(row.path))
+    bounds = (None if each is None else each.max_submitted_per_user for each in above)
+    own = None if user is None else user.max_submitted
+    found = next((each for each in (own, *bounds) if each is not None), None)
+    return "" if found is None else str(found)
 
 
 def _grp_tres(row: AssociationRow) -> str:

@@ -329,10 +329,15 @@ def _set(site: Site, users: Iterable[UserName], wish: UserChange) -> Site:
         if wish.default is not None:
             site = _with_default(site, user, wish.default)
         if wish.most_submitted is not None:
-            most = number(wish.most_submitted, "MaxSubmitJobs")
-            known = site.users.get(user, User(name=user))
-            site = replace(site, users={**site.users, user: replace(known, max_submitted=most)})
+            site = with_most_submitted(site, user, wish.most_submitted)
     return site
+
+
+def with_most_submitted(site: Site, user: UserName, word: Assignment) -> Site:
+    """`MaxSubmitJobs=5`, or -1 for no bound."""
+    most = number(word, "MaxSubmitJobs")
+    known = site.users.get(user, User(name=user))
+    return replace(site, users={**site.users, user: replace(known, max_submitted=most)})
 
 
 def _with_default(site: Site, user: UserName, name: str) -> Site:

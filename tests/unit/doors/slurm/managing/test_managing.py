@@ -288,6 +288,26 @@ def test_a_dump_of_a_real_slurm_is_loaded_and_what_it_cannot_mean_here_is_said()
     ]
 
 
+def test_the_most_submitted_jobs_of_accounts_and_users_go_through_a_flat_file() -> None:
+    site = edit(accounts.modifying, "nlp set MaxSubmitJobs=7").site
+    site = edit(users.modifying, "alice set MaxSubmitJobs=9", site).site
+
+    text = "\n".join(dumped(site, AROUND.cluster, AROUND.nodes))
+    done = loading(text, AROUND, clean=False)(SITE)
+
+    assert done.site.queues[NLP].max_submitted_per_user == 7
+    assert done.site.users[ALICE].max_submitted == 9
+    assert done.warned == ()
+
+
+def test_the_most_submitted_jobs_of_an_account_can_be_set_and_taken_away() -> None:
+    bounded = edit(accounts.adding, "law MaxSubmitJobs=3").site
+    free = edit(accounts.modifying, "law set MaxSubmitJobs=-1", bounded).site
+
+    assert bounded.queues[QueuePath("law")].max_submitted_per_user == 3
+    assert free.queues[QueuePath("law")].max_submitted_per_user is None
+
+
 def test_a_clean_load_removes_what_the_file_has_not() -> None:
     text = "\n".join(dumped(SITE, AROUND.cluster, AROUND.nodes)).replace(
         "Account - 'vision'", "# Account - 'vision'"
