@@ -58,7 +58,9 @@ TRACE = """submit_s,duration_s,gpus
 """
 FILES = {
     **dict.fromkeys(("train.py", "prepare.py", "serve.py", "sweep.py"), "print('done')\n"),
-    **dict.fromkeys(("train.sh", "train.sbatch", "eval.sh", "test.sh"), "#!/bin/sh\necho done\n"),
+    # Pages change these jobs and cancel them: they must not have ended by then.
+    **dict.fromkeys(("train.sh", "train.sbatch"), "#!/bin/sh\nexec sleep 600\n"),
+    **dict.fromkeys(("eval.sh", "test.sh"), "#!/bin/sh\necho done\n"),
     "train.pbs": "#!/bin/sh\n#PBS -l select=1:ncpus=2\necho done\n",
     "train.lsf": "#!/bin/sh\n#BSUB -n 2\necho done\n",
     "train.yaml": "command: python train.py\n",
