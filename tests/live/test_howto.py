@@ -105,7 +105,7 @@ PAGES = (
     Page("slurm", before=RULED + SLURM),
     Page("slurm-files", before=""),
     Page("traces", before=UP + SLURM),
-    Page("uninstall", before=UP + "muster submit -- sleep 600\n", says=("Muster has stopped",)),
+    Page("uninstall", before=UP + "muster submit -- sleep 30\n", says=("Muster has stopped",)),
     Page("upgrade"),
 )
 
