@@ -169,7 +169,8 @@ def test_a_fork_bomb_ends_at_its_limit(open_here: Here) -> None:
 
 def test_a_job_at_its_limit_of_processes_can_still_be_cancelled(open_here: Here) -> None:
     open_here.shell(
-        "touch there; while true; do sleep 600 & done",
+        # A shell that cannot fork ends; the one outside goes on without forking.
+        "touch there; (while true; do sleep 600 & done); exec sleep 600",
         replace(BY_NOBODY, confinement=Confinement(processes=40)),
     )
     open_here.until((open_here.work / "there").exists)
