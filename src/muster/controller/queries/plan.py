@@ -75,18 +75,7 @@ class PlanQueries:
             with self._record.lock:
                 levels = self._record.service_levels(self._clock())
             level = levels.level(job.spec, job.ran)
-        merit = self._merits_now().of(job, asked_gpu_milli(job.spec), level)
-        return Priority(
-            job_class=merit.job_class,
-            queue=merit.queue,
-            size=merit.size,
-            short=merit.short,
-            service=merit.service,
-            asked=merit.asked,
-            age=0,
-            fair_share=0,
-            is_own=False,
-        )
+        return self._merits_now().of(job, asked_gpu_milli(job.spec), level).priority()
 
     def _merits_now(self) -> Merits:
         """By the rules as they are; worked out again when they change."""

@@ -51,13 +51,7 @@ class OpeningPriorities:
     def priority(self, entry: WaitingJob) -> Priority:
         """The job's points; age counts from when it could first have begun."""
         merit = entry.merit
-        return Priority(
-            job_class=merit.job_class,
-            queue=merit.queue,
-            size=merit.size,
-            short=merit.short,
-            service=merit.service,
-            asked=merit.asked,
+        return merit.priority(
             age=max(0, self._now + merit.age),
             fair_share=self._shares[entry.lane],
             is_own=self._is_own(entry),

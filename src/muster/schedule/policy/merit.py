@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from muster.model.job import Job
 from muster.model.levels import HIGHEST_LEVEL
+from muster.model.plan import Priority
 from muster.model.policy import OrderWeights
 from muster.model.queue import JobClass, Queue
 from muster.model.value import ClassName, Instant, QueuePath
@@ -32,6 +33,20 @@ class Merit(NamedTuple):
     service: int
     asked: int
     age: int
+
+    def priority(self, *, age: int = 0, fair_share: int = 0, is_own: bool = False) -> Priority:
+        """These points as people see them, with what is not the job's own."""
+        return Priority(
+            job_class=self.job_class,
+            queue=self.queue,
+            size=self.size,
+            short=self.short,
+            service=self.service,
+            asked=self.asked,
+            age=age,
+            fair_share=fair_share,
+            is_own=is_own,
+        )
 
 
 NO_MERIT = Merit(0, 0, 0, 0, 0, 0, 0)
