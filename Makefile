@@ -41,7 +41,7 @@ LOCK_CLIENTS = $(abspath $(UV)) pip compile --quiet --upgrade --python-version 3
 SYNCED := .venv/synced-with-$(notdir $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test check clients test-long chaos lint format bench counts reference changelog lock clean
+.PHONY: help up down test check clients kubectls kubernetes conformance test-long chaos lint format bench counts reference changelog lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -64,8 +64,20 @@ test: $(SYNCED) ## everything CI runs: every test, and the static checks beside 
 check: lint ## the fast loop: the static checks, and unit, story and shape tests
 	@.venv/bin/pytest -m "not slow" $(FAST_TESTS)
 
-clients: $(UV) ## install the clients of Slurm that the tests use, apart from everything else
+clients: $(UV) ## install the clients of Slurm and of Kubernetes that the tests use, apart from everything else
 	@UV=$(UV) PYTHON=$(PYTHON) bash tests/clients/install.sh
+	@UV=$(UV) PYTHON=$(PYTHON) bash tests/kubernetes_clients/install.sh
+
+kubectls: $(UV) ## install several versions of kubectl that the tests use; two are built from Go modules
+	@UV=$(UV) PYTHON=$(PYTHON) bash tests/kubectls/install.sh
+
+kubernetes: ## build a real Kubernetes 1.36.3 to compare with, from Go modules, and keep it: 8 minutes
+	@bash tests/kubernetes_real/build.sh
+
+conformance: $(SYNCED) ## Kubernetes' own conformance tests against Muster, an hour: FOCUS="sig-apps"
+	@bash tests/conformance/install.sh
+	@programs=$$(nice -n 10 bash tests/kubernetes_real/build.sh conformance) && \
+	PYTHONPATH=tests .venv/bin/python -m conformance "$$programs" --focus "$(FOCUS)"
 
 test-long: $(SYNCED) ## the property tests with many more examples, and 100,000 senseless messages to each socket
 	@HOSTILE_MESSAGES=100000 .venv/bin/pytest tests/hostile/test_fuzz.py tests/hostile/test_fuzz_doors.py
@@ -83,9 +95,9 @@ format: $(SYNCED) ## format the code and mend what ruff can mend
 
 bench: export MUSTER_TRACES := $(or $(TRACES),$(MUSTER_TRACES))
 bench: export BEFORE := $(BEFORE)
-bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from TRACES=folder
+bench: $(SYNCED) ## measure one thing: make bench NAME=planner; traces come from TRACES=folder, options from ARGS
 	@$(if $(filter $(NAME),$(BENCHES)),true,echo "NAME must be one of: $(or $(BENCHES),none yet)" >&2; exit 2)
-	@$(UV) run --frozen --group bench python -m bench.$(subst -,_,$(NAME))
+	@$(UV) run --frozen --group bench python -m bench.$(subst -,_,$(NAME)) $(ARGS)
 
 counts: $(SYNCED) ## files, lines, names and cycles of the source: CHECKOUTS="../before ." PAGE=docs/counts.md
 	@PYTHONPATH=tests .venv/bin/python -m shape.counts $(or $(CHECKOUTS),.) $(if $(PAGE),--page $(PAGE))
@@ -95,6 +107,9 @@ reference: $(SYNCED) ## write the pages of docs/reference that are made from cod
 	@.venv/bin/python -m muster.doors.config.page > docs/reference/cluster-yaml.md
 	@.venv/bin/python -m muster.doors.request.page > docs/reference/requests.md
 	@.venv/bin/python -m muster.doors.request.page schema > docs/reference/job-file.schema.json
+	@.venv/bin/python -m muster.doors.kubernetes.pods.page > docs/reference/kubernetes-pods.md
+	@.venv/bin/python -m muster.doors.kubernetes.foreign.page > docs/reference/kubernetes-foreign.md
+	@cd tests && ../.venv/bin/python -m doors.kubernetes.differences > ../docs/reference/kubernetes-differences.md
 
 changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/muster/__init__.py
 	@$(UV) run --frozen --group release towncrier build --yes
@@ -104,6 +119,8 @@ lock: $(UV) ## resolve the dependencies again and write uv.lock, and those of th
 	@cd tests/clients && $(LOCK_CLIENTS) --universal requirements-clients.in -o requirements-clients.txt
 	@cd tests/clients && $(LOCK_CLIENTS) --python-platform linux --override overrides-lightning.txt \
 		requirements-lightning.in -o requirements-lightning.txt
+	@cd tests/kubernetes_clients && for list in libraries airflow; do \
+		$(LOCK_CLIENTS) --universal requirements-$$list.in -o requirements-$$list.txt || exit; done
 
 clean: ## remove everything that make can build again
 	@rm -rf .venv .tools .hypothesis .pytest_cache .ruff_cache .import_linter_cache dist

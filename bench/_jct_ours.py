@@ -1,9 +1,8 @@
 """The traces of `bench jct` through the real cycle, one virtual cluster after the other."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from time import process_time
 
 from bench._jct_trace import GPUS_PER_NODE, Park, Row
@@ -28,11 +27,10 @@ class Outcome:
     cpu_s: float
 
 
-def ours(parks: Sequence[Park], processes: int, aim: Aim) -> Outcome:
+def all_of(parks: Sequence[Park], processes: int, run: Callable[[Park], Outcome]) -> Outcome:
     """Run the whole trace, the largest virtual clusters first, so many at once."""
     ended: dict[int, int] = {}
     restarts, took_s = 0, 0.0
-    run = partial(ours_in, aim=aim)
     with ProcessPoolExecutor(processes) as pool:
         for found in pool.map(run, sorted(parks, key=lambda park: -len(park.rows))):
             ended |= found.ended
@@ -41,11 +39,11 @@ def ours(parks: Sequence[Park], processes: int, aim: Aim) -> Outcome:
     return Outcome(ended, restarts, took_s)
 
 
-def ours_in(park: Park, aim: Aim) -> Outcome:
-    """Run one virtual cluster: an installation of its own."""
+def by_service(park: Park, aim: Aim) -> Outcome:
+    """Least service first, on one virtual cluster: an installation of its own."""
     began = process_time()
     by_id = {JobId(number): row for number, row in enumerate(park.rows, start=1)}
-    backend = SimulatedBackend(nodes(park.nodes), LAB, lambda job, _: _fate(by_id[job.id]))
+    backend = SimulatedBackend(nodes(park.nodes), LAB, lambda job, _: fate(by_id[job.id]))
     simulation = Simulation(site(aim=aim), {LAB.name: backend})
     heard = Heard()
     simulation.watch(heard.hear)
@@ -62,7 +60,8 @@ def _arrivals(rows: Iterable[Row]) -> Iterator[Arrival]:
         yield Arrival(at=Instant(row.at_s * 1000), spec=spec)
 
 
-def _fate(row: Row) -> Behaviour:
+def fate(row: Row) -> Behaviour:
+    """It saves when it is asked to, and pays for each restart."""
     again_s = ONE_GPU_S if row.gpus == 1 else ONE_NODE_S if row.gpus <= GPUS_PER_NODE else MORE_S
     return Behaviour(
         work=Duration(row.lasts_s * 1000),

@@ -49,6 +49,13 @@ def venus(where: Path) -> list[Park]:
     return _parks(_rows(helios.jobs(_read(path))), VENUS_NODES.get)
 
 
+def venus_together(where: Path) -> list[Park]:
+    """Both on all of their nodes: large gangs among many small jobs."""
+    parks = venus(where)
+    rows = sorted((row for park in parks for row in park.rows), key=lambda r: (r.at_s, r.number))
+    return [Park("both", sum(park.nodes for park in parks), tuple(rows))]
+
+
 def itp(where: Path) -> list[Park]:
     """Ten clusters of Microsoft's ITP, 2021; nobody says how large they were."""
     path = where / "itp_microsoft2021" / "itp_raw_10clusters.csv.gz"

@@ -40,9 +40,10 @@ def site(min_run: Duration = MIN_RUN, aim: Aim = Aim.COMPLETION) -> Site:
     The level alone decides, then who came first; without limits there is nothing to backfill by.
     """
     policy = Policy(
-        order=OrderWeights(job_class=0, fair_share=0, age=0, queue=0, service=10_000),
+        order=OrderWeights(job_class=0, fair_share=0, age=0, short=0, queue=0, service=10_000),
         preempt=PreemptPolicy(by_service=True, tries=TRIES, min_run=min_run),
         backfill_depth=0,
+        patience=Duration(0),
         aim=aim,
     )
     return Site(

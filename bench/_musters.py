@@ -32,12 +32,17 @@ class Home:
 
     def run(self, *words: str) -> None:
         """One of Muster's commands; what it prints is not of interest unless it fails."""
+        self.said(*words)
+
+    def said(self, *words: str) -> str:
+        """What one of Muster's commands prints."""
         command = (MUSTER, *words)
         done = subprocess.run(  # noqa: S603 -- our own command
             command, env=self.environ, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
 
     def stop(self) -> None:
         """End its jobs, itself, and the process that would keep jobs alive without it."""
@@ -72,6 +77,22 @@ def muster(*, nodes: int, gpus: str) -> Generator[Home]:
             home.stop()
 
 
+@contextlib.contextmanager
+def slurm_commands(home: Home) -> Generator[Mapping[str, str]]:
+    """The environment of Muster's Slurm commands, installed with their bytecode beside them."""
+    own = _without_python() | {"MUSTER_HOME": str(home.folder)}
+    with tempfile.TemporaryDirectory(prefix="slurm-bin-") as folder:
+        # Any user of this machine may call them.
+        Path(folder).chmod(0o755)
+        subprocess.run(  # noqa: S603 -- our own command
+            [MUSTER, "slurm", "install", folder, "--force"],
+            env=own,
+            check=True,
+            capture_output=True,
+        )
+        yield own | {"PATH": os.pathsep.join((folder, own["PATH"]))}
+
+
 def tidy_when_told_to_end() -> None:
     """SIGTERM as an exception, so that every `with` ends what it began."""
 
@@ -83,8 +104,12 @@ def tidy_when_told_to_end() -> None:
 
 def environ_of(folder: Path) -> Mapping[str, str]:
     """As for an installed Muster: its bytecode is there, and Python behaves as it usually does."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return plain | {"MUSTER_HOME": str(folder), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+    own = {"MUSTER_HOME": str(folder), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+    return _without_python() | own
+
+
+def _without_python() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def job(

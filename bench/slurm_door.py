@@ -9,16 +9,13 @@ behind the C tool.
 import argparse
 import os
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from statistics import median
 
 from bench._clients import Loop, seconds
 from bench._contest import GPUS_PER_NODE, NODES, MusterSystem, SlurmSystem, System
-from bench._musters import MUSTER, Home, muster, tidy_when_told_to_end, until
+from bench._musters import muster, slurm_commands, tidy_when_told_to_end, until
 from bench.report import Cell, Row, report
 from bench.slurm.configuring import BEST_PARAMETERS
 from bench.slurm.lab import laboratory
@@ -146,7 +143,7 @@ def main() -> None:
     load = os.getloadavg()[0]
     with (
         muster(nodes=NODES, gpus=f"{GPUS_PER_NODE}xA100-40GB") as home,
-        _commands(home) as environ,
+        slurm_commands(home) as environ,
         laboratory(nodes=NODES, gpus_per_node=GPUS_PER_NODE) as lab,
     ):
         slurm = SlurmSystem(lab)
@@ -166,21 +163,6 @@ def main() -> None:
     report("slurm-door", figures, rows, list_as="rows")
     for metric in missed:
         print(f"bar not met: {metric}")
-
-
-@contextmanager
-def _commands(home: Home) -> Generator[Mapping[str, str]]:
-    """Muster's commands as they are installed: with their bytecode beside them."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    own = plain | {"MUSTER_HOME": str(home.folder)}
-    with tempfile.TemporaryDirectory(prefix="slurm-bin-") as folder:
-        subprocess.run(  # noqa: S603 -- our own command
-            [MUSTER, "slurm", "install", folder, "--force"],
-            env=own,
-            check=True,
-            capture_output=True,
-        )
-        yield own | {"PATH": os.pathsep.join((str(Path(folder)), own["PATH"]))}
 
 
 def _within_bar(_: str, ours: float, theirs: float) -> bool:

@@ -14,8 +14,12 @@ TOGETHER = (
     # Each side plays its sessions once, for all of these tests.
     "tests/differential/*::test_muster_answers_as_slurm_does*",
     "tests/differential/*::test_slurm_says_what_is_kept_of_it*",
+    # One Slurm.
+    "tests/contracts/backends/*?slurm]",
     # One store of images.
     "tests/containers/*",
+    # One Muster, because it takes longer to start than most of them to run.
+    "tests/kubernetes_clients/*",
 )
 """Patterns of test ids that are one group each."""
 
@@ -33,6 +37,7 @@ FIRST = (
     "tests/differential/*",
     "tests/chaos/*",
     "tests/clients/*",
+    "tests/kubernetes_clients/*",
     "tests/live/*",
     "tests/doors/*",
     "tests/containers/*",

@@ -24,6 +24,7 @@ from muster.model.value import (
     UserName,
 )
 from muster.schedule.room.find import Bounds
+from muster.schedule.room.index import FOR_EVER
 from muster.schedule.room.ledger import Ledger
 from muster.schedule.room.needs import Need
 from muster.simulator.traces.traced import TracedNode
@@ -59,7 +60,7 @@ class Planner:
             found = self._ledger.finder(need, tier, frozenset()).best(Bounds())
             if found is not None:
                 with self._ledger.trial() as trial:
-                    self._ledger.take(found[0], need, NOW)
+                    self._ledger.take(found[0], need, FOR_EVER)
                     trial.keep()
                 return True
         return False

@@ -121,6 +121,23 @@ class Lab:
                 )
             )
 
+    def kill(self, *command: str) -> None:
+        """End the daemon that was started with these words, as the kernel would."""
+        for daemon in [each for each in self._daemons if each.args == command]:
+            self._daemons.remove(daemon)
+            daemon.kill()
+            daemon.wait()
+
+    def crash(self, node: str) -> None:
+        """The node's slurmd and everything that it started are gone at once."""
+        self.kill("slurmd", "-D", "-N", node)
+        ours = set(_carrying(f"SLURM_CONF={self.layout.conf}"))
+        tasks = ours & set(_carrying(f"SLURMD_NODENAME={node}"))
+        steps = {parent for pid in tasks if (parent := _parent(pid)) in ours}
+        for pid in (*steps, *tasks):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def _end_jobs(self) -> None:
         """End what runs. To cancel what waits would take Slurm minutes if that is much."""
         self.ask("scontrol", "update", f"PartitionName={self.layout.look.partition}", "State=DOWN")
@@ -271,3 +288,12 @@ def _carrying(variable: str) -> Sequence[int]:
             if variable.encode() in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
     return found
+
+
+def _parent(pid: int) -> int:
+    """Whose child a process is; 0 when it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[1])

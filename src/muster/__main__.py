@@ -4,11 +4,14 @@ import os
 import sys
 
 from muster.doors.cli.daemon.port import (
+    AddClusterOptions,
     BackupOptions,
+    ClustersOptions,
     Daemon,
     DoctorOptions,
     DoctorReport,
     DownOptions,
+    RemoveClusterOptions,
     RestoreOptions,
     ServeOptions,
     UpOptions,
@@ -43,6 +46,21 @@ class Here:
         from muster.app.backup import restore  # noqa: PLC0415
 
         return restore(options)
+
+    def add_cluster(self, options: AddClusterOptions) -> int:
+        from muster.app.clusters import add  # noqa: PLC0415
+
+        return add(options)
+
+    def remove_cluster(self, options: RemoveClusterOptions) -> int:
+        from muster.app.clusters import remove  # noqa: PLC0415
+
+        return remove(options)
+
+    def clusters(self, options: ClustersOptions) -> int:
+        from muster.app.clusters import show  # noqa: PLC0415
+
+        return show(options)
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport:
         from muster.app.doctor import doctor_report  # noqa: PLC0415

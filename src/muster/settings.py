@@ -4,7 +4,7 @@ import contextlib
 import os
 import pwd
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,6 +48,34 @@ class Listen(Value):
     tls_key: str | None = None
 
 
+class KubernetesListen(Value):
+    """Where the Kubernetes API answers. Its certificate is of a CA of our own."""
+
+    host: str
+    port: int
+
+
+class SlurmCluster(Value, tag="slurm"):
+    """A Slurm cluster whose nodes are used as well: `muster cluster add`.
+
+    conf: its slurm.conf; commands: the folder of its commands; both as the PATH has them if empty.
+    delegate: Slurm chooses nodes, because others use the cluster too.
+    partitions: those that may be used, all if none is named. containers: what runs images there.
+    models: which GPUs the types of its gres are, such as a100: A100-80GB.
+    """
+
+    name: str
+    conf: str = ""
+    commands: str = ""
+    delegate: bool = False
+    partitions: tuple[str, ...] = ()
+    account: str = ""
+    qos: str = ""
+    containers: str = "none"
+    models: Mapping[str, str] = {}
+    order: int = 1
+
+
 class Settings(Value):
     """The options of `muster up`; they are kept, so that the next `muster up` needs none.
 
@@ -57,6 +85,8 @@ class Settings(Value):
     standby_for: the state folder of another Muster on this machine, with the same store: the leader
     runs the jobs from there.
     mail_program: what sends mail, or `none`; by default one that the machine has.
+    kubernetes: where the Kubernetes API is served; None: it is not.
+    clusters: where jobs run besides this machine.
     """
 
     store: str | None = None
@@ -67,6 +97,8 @@ class Settings(Value):
     doors_only: bool = False
     standby_for: str | None = None
     mail_program: str | None = None
+    kubernetes: KubernetesListen | None = None
+    clusters: tuple[SlurmCluster, ...] = ()
 
 
 def made_home(home: Path) -> Path:

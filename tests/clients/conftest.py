@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clients.desk import Desk, environment
+from clients.desk import HERE, Desk, environment
 from doors.slurm.house import House
 
 
@@ -25,7 +25,7 @@ def lightning(slurm: House, request: pytest.FixtureRequest) -> Desk:
 
 def desk_of(name: str, slurm: House, request: pytest.FixtureRequest) -> Desk:
     """With a folder of its own, so that tests do not find each other's files."""
-    found = environment(name)
+    found = environment(HERE, name)
     folder = slurm.work / re.sub(r"\W+", "-", request.node.name)
     folder.mkdir()
     return Desk(slurm=slurm, environment=found, folder=folder)

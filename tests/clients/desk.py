@@ -71,10 +71,11 @@ class Desk:
         return (self.folder / name).read_text(encoding="utf-8")
 
 
-def environment(name: str) -> Path:
+def environment(lists: Path, name: str) -> Path:
     """Where `make clients` puts what this list names; without it the test is skipped."""
-    listed = (HERE / f"requirements-{name}.txt").read_bytes()
-    folder = ROOT / ".tools" / f"clients-{name}-{hashlib.sha256(listed).hexdigest()[:12]}"
+    listed = (lists / f"requirements-{name}.txt").read_bytes()
+    found = f"{lists.name}-{name}-{hashlib.sha256(listed).hexdigest()[:12]}"
+    folder = ROOT / ".tools" / found
     if not (folder / "complete").exists():
         pytest.skip(f"the clients of requirements-{name}.txt are not installed: run make clients")
     return folder

@@ -3,13 +3,11 @@
 python -m clients.page > docs/howto/slurm-clients.md, with tests on the path.
 """
 
-import ast
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
+from clients.listing import ClientsPage
+
 HERE = Path(__file__).parent
-PAGE = HERE.parent.parent / "docs" / "howto" / "slurm-clients.md"
 
 HEAD = """\
 # Clients of Slurm that are tested with Muster
@@ -58,34 +56,13 @@ CLIENTS = {
 """What the name of a client's tests begins with."""
 
 
-def page() -> str:
-    """The whole page, as Markdown."""
-    rows = "".join(_rows(locked(), sentences()))
-    return HEAD + rows + TAIL
-
-
-def locked() -> dict[str, str]:
-    """The version of every package that the lists name."""
-    lists = sorted(HERE.glob("requirements-*.txt"))
-    texts = [path.read_text(encoding="utf-8") for path in lists]
-    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", "\n".join(texts), re.MULTILINE))
-
-
-def sentences() -> list[str]:
-    """What each test of a client says, in order."""
-    names: list[str] = []
-    for path in sorted(HERE.glob("test_*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names += [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return [name.removeprefix("test_") for name in names if name.startswith("test_")]
-
-
-def _rows(versions: dict[str, str], said: list[str]) -> Iterator[str]:
-    for client, word in CLIENTS.items():
-        own = [name.removeprefix(f"{word}_") for name in said if name.startswith(f"{word}_")]
-        sentence = re.sub(r"\bgpu", "GPU", "; ".join(own).replace("_", " "))
-        yield f"| {client} | {versions[client]} | {sentence} |\n"
-
+SLURM = ClientsPage(
+    tests=HERE,
+    file=HERE.parent.parent / "docs" / "howto" / "slurm-clients.md",
+    head=HEAD,
+    tail=TAIL,
+    clients=CLIENTS,
+)
 
 if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201  for a file
+    print(SLURM.text(), end="")  # noqa: T201  for a file

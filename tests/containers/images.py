@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ from muster.backends.local.isolation.container import (
 
 IMAGE = "local/muster-test:1"
 ONLY_IN_THE_IMAGE = "/etc/made-for-muster"
+OF_BUSYBOX = {"/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n", "/etc/group": "root:x:0:\n"}
+NO_FILES: Mapping[str, str] = {}
 PROGRAMS = "sh cat echo env id pwd sleep sync test touch true tty".split()
 # Where limits cannot be raised, podman's defaults for them fail.
 MODEST = "--runtime runc --ulimit nofile=1024:1024 --ulimit nproc=1024:1024"
@@ -73,6 +75,15 @@ class Podman:
             finally:
                 patience.cancel()
 
+    def has_busybox(self, *names: str) -> None:
+        """Let it also have images that are like busybox's own: all of its programs, and a shell."""
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(folder) / "busybox.tar"
+            listed = finished(("/bin/busybox", "--list")).stdout.split()
+            _write_archive(archive, [each for each in listed if each != "busybox"], OF_BUSYBOX)
+            for name in names:
+                self.asks("import", "--change", 'CMD ["sh"]', str(archive), name)
+
     def asks(self, *words: str) -> str:
         return finished((self.tool, *self.folders, *words)).stdout.strip()
 
@@ -113,19 +124,30 @@ def _podman_in(folder: Path, tool: str) -> Podman:
 
 
 def _import_image(podman: Podman, archive: Path) -> None:
-    """An image of one static program under many names, and a file that is nowhere else."""
+    _write_archive(archive, PROGRAMS)
+    imported = finished((podman.tool, *podman.folders, "import", str(archive), IMAGE))
+    assert imported.returncode == 0, imported.stderr
+
+
+def _write_archive(
+    archive: Path, programs: Iterable[str], files: Mapping[str, str] = NO_FILES
+) -> None:
+    """One static program under many names, a file that is nowhere else, and others."""
     with tarfile.open(archive, "w") as tar:
         tar.add("/bin/busybox", "bin/busybox")
-        for name in PROGRAMS:
+        for name in programs:
             link = tarfile.TarInfo(f"bin/{name}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(link)
-        words = b"only the image has this\n"
-        file = tarfile.TarInfo(ONLY_IN_THE_IMAGE.lstrip("/"))
-        file.size, file.mode = len(words), 0o644
-        tar.addfile(file, io.BytesIO(words))
-    imported = finished((podman.tool, *podman.folders, "import", str(archive), IMAGE))
-    assert imported.returncode == 0, imported.stderr
+        if files:
+            folder = tarfile.TarInfo("tmp")
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
+            tar.addfile(folder)
+        for name, text in {ONLY_IN_THE_IMAGE: "only the image has this\n", **files}.items():
+            words = text.encode()
+            file = tarfile.TarInfo(name.lstrip("/"))
+            file.size, file.mode = len(words), 0o644
+            tar.addfile(file, io.BytesIO(words))
 
 
 def _remove_everything(podman: Podman, folder: Path) -> None:

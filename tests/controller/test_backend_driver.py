@@ -20,8 +20,8 @@ from muster.controller.world.journal import Journal
 from muster.controller.world.record import Record
 from muster.model.cluster import Cluster
 from muster.model.errors import StoreFullError
-from muster.model.event import SiteChanged
-from muster.model.value import Duration, Instant, JobId, UserName
+from muster.model.event import ClusterSeen, Event, NodeSeen, SiteChanged
+from muster.model.value import Duration, Instant, JobId, PoolName, UserName, replace
 from muster.stores.base import Batch
 from muster.stores.memory import MemoryStore
 
@@ -40,11 +40,24 @@ class FullStore(MemoryStore):
         super().append(batch)
 
 
-class FullBackend(SimulatedBackend):
-    """A backend whose own disk may be full, and that remembers its orders."""
+class WeakBackend(SimulatedBackend):
+    """A backend that remembers its orders; its disk may be full, and it may not answer.
+
+    reports: what it says next, instead of what is so.
+    """
 
     is_full = False
+    is_deaf = False
     said: tuple[Action, ...] = ()
+    reports: tuple[Event, ...] = ()
+
+    def observe(self, now: Instant) -> tuple[Event, ...]:
+        if self.reports:
+            found, self.reports = self.reports, ()
+            return found
+        if self.is_deaf:
+            return (ClusterSeen(at=now, cluster=replace(self.cluster, reachable=False)),)
+        return super().observe(now)
 
     def do(self, action: Action) -> None:
         if self.is_full:
@@ -58,7 +71,7 @@ class Lab:
 
     def __init__(self) -> None:
         self.store = FullStore()
-        self.backend = FullBackend(
+        self.backend = WeakBackend(
             [node("n1", 4)], Cluster(name=LAB), lambda _, __: Behaviour(work=Duration(10_000))
         )
         self.journal = Journal(self.store, Record(self.store.load(), {}, SITE), lambda: NOW)
@@ -140,3 +153,41 @@ def test_an_attempt_that_ended_while_nobody_led_is_forgotten() -> None:
 
     assert lab.record.jobs == {}
     assert lab.backend.said[-1] == Forget(job=JobId(1), attempt=1)
+
+
+def test_a_cluster_that_does_not_answer_loses_no_node_and_no_job() -> None:
+    lab = Lab()
+    lab.driver.tend(NOW)
+
+    lab.backend.is_deaf = True
+    driver = lab.new_driver()
+    driver.take_over(LATER)
+    driver.tend(LATER)
+
+    assert set(lab.record.nodes) == {"n1"}
+    assert not lab.record.clusters[LAB].reachable
+    assert lab.record.jobs[JobId(1)].attempt == 1
+
+
+def test_nodes_that_went_while_a_cluster_did_not_answer_are_gone_when_it_does() -> None:
+    lab = Lab()
+    lab.backend.is_deaf = True
+    driver = lab.new_driver()
+    driver.take_over(LATER)
+
+    lab.backend.is_deaf = False
+    seen = ClusterSeen(at=LATER, cluster=lab.backend.cluster)
+    lab.backend.reports = (seen, NodeSeen(at=LATER, node=node("n2", 4)))
+    driver.tend(LATER)
+
+    assert set(lab.record.nodes) == {"n2"}
+
+
+def test_a_cluster_brings_its_pools_along() -> None:
+    lab = Lab()
+    fresh = replace(node("n3", 4), pool=PoolName("dgx"))
+
+    lab.backend.reports = (NodeSeen(at=LATER, node=fresh),)
+    lab.driver.tend(LATER)
+
+    assert lab.record.pools(SITE)[PoolName("dgx")].cluster == LAB

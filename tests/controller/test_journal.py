@@ -11,8 +11,9 @@ from muster.controller.world.journal import Journal, Writer
 from muster.controller.world.record import Record
 from muster.controller.world.transaction import Transaction
 from muster.model.cluster import Cluster
-from muster.model.errors import RefusedError, StoreFullError
-from muster.model.event import ClusterSeen, NodeSeen, SiteChanged
+from muster.model.errors import RefusedError, StaleSnapshotError, StoreFullError
+from muster.model.event import CancelAsked, ClusterSeen, NodeSeen, SiteChanged
+from muster.model.job import Dependency, DependencyKind, JobState
 from muster.model.value import Instant, UserName
 from muster.stores.base import Batch
 from muster.stores.memory import MemoryStore
@@ -42,8 +43,10 @@ def begin(transaction: Transaction) -> None:
     transaction.apply(NodeSeen(at=transaction.now, node=node("n1", 4)))
 
 
-def entry(**fields: Any) -> Submission:
-    return Submission(caller=caller("ada"), spec=spec(**fields), kinds=NodeKinds())
+def entry(request_key: str | None = None, **fields: Any) -> Submission:
+    return Submission(
+        caller=caller("ada"), spec=spec(**fields), kinds=NodeKinds(), request_key=request_key
+    )
 
 
 def test_commands_that_queue_up_share_one_transaction() -> None:
@@ -114,6 +117,50 @@ def test_who_follows_knows_the_same_jobs() -> None:
 
     assert other.record.jobs == one.record.jobs
     assert other.last_event == one.last_event
+
+
+def test_a_request_that_is_sent_again_to_another_process_makes_no_second_job() -> None:
+    store = MemoryStore()
+    one, other = journal_on(store), journal_on(store)
+
+    first = one.write(entry("k1").enter).result()
+    again = other.write(entry("k1").enter).result()
+
+    assert again.jobs == first.jobs
+    assert sorted(other.record.jobs) == [*first.jobs]
+
+
+class ForgetfulStore(MemoryStore):
+    """A store that followers must always load whole."""
+
+    def since(self, version: int) -> tuple[Batch, ...]:
+        raise StaleSnapshotError(expected=version, found=version + 1)
+
+
+def test_who_was_far_behind_knows_how_jobs_came_out_that_ended_meanwhile() -> None:
+    store = ForgetfulStore()
+    one, other = journal_on(store), journal_on(store)
+    first = one.write(entry().enter).result().jobs[0]
+    after = (Dependency(kind=DependencyKind.AFTER_NOT_OK, job=first),)
+    one.write(entry(after=after).enter).result()
+    other.catch_up()
+
+    cancel = CancelAsked(at=Instant(1_000), job=first, by=UserName("ada"))
+    one.write(lambda transaction: transaction.apply(cancel)).result()
+    other.catch_up()
+
+    assert other.record.finished == one.record.finished
+    assert other.record.finished[first].state is JobState.CANCELLED
+
+
+def test_who_was_far_behind_knows_which_jobs_came_of_which_request() -> None:
+    store = ForgetfulStore()
+    one, other = journal_on(store), journal_on(store)
+
+    first = one.write(entry("k1").enter).result()
+    again = other.write(entry("k1").enter).result()
+
+    assert again.jobs == first.jobs
 
 
 def test_a_mistake_in_one_command_does_not_end_the_journal() -> None:

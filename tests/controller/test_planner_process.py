@@ -15,7 +15,7 @@ from muster.controller.planner.copy_of_world import CopyOfWorld
 from muster.controller.planner.process import NOTHING_YET, ProcessPlanner
 from muster.controller.planner.protocol import MovedAllocation, MovedJob, snapshot_delta
 from muster.model.errors import OurBugError, UnknownError
-from muster.model.job import Job
+from muster.model.job import ArrayPart, Job
 from muster.model.placement import Allocation
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
@@ -63,10 +63,30 @@ def test_only_what_was_committed_since_the_last_plan_is_sent() -> None:
     delta = snapshot_delta(first, seen(desk))
 
     started = set(desk.record.allocations)
-    assert set(delta.jobs) == {new}
+    assert {job.moved.id for job in delta.new_jobs} == {new}
     assert {job.id for job in delta.moved_jobs} == started - {new}
     assert set(delta.allocations) == started
     assert (delta.nodes, delta.queues, delta.classes, delta.pools) == ({}, None, None, None)
+
+
+def test_what_the_parts_of_an_array_share_is_sent_once() -> None:
+    copy, first = CopyOfWorld(), seen(busy_desk())
+    copy.apply(snapshot_delta(NOTHING_YET, first))
+    single = first.jobs[waiting(first)]
+    parts = [
+        replace(single.spec, array=ArrayPart(array=JobId(array), index=index), labels={"of": text})
+        for array, text in ((51, "v" * 4_000), (55, "w" * 4_000))
+        for index in range(3)
+    ]
+    specs = [*parts[:3], single.spec, *parts[3:]]
+    new = {JobId(51 + at): replace(single, id=JobId(51 + at), spec=specs[at]) for at in range(7)}
+    second = replace(first, version=first.version + 1, jobs=with_values(first.jobs, new))
+
+    delta = snapshot_delta(first, second)
+
+    assert [job.moved.id for job in delta.new_jobs] == list(new)
+    assert len(delta.specs) == 3
+    assert dict(copy.apply(delta).jobs) == dict(second.jobs)
 
 
 def test_placements_that_the_plan_gave_are_not_sent_back() -> None:

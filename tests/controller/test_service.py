@@ -3,19 +3,22 @@
 import getpass
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from muster.app.parts import Muster, clock
 from muster.controller.messages import Caller, JobQuery, LogQuery
+from muster.controller.use_cases.service import Service
 from muster.controller.use_cases.tokens import TokenRequest
+from muster.controller.world.journal import Command
 from muster.doors.config.default import DEFAULT_SITE
 from muster.model.cluster import NodeState
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.gpu import GpuAsk
-from muster.model.job import Ask, JobSpec, JobState, TaskGroup
+from muster.model.job import Ask, Dependency, DependencyKind, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
 from muster.model.plan import Wait
 from muster.model.queue import Queue
@@ -179,6 +182,25 @@ def test_a_waiting_job_says_why_and_what_would_help(muster: Muster) -> None:
     assert isinstance(view.wait.why, NoRoom)
 
 
+def test_a_waiting_job_says_how_long_it_takes_and_what_that_decides(muster: Muster) -> None:
+    queries = muster.service.queries
+    limited = replace(asked(gpus=2), time_limit=Duration(60_000))
+    running(muster, submitted(muster, asked(gpus=1)))
+    with_limit, without = submitted(muster, limited), submitted(muster, asked(gpus=2))
+
+    known = queries.plan.explain(ROOT, with_limit).time
+    bet = queries.plan.explain(ROOT, without).time
+
+    assert known is not None
+    assert bet is not None
+    assert (known.limit, bet.limit) == (60_000, None)
+    assert "at most 1m, by which room is promised" in known.text
+    assert bet.text.endswith("as it has no time limit, where room is promised")
+    policy = muster.journal.record.site.policy
+    job = muster.journal.record.jobs[without]
+    assert bet.first_from == job.submitted_at + policy.patience
+
+
 def test_a_rehearsal_changes_nothing(muster: Muster) -> None:
     running(muster, submitted(muster, asked(gpus=2)))
     version = muster.journal.record.version
@@ -203,6 +225,34 @@ def test_a_rehearsal_names_the_nodes_now_or_when_others_must_have_left(muster: M
     assert [placed.node for placed in now.placements] == ["pretend1"]
     assert later.wait is not None
     assert [placed.node for placed in later.placements] == ["pretend1"]
+
+
+def test_a_job_that_ends_while_a_request_is_on_its_way_can_still_be_depended_on(
+    muster: Muster,
+) -> None:
+    first = submitted(muster, asked())
+    running(muster, first)
+
+    def write_late(command: Command[Any]) -> "Future[Any]":
+        muster.service.cancel(ROOT, (first,)).result()
+        until(lambda: muster.journal.record.jobs, lambda jobs: first not in jobs)
+        return muster.writer.write(command)
+
+    on_its_way = Service(write_late, muster.service.queries)
+    after = (Dependency(kind=DependencyKind.AFTER_ANY, job=first),)
+    second = on_its_way.submit(ROOT, asked("true", after=after)).result().jobs[0]
+
+    until(lambda: state(muster, second), lambda seen: seen is JobState.COMPLETED)
+
+
+def test_a_rehearsed_request_can_depend_on_a_job_that_has_ended(muster: Muster) -> None:
+    over = submitted(muster, asked("true"))
+    until(lambda: state(muster, over), lambda seen: seen is JobState.COMPLETED)
+    after = (Dependency(kind=DependencyKind.AFTER_OK, job=over),)
+
+    rehearsed = muster.service.queries.plan.rehearse(ROOT, spec=asked(after=after))
+
+    assert rehearsed.job in rehearsed.starts
 
 
 def test_an_explanation_waits_for_a_plan_that_knows_the_job_as_it_is(muster: Muster) -> None:

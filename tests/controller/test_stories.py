@@ -170,7 +170,7 @@ def test_what_an_administrator_holds_its_owner_cannot_release() -> None:
 
     outcome = desk.asks("ada", JobAction.RELEASE, job)
 
-    assert outcome.failed == {job: HeldByAdmin(job=job)}
+    assert outcome.failed == {job: HeldByAdmin(job=str(job))}
 
 
 def test_what_is_held_for_its_owner_the_owner_can_release() -> None:

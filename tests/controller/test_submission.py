@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 
 from controller.desk import SITE, Desk, caller, node, spec
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.messages import Caller, Receipt
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
 from muster.controller.use_cases.submission import NO_QUEUE, NodeKinds, Submission
 from muster.controller.world.transaction import Transaction
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import ClusterSeen, NodeSeen
-from muster.model.history import Finished
-from muster.model.job import Dependency, DependencyKind, JobState
+from muster.model.job import Dependency, DependencyKind
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.queue import Ceiling, Queue
 from muster.model.site import Role, Token, User
-from muster.model.value import ClassName, Instant, JobId, QueuePath, UserName, replace
+from muster.model.value import ClassName, Duration, Instant, JobId, QueuePath, UserName, replace
 
 ROOT = Caller(user=UserName("root"), door="test", root=True)
 
@@ -29,7 +29,7 @@ def enters(desk: Desk, who: Caller, **asked: Any) -> Receipt:
     return desk.simulation.journal.write(entry.enter).result()
 
 
-ENTRY = {"indices", "at_once", "held", "finished", "request_key"}
+ENTRY = {"indices", "at_once", "held", "request_key"}
 
 
 def with_queue(desk: Desk, path: str, **fields: Any) -> None:
@@ -195,20 +195,43 @@ def test_a_held_request_waits_for_its_own_user() -> None:
     assert desk.asks("ada", JobAction.RELEASE, job).done == (job,)
 
 
+def afterok(job: JobId) -> tuple[Dependency, ...]:
+    return (Dependency(kind=DependencyKind.AFTER_OK, job=job),)
+
+
 def test_a_job_can_depend_on_one_that_ended_long_ago() -> None:
     desk = Desk()
-    over = {
-        JobId(99): Finished(state=JobState.COMPLETED, started_at=Instant(0), ended_at=Instant(0))
-    }
+    first = desk.submits(lasts=1)
+    desk.lets_all_end()
 
-    receipt = enters(
-        desk,
-        caller("ada"),
-        after=(Dependency(kind=DependencyKind.AFTER_OK, job=JobId(99)),),
-        finished=over,
-    )
+    second = enters(desk, caller("ada"), after=afterok(first)).jobs[0]
+    desk.will_go(second, Behaviour(work=Duration(1_000)))
+    desk.lets_all_end()
 
-    assert receipt.jobs == (1,)
+    assert desk.state(second) == "completed"
+
+
+def test_a_job_can_depend_on_one_that_ends_in_the_same_transaction() -> None:
+    desk = Desk()
+    first = enters(desk, caller("ada"), held=True).jobs[0]
+    cancel = JobActionRequest(caller=caller("ada"), action=JobAction.CANCEL)
+    after = (Dependency(kind=DependencyKind.AFTER_ANY, job=first),)
+    entry = Submission(caller=caller("ada"), spec=spec("ada", after=after), kinds=NodeKinds())
+
+    def both(transaction: Transaction) -> Receipt:
+        act_on_jobs(cancel, (first,), transaction)
+        return entry.enter(transaction)
+
+    second = desk.simulation.journal.write(both).result().jobs[0]
+    desk.will_go(second, Behaviour(work=Duration(1_000)))
+    desk.lets_all_end()
+
+    assert desk.state(second) == "completed"
+
+
+def test_no_job_can_depend_on_one_that_never_was() -> None:
+    with pytest.raises(RefusedError, match="names job 99, which does not exist"):
+        enters(Desk(), caller("ada"), after=afterok(JobId(99)))
 
 
 def test_who_submitted_what_is_in_the_audit_log() -> None:

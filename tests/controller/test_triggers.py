@@ -98,6 +98,7 @@ def test_a_job_that_waits_for_a_start_starts_with_it() -> None:
 def test_a_job_fails_in_the_moment_in_which_it_can_no_longer_meet_its_deadline() -> None:
     desk = Desk(gpus=1)
     desk.submits(lasts=600)
+    desk.lets_pass(0)
     late = desk.submits(limit_s=30, deadline=Instant(60_000))
 
     desk.lets_pass(30)

@@ -10,7 +10,7 @@ from muster.controller.use_cases.job_actions import JobAction
 from muster.controller.use_cases.submission import NodeKinds
 from muster.controller.use_cases.update import updated
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
-from muster.model.job import Job, JobSpec
+from muster.model.job import Dependency, DependencyKind, Job, JobSpec
 from muster.model.queue import Queue
 from muster.model.value import ClassName, Duration, JobId, QueuePath, UserName, replace
 
@@ -65,6 +65,19 @@ def test_a_waiting_job_can_become_another_request() -> None:
     now = desk.job(job).spec
     assert (now.name, now.queue, now.time_limit) == ("better", "a/b", 90_000)
     assert now.groups == spec(gpus=2).groups
+
+
+def test_a_waiting_job_can_be_made_to_depend_on_one_that_has_ended() -> None:
+    desk = Desk(gpus=4)
+    over = desk.submits(lasts=1)
+    desk.lets_pass(5)
+    job = waiting(desk)
+    after = (Dependency(kind=DependencyKind.AFTER_OK, job=over),)
+
+    changes(desk, job, lambda spec: replace(spec, after=after))
+    desk.lets_all_end()
+
+    assert desk.state(job) == "completed"
 
 
 def test_a_changed_request_must_be_one_that_would_be_let_in() -> None:

@@ -56,7 +56,8 @@ FAIR = replace(
         "PriorityWeightQOS": 10_000_000,
     },
 )
-"""The same with Muster's usual order of jobs. Else Slurm takes them as they come, as tests can."""
+"""The same with the order of jobs that the site below asks for. Else Slurm takes them as they
+come, as tests can."""
 
 LOOKS = {"15-shares": FAIR}
 """Sessions that are not played on the usual Slurm."""
@@ -66,7 +67,9 @@ pools: {local: {cluster: local, default_time: 1h}}
 queues: {root: {}}
 classes: {normal: {}}
 default_queue: root
+policy: {order: {short: 0, age_full: 7d}}
 """
+"""Slurm knows nothing of what jobs are expected to take, and counts age by weeks."""
 
 
 STRANGER = "nobody"

@@ -1,5 +1,7 @@
 """Seeing, changing and being somebody are three rights; and what was tried is written down."""
 
+from collections.abc import Callable
+
 import pytest
 
 from hostile.people import (
@@ -21,6 +23,7 @@ from muster.controller.messages import Caller
 from muster.controller.use_cases.refusals import AT_ONCE, EVERY_S, Refusals
 from muster.controller.use_cases.tokens import TokenRequest
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
+from muster.model.job import JobSpec
 from muster.model.queue import Queue
 from muster.model.site import Role, Site
 from muster.model.value import ClassName, Duration, Instant, JobId, QueuePath, replace
@@ -306,3 +309,41 @@ def test_a_class_says_who_may_decline_to_be_preempted(
         return
     with pytest.raises(ForbiddenError, match="can be preempted"):
         muster.service.submit(who, wish, held=True).result()
+
+
+# What a job was given in one queue, or in one class, is not taken along to another.
+
+
+def to(**fields: object) -> Callable[[JobSpec], JobSpec]:
+    return lambda old: replace(old, **fields)
+
+
+def test_a_class_is_not_taken_along_to_a_queue_where_one_may_not_use_it(muster: Muster) -> None:
+    wish = spec("other", job_class=ClassName("team"))
+    job = muster.service.submit(OTHER, wish, held=True).result().jobs[0]
+
+    muster.service.update(OTHER, job, to(queue=QueuePath("a/b"))).result()
+    with pytest.raises(ForbiddenError, match="may not use class team in default"):
+        muster.service.update(OTHER, job, to(queue=QueuePath("default"))).result()
+
+
+def test_declining_to_be_preempted_is_not_taken_along_to_another_class(muster: Muster) -> None:
+    wish = spec(job_class=ClassName("patient"), preemptible=False)
+    job = muster.service.submit(OWNER, wish, held=True).result().jobs[0]
+
+    with pytest.raises(ForbiddenError, match="can be preempted"):
+        muster.service.update(OWNER, job, to(job_class=ClassName("normal"))).result()
+    changed = muster.service.update(
+        OWNER, job, to(job_class=ClassName("normal"), preemptible=True)
+    ).result()
+    assert changed.spec.job_class == "normal"
+
+
+def test_a_raised_priority_is_not_taken_along_to_another_queue(muster: Muster) -> None:
+    job = muster.service.submit(OWNER, spec(), held=True).result().jobs[0]
+    muster.service.update(BOSS, job, to(priority=50)).result()
+
+    muster.service.update(OWNER, job, to(name="still-50")).result()
+    with pytest.raises(ForbiddenError, match="priority above 0"):
+        muster.service.update(OWNER, job, to(queue=QueuePath("default"))).result()
+    muster.service.update(OWNER, job, to(queue=QueuePath("default"), priority=0)).result()

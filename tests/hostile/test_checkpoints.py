@@ -9,7 +9,7 @@ import pytest
 from hostile.sizes import memory_kib
 from local.here import Here, Wanted
 from muster.backends.base import Stop
-from muster.backends.local.attempt.checkpoints import CheckpointPlace, candidates
+from muster.backends.checkpoints import CheckpointPlace, candidates
 from muster.model.event import JobCheckpointed, JobStarted
 from muster.model.job import Cancelled, Exited, TimedOut
 from muster.model.launch import Checkpointing, Launch

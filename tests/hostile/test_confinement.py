@@ -12,7 +12,7 @@ from local.asker import Asker
 from local.here import Here, Wanted
 from muster.backends.base import Stop
 from muster.model.event import JobStarted
-from muster.model.job import Cancelled, Exited, OutOfMemory
+from muster.model.job import Cancelled, Exited, LaunchFailed, OutOfMemory
 from muster.model.launch import Launch
 from muster.model.site import SHARED_TMP, Confinement
 from muster.model.value import Duration, JobId, UserName, replace
@@ -51,6 +51,19 @@ def test_what_a_job_puts_into_tmp_is_seen_by_no_other_and_goes_with_it(open_here
     (here.work / "go").touch()
     assert here.ends(1).why == Exited(code=0)
     open_here.until_gone(lambda: not private_tmp(open_here).exists())
+
+
+def test_who_looks_for_a_command_of_the_other_tmp_learns_why_it_is_not_there(
+    open_here: Here, tmp_path: Path
+) -> None:
+    command = tmp_path / "command"
+    command.write_text("#!/bin/sh\n", encoding="utf-8")
+
+    open_here.run(Launch(argv=(str(command),)), BY_NOBODY)
+
+    why = open_here.ends().why
+    assert isinstance(why, LaunchFailed)
+    assert "a job has a /tmp and a /dev/shm of its own" in why.text
 
 
 def test_the_working_folder_and_the_output_are_where_they_were(open_here: Here) -> None:

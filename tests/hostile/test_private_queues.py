@@ -14,6 +14,7 @@ from muster.doors.slurm.answering import answered
 from muster.doors.slurm.call import Call, Door, Reply
 from muster.model.mail import Mail, Occasion
 from muster.model.value import JobId, QueuePath, UserName
+from muster.model.words import NO_LABELS
 from muster.stores.base import EventQuery, HistoryQuery
 
 NAME = "merger-plans"
@@ -154,7 +155,7 @@ def test_no_slurm_filter_finds_them(muster: Muster, line: str) -> None:
 @pytest.mark.usefixtures("job")
 def test_no_event_carries_a_command_line(muster: Muster) -> None:
     for stored in muster.service.queries.history.events(ROOT, EventQuery()):
-        assert "hidden-value" not in repr(event_document(stored))
+        assert "hidden-value" not in repr(event_document(stored, NO_LABELS))
 
 
 # Through the wire, with its caches and streams.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostile.people import OTHER, OWNER, ROOT, spec, submitted
+from hostile.people import OTHER, OWNER, ROOT, audit, spec, submitted, token
 from hostile.test_private_queues import slurm
 from muster.app.parts import Muster, clock
 from muster.doors.slurm.answering import answered
@@ -14,7 +14,7 @@ from muster.lifecycle.sizes import MOST_LABEL_VALUE, MOST_NAME
 from muster.model.errors import RefusedError
 from muster.model.job import Ask, Dependency, DependencyKind, JobSpec, TaskGroup, Where
 from muster.model.launch import Launch
-from muster.model.site import Site, UserLimits
+from muster.model.site import Role, Site, UserLimits
 from muster.model.value import JobId, NodeId, UserName, replace
 
 MIB = 1_024 * 1_024
@@ -186,10 +186,58 @@ def test_one_user_submits_so_many_bytes_a_day_and_no_more(fresh: Muster) -> None
     assert fresh.service.submit(OTHER, replace(large, user=UserName("other")), held=True).result()
 
 
+@pytest.mark.parametrize("way", ["hold", "signal", "update", "token"])
+def test_small_changes_without_end_are_bounded_like_large_ones(fresh: Muster, way: str) -> None:
+    """Each of them is written to the log and to the audit, whose disk is everybody's."""
+    fresh.service.apply(ROOT, lambda site: limited(site, UserLimits(max_submit_mib=1))).result()
+    service, job = fresh.service, fresh.service.submit(OWNER, spec(), held=True).result().jobs
+
+    def change_without_end() -> None:
+        for number in range(3_000):
+            change(number)
+
+    def change(number: int) -> None:
+        match way:
+            case "hold":
+                service.release(OWNER, job).result()
+                service.hold(OWNER, job).result()
+            case "signal":
+                service.signal(OWNER, job * 100, 10).result()
+            case "update":
+                service.update(OWNER, job[0], lambda old: replace(old, name=f"n{number}")).result()
+            case _:
+                made = token(fresh, OWNER, Role.VIEWER).token
+                service.revoke(OWNER, made.id).result()
+
+    with pytest.raises(RefusedError, match=r"again in|in a day"):
+        change_without_end()
+    assert service.cancel(OWNER, job).result().done == job
+
+
+def test_what_changes_nothing_is_not_written_down(fresh: Muster) -> None:
+    job = fresh.service.submit(OWNER, spec(), held=True).result().jobs
+    for _ in range(5):
+        fresh.service.hold(OWNER, job).result()
+
+    assert [each for each in audit(fresh) if each.action == "hold"] == []
+
+
 def test_each_part_of_an_array_counts(fresh: Muster) -> None:
     limits = UserLimits(max_submit_mib=4)
     fresh.service.apply(ROOT, lambda site: limited(site, limits)).result()
     labelled = spec(labels={"a": "v" * (MOST_LABEL_VALUE - 1)})
 
     with pytest.raises(RefusedError, match="submit fewer jobs at once"):
-        fresh.service.submit(OWNER, labelled, indices=tuple(range(2_000)), held=True).result()
+        fresh.service.submit(OWNER, labelled, indices=tuple(range(5_000)), held=True).result()
+
+
+def test_what_the_parts_of_an_array_share_counts_once(fresh: Muster) -> None:
+    limits = UserLimits(max_submit_mib=4)
+    fresh.service.apply(ROOT, lambda site: limited(site, limits)).result()
+    labels = {f"label-{each}": "v" * (MOST_LABEL_VALUE - 1) for each in range(15)}
+
+    made = fresh.service.submit(
+        OWNER, spec(labels=labels), indices=tuple(range(1_000)), held=True
+    ).result()
+
+    assert len(made.jobs) == 1_000

@@ -6,6 +6,7 @@ import os
 import resource
 import socket
 import struct
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,10 +14,11 @@ import pytest
 
 from hostile.sizes import memory_kib
 from local.asker import HEAD, WISH, Asker
-from local.here import Here
+from local.here import Here, Wanted
 from muster.backends.local.attempt.spawner_client import reachable
 from muster.model.event import JobStarted, StepBegan
 from muster.model.job import Exited
+from people import STRANGER, only_root, python_for_all
 
 WAITS = "while ! test -e go; do sleep 0.02; done"
 MOST_GROWTH_KIB = 64 << 10
@@ -288,3 +290,27 @@ def test_a_name_that_is_no_text_reaches_the_backend_as_text(running: Here) -> No
     (began,) = [each.step for each in running.heard if isinstance(each, StepBegan)]
     assert (began.name, began.command) == ("a?b", "?")
     goes_on(running)
+
+
+KNOCKS = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
+
+@only_root
+@pytest.mark.parametrize(("user", "complaint"), [("daemon", ""), (STRANGER, "PermissionError")])
+def test_who_is_not_the_jobs_user_may_not_even_knock(here: Here, user: str, complaint: str) -> None:
+    here.work.chmod(0o777)
+    here.shell(WAITS, Wanted(user="daemon"))
+    here.sees(JobStarted)
+
+    knocked = subprocess.run(
+        [python_for_all(), "-c", KNOCKS, str(here.folder() / "steps.sock")],
+        user=user,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert complaint in knocked.stderr
+    assert bool(knocked.returncode) is bool(complaint)
+    (here.work / "go").touch()
+    assert here.ends().why == Exited(code=0)

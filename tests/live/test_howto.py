@@ -75,6 +75,13 @@ FILES = {
     "last-month.txt": PAST,
 }
 """What the reader has: the pages name these and do not show them."""
+# It is just starting when the page is typed, and does not end at once when it is told to.
+LASTS = """muster submit -- sh -c 'trap "sleep 2; exit" TERM; echo $$ > job.pid; sleep 600 & wait'
+"""
+IS_GONE = """
+if test -e job.pid && kill -0 "$(cat job.pid)" 2>/dev/null; then echo "still there"; false; fi
+echo "it is gone"
+"""
 OWN_HOME = "export MUSTER_HOME=${MUSTER_HOME:-~/.local/state/muster}\n"
 RULED = "muster up --site cluster.yaml --pretend nodes.yaml\n"
 
@@ -93,9 +100,12 @@ PAGES = (
     Page("backup", says=("Restored.",)),
     Page("checkpoints", says=("counted 200 steps",)),
     Page("containers"),
+    Page("dates"),
     Page("disk", after="muster site\n", says=("keep: 90d",)),
     Page("gpus"),
     Page("job-files", before=RULED),
+    Page("kubernetes", says=("configmap/cfg unchanged", "0.2", 'namespace "nlp" deleted')),
+    Page("kubernetes-gangs", says=("team-a", "pytorchjob.kubeflow.org/mnist created")),
     Page("mail", before=UP + SLURM),
     Page("pbs-and-lsf", before=RULED),
     Page("planner", before=""),
@@ -105,7 +115,7 @@ PAGES = (
     Page("slurm", before=RULED + SLURM),
     Page("slurm-files", before=""),
     Page("traces", before=UP + SLURM),
-    Page("uninstall", before=UP + "muster submit -- sleep 30\n", says=("Muster has stopped",)),
+    Page("uninstall", before=UP + LASTS, after=IS_GONE, says=("Muster has stopped", "is gone")),
     Page("upgrade"),
 )
 
@@ -124,6 +134,12 @@ class Newcomer:
         path.chmod(0o755)
         if self.user is not None:
             shutil.chown(path, self.user)
+
+    def has_kubectl(self) -> None:
+        """A copy of ours: the folder that it is in may be root's alone."""
+        command = self.clone / ".venv" / "bin" / "kubectl"
+        shutil.copy(Path(sys.executable).parent / "kubectl", command)
+        command.chmod(0o755)
 
     def types(self, text: str) -> str:
         env = {
@@ -216,6 +232,8 @@ def test_the_first_screen_of_the_readme_works(newcomer: Newcomer) -> None:
 def test_a_page_can_be_typed(newcomer: Newcomer, page: Page) -> None:
     for name, text in FILES.items():
         newcomer.has(name, text)
+    if page.name.startswith("kubernetes"):
+        newcomer.has_kubectl()
 
     shown = "".join(each.typed for each in blocks(_path(page.name)))
     said = newcomer.types(page.before + shown + page.after)

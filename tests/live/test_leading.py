@@ -68,7 +68,7 @@ def test_a_standby_touches_nothing() -> None:
     seat, backends = Seat(), dict[ClusterName, Backend]()
     seat.is_free = False
 
-    assert not Lead(seat, backends, Watched).lead()
+    assert not Lead(seat, backends, lambda: [Watched()]).lead()
 
     assert backends == {}
 
@@ -77,9 +77,9 @@ def test_with_the_lead_the_machine_is_let_go_and_found_again() -> None:
     seat, backends = Seat(), dict[ClusterName, Backend]()
     made: list[Watched] = []
 
-    def find() -> Backend:
+    def find() -> list[Backend]:
         made.append(Watched())
-        return made[-1]
+        return [made[-1]]
 
     lead = Lead(seat, backends, find)
     for is_free in (True, True, False, False, True):
@@ -93,7 +93,7 @@ def test_with_the_lead_the_machine_is_let_go_and_found_again() -> None:
 def test_who_finds_no_machine_lets_others_lead() -> None:
     seat = Seat()
 
-    def find() -> Backend:
+    def find() -> list[Backend]:
         raise BackendDownError(LAB, "no driver")
 
     with pytest.raises(BackendDownError):
@@ -104,7 +104,7 @@ def test_who_finds_no_machine_lets_others_lead() -> None:
 
 def test_who_ends_lets_the_machine_go_before_others_may_lead() -> None:
     seat, backend = Seat(), Watched()
-    lead = Lead(seat, {}, lambda: backend)
+    lead = Lead(seat, {}, lambda: [backend])
     lead.lead()
 
     lead.step_down()

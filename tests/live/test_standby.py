@@ -258,6 +258,27 @@ def test_when_the_database_is_away_for_a_moment_jobs_go_on(postgres: Postgres) -
         assert client.submit_document(shell("true")).id == job + 1
 
 
+def test_a_request_that_is_sent_again_through_another_door_is_the_same_job(
+    postgres: Postgres,
+) -> None:
+    with (
+        household(postgres) as made,
+        made.doors[0].client() as one,
+        made.doors[1].client() as other,
+        made.first.client() as leader,
+    ):
+        document = shell(f"echo ran >> {made.ran('once')}", request_key="once")
+        with ThreadPoolExecutor(2) as pool:
+            both = [pool.submit(door.submit_document, document) for door in (one, other)]
+        answers = [each.result() for each in both]
+        again = leader.submit_document(document)
+
+        job = answers[0].id
+        ended(one, [job])
+        assert {*answers[0].ids, *answers[1].ids, *again.ids} == {job}
+        assert made.ran("once").read_text() == "ran\n"
+
+
 def test_a_process_that_only_answers_says_why_a_job_waits(postgres: Postgres) -> None:
     with household(postgres) as made, made.doors[0].client() as client:
         first = client.submit_document(shell("sleep 600", gpus=4)).id

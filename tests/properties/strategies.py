@@ -101,7 +101,7 @@ def policies() -> SearchStrategy[Policy]:
         packing=st.sampled_from(Packing),
         prefer=st.sampled_from(Preference),
         backfill_depth=st.sampled_from((16, 1, 0)),
-        backfill_expected=st.booleans(),
+        patience=st.sampled_from((Policy().patience, Duration(60_000), Duration(0))),
         default_time=st.sampled_from((None, HOUR)),
         repartition=_mostly(),
         grow=_mostly(),

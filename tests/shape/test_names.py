@@ -13,7 +13,10 @@ EMPTY_FUNCTION_NAMES = re.compile(r"_*(process|handle|do)(_|$)")
 
 # dotted name: the reason why no better word exists
 EXEMPT: dict[str, str] = {
+    "muster.doors.kubernetes.objects.managing.Manager": "Kubernetes' word: see managedFields",
     "muster.doors.rest.peers.PeerHttp.handle_websocket_upgrade": "the name that uvicorn calls",
+    "muster.doors.rest.peers.PeerWebSocket.handle_connect": "the name that uvicorn calls",
+    "muster.doors.rest.peers.PeerWebSocket.handle_cont": "the name that uvicorn calls",
 }
 
 

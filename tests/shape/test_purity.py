@@ -33,6 +33,11 @@ def test_every_pure_layer_is_under_the_import_contract() -> None:
     assert set(contract("pure")["source_modules"]) == present
 
 
+def test_nobody_waits_in_a_way_that_loses_a_cancellation() -> None:
+    """Python 3.11's wait_for drops one that comes with the answer; asyncio.timeout does not."""
+    assert [module.name for module in modules() if "asyncio.wait_for" in module.text] == []
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -206,3 +206,86 @@ def test_every_waiting_job_learns_when_or_why_nobody_can_say() -> None:
 
     expected = [outcome.expected(name) for name in ("next", "huge", "held", "dependent")]
     assert expected == [60, NoEstimate.NEVER, NoEstimate.HELD, NoEstimate.DEPENDENCY]
+
+
+def test_a_gang_runs_on_nodes_that_are_promised_if_it_leaves_in_time() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", "n3", gpus=8)
+    world.runs("train", on="n1", gpus=8, minutes=60)
+    world.submits("big", tasks=3, gpus=8, minutes=60)
+    world.submits("gang", tasks=2, gpus=8, minutes=60)
+    world.submits("long_gang", tasks=2, gpus=8, minutes=61)
+
+    outcome = world.plans()
+
+    assert outcome.nodes("gang") == ["n2", "n3"]
+    assert outcome.why("long_gang") is not None
+
+
+def test_a_gang_that_would_stay_too_long_is_told_behind_whom_it_waits() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", "n3", gpus=8)
+    world.runs("train", on="n1", gpus=8, minutes=60)
+    world.submits("big", tasks=3, gpus=8, minutes=60)
+    world.submits("gang", tasks=2, gpus=8, minutes=61)
+
+    outcome = world.plans()
+
+    assert outcome.why("gang") == Behind(job=JobId(2), starts_at=Instant(NEW_YEAR + HOUR))
+
+
+def test_a_picky_job_runs_on_promised_nodes_though_a_longer_one_could_not() -> None:
+    world = World(Policy(backfill_depth=1))
+    world.has_nodes("n1", "n2", "n3", gpus=8)
+    world.runs("train", on="n1", gpus=8, minutes=60)
+    world.submits("big", tasks=3, gpus=8, minutes=60)
+    world.submits("long", gpus=8, minutes=90, only_on=("n2", "n3"))
+    world.submits("quick", gpus=8, minutes=30, only_on=("n2", "n3"))
+
+    assert world.plans().started() == ["quick"]
+
+
+def test_several_jobs_are_promised_the_same_node_one_after_the_other() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.runs("train", on="n1", gpus=8, minutes=60)
+    world.submits_many("whole", 3, gpus=8, minutes=30)
+
+    outcome = world.plans()
+
+    assert [outcome.expected(f"whole{number}") for number in (1, 2, 3)] == [60, 90, 120]
+
+
+def test_what_is_free_now_stays_open_beside_a_promise() -> None:
+    world = World()
+    world.has_nodes("n1", "n2", "n3", gpus=8)
+    world.runs("a", on="n1", gpus=8, minutes=60)
+    world.runs("b", on="n2", gpus=8, minutes=60)
+    world.submits("pair", tasks=2, gpus=8, minutes=60, only_on=("n1", "n2", "n3"))
+    world.runs("c", on="n3", gpus=4, minutes=5)
+    world.submits("long", gpus=4, minutes=600)
+
+    assert world.plans().nodes("long") == ["n3"]
+
+
+def test_a_job_without_a_limit_is_expected_to_end_when_its_like_did() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.runs("train", on="n1", gpus=4, expected_minutes=60)
+    world.submits("big", gpus=8, expected_minutes=60)
+    world.submits("quick", gpus=4, expected_minutes=10)
+    world.submits("slow", gpus=2, expected_minutes=600)
+
+    outcome = world.plans()
+
+    assert outcome.started() == ["quick"]
+    assert outcome.expected("big") == 60
+
+
+def test_who_runs_longer_than_expected_is_expected_to_take_twice_as_long() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.runs("train", on="n1", gpus=4, ran=70, expected_minutes=60)
+    world.submits("big", gpus=8, expected_minutes=60)
+
+    assert world.plans().expected("big") == 50

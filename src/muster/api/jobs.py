@@ -52,10 +52,27 @@ class AttemptDocument(Value):
     max_memory_mib: int | None = None
 
 
+class StartDocument(Value):
+    """When a waiting job is expected to start: of ten such ranges, `of_ten` hold.
+
+    middle: it is as likely to start before as after.
+    after: jobs that must end first; some of them.
+    newcomers: so many jobs that are not submitted yet may start before it.
+    """
+
+    early: str
+    middle: str
+    late: str
+    of_ten: int
+    after: tuple[int, ...] = ()
+    newcomers: int = 0
+
+
 class JobDocument(Value, gc=False):
     """A job, live or over.
 
     expected_start: when it should start, if it waits and that can be said.
+    start: the same as a range, as soon as it was forecast.
     exit_code, signal: how its last attempt ended, if it ended by itself.
     gpu_seconds: what all its attempts have held so far.
     tasks, attempts, launch: only where one job was asked for; launch only for its owner.
@@ -72,6 +89,7 @@ class JobDocument(Value, gc=False):
     started_at: str | None = None
     ended_at: str | None = None
     expected_start: str | None = None
+    start: StartDocument | None = None
     time_limit: int | None = None
     attempt: int = 0
     exit_code: int | None = None
@@ -202,10 +220,30 @@ class TurnDocument(Value):
     priority: int
 
 
+class KnownTimeDocument(Value):
+    """What is known of how long a waiting job will take, and what that decides.
+
+    expected_s: as long as similar jobs did, which decides its place in line; nine of ten of them
+    took no longer than `high_s`. samples: how many ended; like: which they are.
+    limit_s: what it takes at most, by which room is promised; without one, what is expected counts.
+    first_from: from then on it goes before all others.
+    """
+
+    text: str
+    expected_s: int
+    high_s: int
+    samples: int
+    like: str
+    limit_s: int | None = None
+    first_from: str | None = None
+
+
 class ExplanationDocument(Value):
     """Why a job waits or where it goes, who is in its way, and what would help.
 
     turn: None for a job that does not wait for one.
+    start: `expected_start` as a range, as soon as it was forecast.
+    time: only for a job that waits, and for those who may see its name.
     """
 
     job: int
@@ -217,3 +255,5 @@ class ExplanationDocument(Value):
     no_estimate: str | None
     alternatives: tuple[AlternativeDocument, ...]
     turn: TurnDocument | None = None
+    start: StartDocument | None = None
+    time: KnownTimeDocument | None = None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from muster.api.jobs import StartDocument
 from muster.model.value import Value
 
 
@@ -54,7 +55,10 @@ class QuotaDocument(Value):
 
 
 class QueueDocument(Value):
-    """A queue with everything below it counted in."""
+    """A queue with everything below it counted in.
+
+    private: those without a role there do not see whose its jobs are, nor what they are called.
+    """
 
     path: str
     weight: int
@@ -68,10 +72,16 @@ class QueueDocument(Value):
     used_share: float
     quotas: tuple[QuotaDocument, ...]
     may_submit: tuple[str, ...]
+    private: bool = False
 
 
 class ClassDocument(Value):
-    """A job class."""
+    """A job class.
+
+    may_use: users who may ask for it, `everyone` for all of them; queues: where everyone may.
+    A queue_admin may use every class in their queues.
+    may_decline: users whose jobs may ask not to be preempted, although jobs of the class are.
+    """
 
     name: str
     priority: int
@@ -81,6 +91,9 @@ class ClassDocument(Value):
     grace: int
     max_time: int | None
     spot_only: bool
+    may_use: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    may_decline: tuple[str, ...] = ()
 
 
 class UserDocument(Value):
@@ -121,6 +134,16 @@ class TokenAsked(Value):
     lifetime: int | str = "30d"
 
 
+class KubernetesDocument(Value):
+    """How to reach the Kubernetes API. ca: in PEM. token: good until `expires_at`."""
+
+    server: str
+    ca: str
+    user: str
+    token: str
+    expires_at: str
+
+
 class QuotaAsked(Value):
     """Other numbers for one line of a queue's quota. Amounts: `8`, `50%`, `none`."""
 
@@ -151,11 +174,21 @@ class SiteChange(Value):
     cautions: tuple[str, ...] = ()
 
 
+class MovedDocument(Value):
+    """A job that waits: when it would start as things are, and after the change."""
+
+    job: int
+    before: str
+    after: str
+
+
 class RehearsalDocument(Value):
     """What would become of jobs if something were different: the same planner, nothing done.
 
     starts: jobs that would start now and do not; waits: jobs that would wait and now start;
     preempted: jobs that would have to make room.
+    start: `expected_start` of a job that would wait, as a range.
+    moved: jobs that wait and would start at another time.
     """
 
     text: str
@@ -164,10 +197,16 @@ class RehearsalDocument(Value):
     preempted: tuple[int, ...]
     explanation: str | None = None
     expected_start: str | None = None
+    start: StartDocument | None = None
+    moved: tuple[MovedDocument, ...] = ()
 
 
 class StatusDocument(Value):
-    """The installation at a glance. last_event: the newest number in the log of events."""
+    """The installation at a glance. last_event: the newest number in the log of events.
+
+    dates_told, dates_held: of the jobs that started in the last week, how many were told a date
+    before, and how many of these started in its range.
+    """
 
     version: str
     leading: bool
@@ -181,6 +220,8 @@ class StatusDocument(Value):
     plan_ms: int
     planned_at: str | None
     problems: tuple[str, ...]
+    dates_told: int = 0
+    dates_held: int = 0
 
 
 class AuditDocument(Value):
@@ -196,7 +237,7 @@ class AuditDocument(Value):
 
 
 class EventDocument(Value):
-    """A fact, with its place in the log."""
+    """A fact, with its place in the log. label: the job as lists show it, `12_3` in an array."""
 
     number: int
     kind: str
@@ -204,6 +245,7 @@ class EventDocument(Value):
     job: int | None
     text: str
     fact: Mapping[str, Any]
+    label: str | None = None
 
 
 class Problem(Value):

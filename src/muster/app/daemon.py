@@ -30,6 +30,7 @@ from muster.settings import (
     NO_MAIL_PROGRAM,
     PRIVATE_UMASK,
     BadSettingsError,
+    KubernetesListen,
     Listen,
     Settings,
     is_program,
@@ -41,6 +42,8 @@ from muster.settings import (
 )
 
 if TYPE_CHECKING:
+    from muster.app.kubernetes import KubernetesDoor
+    from muster.app.parts import Muster
     from muster.doors.rest.serve import Tcp
 
 START_PATIENCE_S = 60.0
@@ -50,6 +53,7 @@ LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 SWITCH_S = 0.000_2
 FROM_STDIN = "-"
+NOT_SERVED = "none"
 NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
 """When to look for garbage: values hold no cycles, and there are many of them."""
 
@@ -119,7 +123,12 @@ def serve(options: ServeOptions) -> int:
     with state_folder(wanted):
         home = made_home(wanted).resolve()
         running_pid(home)
-    settings = Settings(store=options.store, listen=_listen(options.listen), doors_only=True)
+    settings = Settings(
+        store=options.store,
+        listen=_listen(options.listen),
+        doors_only=True,
+        kubernetes=_kubernetes(options.kubernetes, None),
+    )
     return run(home, Beginning(settings=settings))
 
 
@@ -151,8 +160,18 @@ def run(home: Path, beginning: Beginning | None = None, *, is_background: bool =
         gc.set_threshold(NEW_BEFORE_COLLECTION, *RARELY)
         # Who answers requests must not wait long for threads that make lists.
         sys.setswitchinterval(SWITCH_S)
+        kubernetes = _kubernetes_door(home, settings, muster)
+        if kubernetes is not None:
+            muster.accompany(kubernetes.controllers)
+            muster.accompany(kubernetes.keeper)
+            muster.accompany(kubernetes.job_pods)
+            muster.supplies.use(kubernetes.supplies)
+        rest = rest_app(muster.service, clock, kubernetes.entry if kubernetes else None)
         serving = answer(
-            rest_app(muster.service, clock), path=home / SOCKET_NAME, tcp=_tcp(settings.listen)
+            rest,
+            path=home / SOCKET_NAME,
+            tcp=_tcp(settings.listen),
+            beside=(kubernetes.beside,) if kubernetes else (),
         )
         keep_settings(home, settings)
         try:
@@ -177,6 +196,15 @@ def _told_to_end() -> Event:
     return ended
 
 
+def _kubernetes_door(home: Path, settings: Settings, muster: "Muster") -> "KubernetesDoor | None":
+    if settings.kubernetes is None:
+        return None
+    # Only who serves it pays for what it needs.
+    from muster.app.kubernetes import kubernetes_door  # noqa: PLC0415
+
+    return kubernetes_door(home, settings.kubernetes, muster.service)
+
+
 def _tcp(listen: Listen | None) -> "Tcp | None":
     from muster.doors.rest.serve import Tcp  # noqa: PLC0415
 
@@ -199,6 +227,8 @@ def _settled(kept: Settings, options: UpOptions) -> Settings:
         listen=_listen(options.listen) or kept.listen,
         standby_for=kept.standby_for,
         mail_program=_mail_program(options.mail_program) or kept.mail_program,
+        kubernetes=_kubernetes(options.kubernetes, kept.kubernetes),
+        clusters=kept.clusters,
     )
 
 
@@ -230,16 +260,30 @@ def _beside(other: Path, home: Path, settings: Settings) -> Settings:
     )
 
 
+def _kubernetes(given: str | None, kept: KubernetesListen | None) -> KubernetesListen | None:
+    if given is None:
+        return kept
+    if given == NOT_SERVED:
+        return None
+    host, port = _host_and_port(given, "--kubernetes", "127.0.0.1:6443")
+    return KubernetesListen(host=host, port=port)
+
+
+def _host_and_port(given: str, option: str, example: str) -> tuple[str, int]:
+    host, _, port = given.rpartition(":")
+    if not host or not port.isdigit():
+        text = f"{option} {given!r}: write HOST:PORT, such as {example}"
+        raise BadSettingsError(text)
+    return host.strip("[]"), int(port)
+
+
 def _listen(options: ListenOptions) -> Listen | None:
     if options.address is None:
         return None
-    host, _, port = options.address.rpartition(":")
-    if not host or not port.isdigit():
-        text = f"--listen {options.address!r}: write HOST:PORT, such as 0.0.0.0:7411"
-        raise BadSettingsError(text)
+    host, port = _host_and_port(options.address, "--listen", "0.0.0.0:7411")
     return Listen(
-        host=host.strip("[]"),
-        port=int(port),
+        host=host,
+        port=port,
         tls_cert=None if options.tls_cert is None else str(options.tls_cert.resolve()),
         tls_key=None if options.tls_key is None else str(options.tls_key.resolve()),
     )

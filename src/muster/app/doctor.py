@@ -1,7 +1,7 @@
 """What the installation knows of itself, for `muster doctor`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from muster.app.recovery import ADVICE, listed
@@ -25,7 +25,8 @@ def doctor_report(options: DoctorOptions) -> DoctorReport:
         check = Check(name="settings", level=Level.OK, text=text)
         return DoctorReport(home=home, store="", checks=(check,))
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
-    checks = (_database(home, settings), _containers(), *_walls(), *_checks(home, settings))
+    containers = container_check(container.tools_found(), is_root=os.geteuid() == 0)
+    checks = (_database(home, settings), containers, *_walls(), *_checks(home, settings))
     return DoctorReport(home=home, store=store, checks=checks)
 
 
@@ -43,9 +44,13 @@ def _database(home: Path, settings: Settings) -> Check:
     return _examined(path, jobs)
 
 
-def _containers() -> Check:
-    found = container.tools_found()
+def container_check(found: Mapping[str, bool], *, is_root: bool) -> Check:
+    """What runs images here. found: tools by their paths, and whether each can be used now."""
     usable = ", ".join(path for path, is_up in found.items() if is_up)
+    if is_root and Path(usable.partition(",")[0]).name == "docker":
+        text = f"{usable}, whose daemon mounts working folders by their path"
+        advice = "install podman where users do not trust each other: see docs/security.md"
+        return Check(name="containers", level=Level.WARN, text=text, advice=advice)
     if all(found.values()) and found:
         return Check(name="containers", level=Level.OK, text=usable)
     if found:

@@ -2,9 +2,11 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from muster.app.engines import slurm_backend
+from muster.app.forecaster import SERVER
 from muster.app.recovery import demand_known, take_over
 from muster.backends.base import Backend
 from muster.backends.local.backend import LocalBackend, place_of
@@ -12,8 +14,12 @@ from muster.backends.local.hardware.inventory import CLUSTER
 from muster.backends.local.hardware.machine import find_machine
 from muster.backends.local.hardware.pretend import Pretend, parse_pretend
 from muster.backends.local.hardware.racks import pretend_racks
-from muster.controller.loop.controller import Controller
+from muster.controller.dates.board import DateBoard
+from muster.controller.dates.process import ProcessForecasts
+from muster.controller.dates.protocol import Lessons
+from muster.controller.loop.controller import Companion, Controller
 from muster.controller.loop.cycle import Parts
+from muster.controller.loop.supplies import SupplySource
 from muster.controller.mail.notices import NoticeSource
 from muster.controller.mail.program import MailProgram
 from muster.controller.mail.sender import MailSender, Post
@@ -22,7 +28,7 @@ from muster.controller.queries.queries import Queries
 from muster.controller.use_cases.service import Service
 from muster.controller.world.journal import Journal, Writer
 from muster.controller.world.record import Record, dependencies_of
-from muster.controller.world.request_keys import READ_AGAIN
+from muster.controller.world.request_keys import latest_requests
 from muster.controller.world.transaction import Transaction
 from muster.doors.config.default import DEFAULT_SITE
 from muster.doors.slurm.mail import letter
@@ -36,6 +42,9 @@ from muster.stores.opening import WholeStore, open_store
 
 LEARNED_AGAIN = 5_000
 """From so many of the latest jobs it is learned at the start how long jobs take."""
+
+DATES_LEARNED_AGAIN = 2_000
+"""And from so many of the latest dates, how far ranges must reach."""
 
 ITSELF = UserName("muster")
 
@@ -61,6 +70,7 @@ class Muster:
         self.writer = Writer(self.journal)
         self.planner = ProcessPlanner()
         self.backends: dict[ClusterName, Backend] = {}
+        self.supplies = SupplySource()
         parts = Parts(
             store=self.store,
             history=self.store,
@@ -69,11 +79,18 @@ class Muster:
             planner=self.planner,
             backends=self.backends,
             mail_program="" if settings.doors_only else mail_program(settings),
+            supplies=self.supplies,
         )
-        here = Lead(self.store, self.backends, self._local)
+        here = Lead(self.store, self.backends, self._found)
         self._lead = Follower() if settings.doors_only else here
         self.controller = Controller(parts, self.journal, clock, self._lead)
         self._mailing = self._made_mailing(parts.mail_program)
+        self.forecasts = ProcessForecasts(SERVER, lambda: _lessons(self.store))
+        self.dates = DateBoard(
+            self.journal, self.controller.last_plan, self.forecasts, clock, self.writer.write
+        )
+        self.controller.companions.append(self.dates)
+        self.controller.dates = self.dates
         queries = Queries(self.journal, self.controller, self.backends, clock)
         self.service = Service(self.writer.write, queries)
         self.store.listen(self.writer.catch_up)
@@ -87,10 +104,18 @@ class Muster:
             home = jobs_home(self.home, self._settings)
             self.writer.write(lambda transaction: take_over(home, transaction)).result()
         self.controller.start()
+        self.dates.start()
+
+    def accompany(self, companion: Companion) -> None:
+        """Have something else done while this process leads, from now on if it does already."""
+        self.controller.companions.append(companion)
+        if self.controller.is_leading:
+            self.writer.write(companion.begin).result()
 
     def close(self) -> None:
         """Stop deciding, write what is queued, let go; jobs run on."""
         self.controller.stop()
+        self.dates.close()
         self.writer.close()
         if self._mailing is not None:
             self._mailing.close()
@@ -107,6 +132,12 @@ class Muster:
         self.journal.subscribers.add(mailing.note)
         self.controller.companions.append(mailing)
         return mailing
+
+    def _found(self) -> Iterator[Backend]:
+        """This machine, and what the settings name besides."""
+        yield self._local()
+        for each in self._settings.clusters:
+            yield slurm_backend(self.home, each, self.controller.wake, clock)
 
     def _local(self) -> Backend:
         home, wake = jobs_home(self.home, self._settings), self.controller.wake
@@ -126,7 +157,7 @@ class Lead:
         self,
         leadership: Leadership,
         backends: dict[ClusterName, Backend],
-        find: Callable[[], Backend],
+        find: Callable[[], Iterable[Backend]],
     ) -> None:
         self._leadership = leadership
         self._backends = backends
@@ -138,8 +169,7 @@ class Lead:
             return False
         try:
             if not self._backends:
-                backend = self._find()
-                self._backends[backend.cluster.name] = backend
+                self._backends.update((each.cluster.name, each) for each in self._find())
         except BaseException:
             self._leadership.step_down()
             raise
@@ -172,9 +202,16 @@ def _record(store: WholeStore, site: Site) -> Record:
     record = Record(state, store.finished(tuple(sorted(named))) if named else {}, site)
     past = store.ended(HistoryQuery(limit=LEARNED_AGAIN)).jobs
     record.predictions.relearn(reversed(past))
-    record.request_keys.learn(reversed(store.audit(before=None, limit=READ_AGAIN)))
+    record.request_keys.learn(latest_requests(store))
     record.levels.relearn(past)
     return record
+
+
+def _lessons(store: WholeStore) -> Lessons:
+    """What a forecaster learns from when it begins, the oldest first."""
+    ended = store.ended(HistoryQuery(limit=LEARNED_AGAIN)).jobs
+    kept = store.dates(since=Instant(0), limit=DATES_LEARNED_AGAIN)
+    return Lessons(ended=tuple(reversed(ended)), kept=tuple(reversed(kept)))
 
 
 def _demand_no_other(home: Path, record: Record) -> None:

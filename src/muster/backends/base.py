@@ -1,8 +1,8 @@
 """The port: what the controller asks of a cluster, and what the cluster reports.
 
 A backend is five methods, `Backend`. What some engines can do besides is a port of its own
-(`OutputPort`, `TerminalPort`, `StepsPort`, `UsagePort`): a backend that has its method offers it,
-and the controller says so to users where one does not.
+(`OutputPort`, `TerminalPort`, `StepsPort`, `VisitPort`, `UsagePort`): a backend that has its method
+offers it, and the controller says so to users where one does not.
 
 Nothing here belongs to one kind of engine: no folder, no socket, no process number. Actions on
 attempts are keyed by (job, attempt), are committed to the store before they are sent, may be sent
@@ -19,8 +19,11 @@ from muster.model.gpu import MigInstance
 from muster.model.job import EndReason, Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
-from muster.model.running import Measured, Output, TerminalStream
+from muster.model.running import Measured, Output, TerminalStream, Visit, VisitStream
 from muster.model.value import DeviceId, Duration, Instant, JobId, NodeId, Value
+
+Supplies = Mapping[str, Mapping[str, bytes] | None]
+"""By `configmap/NAME`, `secret/NAME` or `token/AUDIENCE`; None for those that are not there."""
 
 
 class Run(PlacedAttempt):
@@ -28,10 +31,12 @@ class Run(PlacedAttempt):
 
     images_on_host: without a container tool, run the command without its image.
     grace: how long it may take to stop when its time is over.
+    supplies: what ConfigMaps and Secrets hold that a pod names; see `Supply`.
     """
 
     images_on_host: bool = False
     grace: Duration = Duration(30_000)
+    supplies: Supplies = {}  # noqa: RUF012 -- an alias of Mapping, which the rule does not see
 
 
 class Stop(Value):
@@ -62,13 +67,17 @@ class Continue(Value, gc=False):
 
 
 class Signal(Value, gc=False):
-    """Send a signal to the attempt's processes: to all, to the first one, or to those of a step."""
+    """Send a signal to the attempt's processes: to all, to the first one, or to those of a step.
+
+    task: to that task alone, which must be a pod of a gang; SIGTERM ends it, with its grace.
+    """
 
     job: JobId
     attempt: int
     signal: int
     shell_only: bool = False
     step: int | None = None
+    task: int | None = None
 
 
 class Limit(Value, gc=False):
@@ -77,6 +86,14 @@ class Limit(Value, gc=False):
     job: JobId
     attempt: int
     ends_at: Instant | None
+
+
+class Supply(Value):
+    """What the containers of an attempt may read is this from now on, all of it."""
+
+    job: JobId
+    attempt: int
+    sources: Supplies
 
 
 class Cut(Value):
@@ -100,7 +117,7 @@ class Forget(Value, gc=False):
     attempt: int
 
 
-AttemptAction = Run | Stop | Suspend | Continue | Signal | Limit | Forget
+AttemptAction = Run | Stop | Suspend | Continue | Signal | Limit | Supply | Forget
 NodeAction = Cut | Mend
 """Cut comes only to clusters whose abilities include `repartition`; Mend may mean nothing there."""
 
@@ -140,7 +157,10 @@ class Backend(Protocol):
 
 
 class OutputQuery(Value):
-    """A part of what a job wrote: of one task, from `offset` on (below zero: from the end)."""
+    """A part of what a job wrote: of one task, from `offset` on (below zero: from the end).
+
+    container: of a pod, whose log it is, and previous: of its run before the last one.
+    """
 
     job: Job
     launch: Launch
@@ -150,6 +170,8 @@ class OutputQuery(Value):
     task: int = 0
     offset: int = 0
     limit: int = 65_536
+    container: str = ""
+    previous: bool = False
 
 
 @runtime_checkable
@@ -179,6 +201,15 @@ class StepsPort(Protocol):
 
         UnknownError when the attempt does not run. Any thread may call.
         """
+        ...
+
+
+@runtime_checkable
+class VisitPort(Protocol):
+    """Lets users into the containers of running pods."""
+
+    def visit(self, job: JobId, attempt: int, wanted: Visit) -> VisitStream:
+        """Begin a visit; UnknownError when there is nothing to visit. Any thread may call."""
         ...
 
 

@@ -31,6 +31,7 @@ from muster.api.requests import JobFile, SubmitDocument, SubmittedDocument
 from muster.api.site import (
     ClassDocument,
     EventDocument,
+    KubernetesDocument,
     MeDocument,
     NodeDocument,
     QueueDocument,
@@ -314,6 +315,10 @@ class Client:
     def revoke_token(self, token: str) -> TokenDocument:
         """Make a key useless."""
         return self._speech.send("DELETE", f"/v1/tokens/{named(token)}", None, TokenDocument)
+
+    def kubernetes_token(self) -> KubernetesDocument:
+        """Where the Kubernetes API is, and a token for it that ends soon."""
+        return self._speech.send("POST", "/v1/kubernetes/token", None, KubernetesDocument)
 
     def site(self) -> str:
         """The configuration, as YAML."""

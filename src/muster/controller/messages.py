@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from muster.lifecycle.refusal import Caution
 from muster.model.cluster import Cluster, Node, Pool, Reservation
+from muster.model.dates import Moved, StartDate
 from muster.model.forbidden import NotYourJob
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState
@@ -22,6 +23,7 @@ from muster.model.value import (
     UserName,
     Value,
 )
+from muster.model.words import NO_LABELS, Labels
 
 
 class Caller(Value):
@@ -56,7 +58,7 @@ class JobGone(Value, tag="job_gone", gc=False):
 class WrongState(Value, tag="wrong_state"):
     """The action is possible only in other states."""
 
-    job: JobId
+    job: str
     state: JobState
     action: str
     works_in: tuple[JobState, ...]
@@ -70,7 +72,7 @@ class WrongState(Value, tag="wrong_state"):
 class HeldByAdmin(Value, tag="held_by_admin", gc=False):
     """What an administrator holds, only administrators release."""
 
-    job: JobId
+    job: str
 
     @property
     def sentence(self) -> str:
@@ -80,7 +82,7 @@ class HeldByAdmin(Value, tag="held_by_admin", gc=False):
 class HasInstances(Value, tag="has_instances", gc=False):
     """MIG instances cannot be kept for a job that is suspended."""
 
-    job: JobId
+    job: str
 
     @property
     def sentence(self) -> str:
@@ -99,7 +101,10 @@ class Outcome(Value):
 
 
 class JobView(Value, gc=False):
-    """A job as people see it: what it is, holds, waits for, and what is known of its end."""
+    """A job as people see it: what it is, holds, waits for, and what is known of its end.
+
+    labels: what jobs are called that stand in its way, or for which it made room.
+    """
 
     job: Job
     allocation: Allocation | None = None
@@ -107,6 +112,7 @@ class JobView(Value, gc=False):
     started_at: Instant | None = None
     ended_at: Instant | None = None
     pretend: bool = False
+    labels: Labels = NO_LABELS
 
 
 class Fleet(Value):
@@ -132,9 +138,11 @@ class QueueUse(Value):
     """A queue with what it uses, everything below counted in.
 
     share: its part of everything, by weights. used_share: its part of all use lately.
+    is_private: it is, or one above it.
     """
 
     queue: Queue
+    is_private: bool
     running: int
     waiting: int
     gpu_milli: int
@@ -198,11 +206,14 @@ class JobsPage(Value):
 class LogQuery(Value):
     """A part of what a job wrote, of its last attempt unless one is named.
 
-    offset: from the end, if below zero.
+    offset: from the end, if below zero. container: of a pod, whose log it is, with its times.
+    previous: of the run before the last one.
     """
 
     job: JobId
     attempt: int | None = None
+    container: str = ""
+    previous: bool = False
     stderr: bool = False
     task: int = 0
     offset: int = 0
@@ -222,6 +233,7 @@ class Rehearsal(Value):
 
     job: the id that a rehearsed submission got in the rehearsal.
     placements: where it would start, now or when it is expected to, as far as that is known.
+    date: what is forecast for it, if it would wait; moved: who would start at another time.
     """
 
     starts: tuple[JobId, ...] = ()
@@ -231,7 +243,16 @@ class Rehearsal(Value):
     wait: Wait | None = None
     expected: Instant | NoEstimate | None = None
     placements: tuple[Placement, ...] = ()
+    date: StartDate | None = None
+    moved: tuple[Moved, ...] = ()
     text: str = ""
+
+
+class DatesHeld(Value, gc=False):
+    """Of the dates that jobs were told which started in the last week: so many held."""
+
+    held: int = 0
+    told: int = 0
 
 
 class Health(Value):
@@ -242,4 +263,5 @@ class Health(Value):
     last_event: int
     plan_ms: int
     planned_at: Instant | None
+    dates: DatesHeld = DatesHeld()
     problems: tuple[str, ...] = ()

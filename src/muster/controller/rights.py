@@ -5,6 +5,8 @@ Three rights are kept apart: to see a job, to change it (`may_change`), and to b
 that user, or the machine's administrator: terminals, steps, scripts and variables.
 """
 
+from collections.abc import Mapping
+
 from muster.controller.messages import Caller
 from muster.model.errors import ForbiddenError
 from muster.model.forbidden import (
@@ -12,21 +14,22 @@ from muster.model.forbidden import (
     CannotRaisePriority,
     CannotSubmit,
     CannotUseClass,
+    LabelIsOurs,
     NeedsRole,
     NoRole,
     NotYourJob,
 )
 from muster.model.job import Job, JobSpec
-from muster.model.queue import is_within, lineage
+from muster.model.queue import UNNAMED, is_private, is_within, lineage, usual_class
 from muster.model.site import Grant, Role, Site
-from muster.model.value import ClassName, QueuePath, UserName
+from muster.model.value import QueuePath, UserName
 
 ORDER = (Role.VIEWER, Role.USER, Role.QUEUE_ADMIN, Role.ADMIN)
 
 ANOTHER = UserName("another user")
 
-UNNAMED, NORMAL = ClassName(""), ClassName("normal")
-"""The class of a request that names none, and what stands in for it where the queue has none."""
+OURS = "kubernetes/"
+"""Labels that begin so are Muster's own."""
 
 
 def grants_of(caller: Caller, site: Site) -> tuple[Grant, ...]:
@@ -87,13 +90,12 @@ def sees_names(caller: Caller, site: Site, queue: QueuePath) -> bool:
     In a private queue, what everyone is given does not count: only who is named there, by a role
     or among those who may submit.
     """
-    above = [site.queues[path] for path in lineage(queue) if path in site.queues]
-    if caller.root or not any(each.private for each in above):
+    if caller.root or not is_private(site.queues, queue):
         return True
     token = caller.token
     if token is not None and token.queue is not None and not is_within(queue, token.queue):
         return False
-    members = next((each.may_submit for each in above if each.may_submit), ())
+    members = _members(site, queue)
     user = site.users.get(caller.user)
     grants = () if user is None else user.grants
     return (
@@ -101,6 +103,24 @@ def sees_names(caller: Caller, site: Site, queue: QueuePath) -> bool:
         or any(each.queue is None or is_within(queue, each.queue) for each in grants)
         or has_role(caller, site, Role.QUEUE_ADMIN, queue)
     )
+
+
+def is_let_in(caller: Caller, site: Site, queue: QueuePath) -> bool:
+    """Is the queue open to the caller: are they named there, or is everyone?
+
+    Where a queue names who may submit, or hides its jobs, what everyone is given does not count.
+    """
+    user = site.users.get(caller.user)
+    if caller.root or (user is not None and user.grants):
+        return True
+    members = _members(site, queue)
+    return caller.user in members if members else not is_private(site.queues, queue)
+
+
+def _members(site: Site, queue: QueuePath) -> tuple[UserName, ...]:
+    """Those whom the queue, or the nearest above it that names any, names as its submitters."""
+    above = (site.queues[path] for path in lineage(queue) if path in site.queues)
+    return next((each.may_submit for each in above if each.may_submit), ())
 
 
 def demand_change(caller: Caller, site: Site, job: Job) -> None:
@@ -113,14 +133,14 @@ def demand_owner(caller: Caller, site: Site, job: Job, to: str) -> None:
     if not owns(caller, site, job):
         rule = f"only they and the machine's administrator can {to}"
         raise ForbiddenError(
-            NotYourJob(job=job.id, owner=_owner_seen(caller, site, job), rule=rule)
+            NotYourJob(job=job.label, owner=_owner_seen(caller, site, job), rule=rule)
         )
 
 
 def not_yours(caller: Caller, site: Site, job: Job, what: str) -> NotYourJob:
     """Who can do this to the job."""
     rule = f"they or a queue_admin of {job.spec.queue} can {what}"
-    return NotYourJob(job=job.id, owner=_owner_seen(caller, site, job), rule=rule)
+    return NotYourJob(job=job.label, owner=_owner_seen(caller, site, job), rule=rule)
 
 
 def _owner_seen(caller: Caller, site: Site, job: Job) -> UserName:
@@ -135,35 +155,49 @@ def demand_submission(caller: Caller, site: Site, queue: QueuePath) -> None:
 
 
 def demand_priority(caller: Caller, site: Site, wanted: JobSpec, before: Job | None) -> None:
-    """It counts beside everybody's: one may put one's own jobs back, and not forward."""
-    usual = 0 if before is None else max(0, before.spec.priority)
+    """It counts beside everybody's: one may put one's own jobs back, and not forward.
+
+    What a job has already in its queue needs no right; in another queue it does.
+    """
+    is_kept = before is not None and before.spec.queue == wanted.queue
+    usual = max(0, before.spec.priority) if before is not None and is_kept else 0
     if wanted.priority > usual and not has_role(caller, site, Role.QUEUE_ADMIN, wanted.queue):
         raise ForbiddenError(CannotRaisePriority(user=caller.user, queue=wanted.queue))
+
+
+def demand_own_labels(wanted: JobSpec, before: Job | None) -> None:
+    """Which pod a job is only the door knows that made it: nobody claims another's, or changes it.
+
+    A spec that still has its containers comes from that door.
+    """
+    was: Mapping[str, str] = {} if before is None else before.spec.labels
+    if wanted.launch.pod is not None:
+        return
+    for name in sorted({*wanted.labels, *was}):
+        if name.startswith(OURS) and wanted.labels.get(name) != was.get(name):
+            raise ForbiddenError(LabelIsOurs(label=name))
 
 
 def demand_class(caller: Caller, site: Site, wanted: JobSpec, before: Job | None) -> None:
     """A class may be more than one's share: it says who may ask for it, and may decline to leave.
 
-    What a job has already, and what the queue gives to those who name nothing, needs no right.
+    What a job has already in its queue and class needs no right, nor does what the queue gives to
+    those who name nothing. What it had in another queue or class is not taken along.
     """
-    usual = usual_class(site, wanted.queue)
+    usual = usual_class(site.queues, wanted.queue)
     name = usual if wanted.job_class == UNNAMED else wanted.job_class
     job_class = site.classes.get(name)
     if job_class is None or has_role(caller, site, Role.QUEUE_ADMIN, wanted.queue):
         return
-    is_given = name == usual or (before is not None and before.spec.job_class == name)
+    was = None if before is None else before.spec
+    is_kept = was is not None and (was.queue, was.job_class) == (wanted.queue, name)
+    is_given = name == usual or is_kept
     if not is_given and not job_class.lets_use(caller.user, wanted.queue, site.classes.get(usual)):
         raise ForbiddenError(CannotUseClass(user=caller.user, job_class=name, queue=wanted.queue))
     if wanted.preemptible or job_class.lets_decline(caller.user):
         return
-    if before is None or before.spec.preemptible:
+    if was is None or was.preemptible or was.job_class != name:
         raise ForbiddenError(CannotDeclinePreemption(user=caller.user, job_class=name))
-
-
-def usual_class(site: Site, queue: QueuePath) -> ClassName:
-    """The class of jobs in this queue that name none."""
-    known = (site.queues[path].default_class for path in lineage(queue) if path in site.queues)
-    return next((name for name in known if name), NORMAL)
 
 
 def demand(

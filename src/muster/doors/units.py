@@ -58,6 +58,17 @@ def duration_text(span: Duration) -> str:
     return "".join(parts) or "0s"
 
 
+def span_with_unit(text: str | int) -> Duration:
+    """The same where a number alone would be taken for minutes by some: it must have its unit."""
+    written = str(text).strip()
+    if _DIGITS.fullmatch(written):
+        raise BadTextError(text, f"`{written}m` for minutes or `{written}s` for seconds")
+    try:
+        return duration(written)
+    except BadTextError as bad:
+        raise BadTextError(text, bad.accepted.replace(_ALONE, "")) from bad
+
+
 def memory_mib(text: str | int) -> int:
     """`512M`, `16G`, `1.5T`, `4096K`, all binary and rounded up; a number alone counts MiB."""
     found = _MEMORY.fullmatch(str(text).strip())
@@ -273,7 +284,8 @@ _DATE = re.compile(
 )
 _PROFILE = re.compile(r"[0-9]{1,2}g\.[0-9]{1,4}gb(?:[+-][a-z]+(?:\.[a-z]+)?){0,2}")
 
-_SPANS = "a time such as `90s`, `45m`, `1h30m`, `7d` or `1-12:00:00`; digits alone are seconds"
+_ALONE = "; digits alone are seconds"
+_SPANS = f"a time such as `90s`, `45m`, `1h30m`, `7d` or `1-12:00:00`{_ALONE}"
 _MEMORIES = "memory such as `512M`, `16G` or `1.5T`; digits alone are MiB"
 _INSTANTS = "an instant such as `2026-12-01T08:00:00Z`, `2026-12-01T08:00` (local), or `now+2h`"
 _SLICES = "a slice such as `mig:1g.5gb`, `mps:25%`, `mps:25%:8G` or `time:4`"

@@ -49,13 +49,18 @@ class DeviceAccess(Value):
 
 def in_rank_order(placed: _Placed) -> _Placed:
     """Ranks follow the groups as the job names them, and then the index within the group."""
-    order = {group.name: place for place, group in enumerate(placed.job.spec.groups)}
+    placements = ranked(placed.job, placed.allocation.placements)
+    return replace(placed, allocation=replace(placed.allocation, placements=placements))
+
+
+def ranked(job: Job, placements: Sequence[Placement]) -> tuple[Placement, ...]:
+    """The placements of a job's tasks in the order of their ranks."""
+    order = {group.name: place for place, group in enumerate(job.spec.groups)}
 
     def rank(placement: Placement) -> tuple[int, str, int]:
         return (order.get(placement.group, len(order)), placement.group, placement.index)
 
-    placements = tuple(sorted(placed.allocation.placements, key=rank))
-    return replace(placed, allocation=replace(placed.allocation, placements=placements))
+    return tuple(sorted(placements, key=rank))
 
 
 def nodes_of(placements: Sequence[Placement]) -> tuple[NodeId, ...]:

@@ -33,15 +33,11 @@ from muster.lifecycle.names import (
 from muster.lifecycle.refusal import Accepted, Caution, Refusal
 from muster.lifecycle.room import groups_fit_somewhere, time_limit_is_allowed, with_time_limit
 from muster.lifecycle.sizes import sizes_are_bounded, texts_are_plain
-from muster.lifecycle.submission import NodeKind, Submission, kinds_of, queues_above, submission
+from muster.lifecycle.submission import NodeKind, Submission, kinds_of, submission
 from muster.model.job import JobSpec
+from muster.model.queue import UNNAMED, usual_class
 from muster.model.snapshot import Snapshot
-from muster.model.value import ClassName, replace
-
-UNNAMED = ClassName("")
-"""The class of a spec whose user named none: the queue's default is put in its place."""
-
-NORMAL = ClassName("normal")
+from muster.model.value import replace
 
 # Later rules count on earlier ones: what is named exists, numbers are positive.
 RULES: tuple[Callable[[Submission], Refusal | None], ...] = (
@@ -72,6 +68,9 @@ RULES: tuple[Callable[[Submission], Refusal | None], ...] = (
     full_queues_refuse,
 )
 
+OF_THE_FLEET = frozenset({models_exist, profiles_exist, levels_exist, groups_fit_somewhere})
+"""Rules about the nodes that there are today."""
+
 CAUTIONS: tuple[Callable[[Submission], Iterator[Caution]], ...] = (
     quota_is_escaped,
     no_node_matches,
@@ -80,16 +79,23 @@ CAUTIONS: tuple[Callable[[Submission], Iterator[Caution]], ...] = (
 
 
 def admit(
-    spec: JobSpec, snapshot: Snapshot, kinds: tuple[NodeKind, ...] | None = None
+    spec: JobSpec,
+    snapshot: Snapshot,
+    kinds: tuple[NodeKind, ...] | None = None,
+    *,
+    patient: bool = False,
 ) -> Accepted | Refusal:
     """Accept the request, completed, or give the first reason against it.
 
     Refused is what must change before it could ever run, and what its queue will not have wait.
     `snapshot.finished` has the ended jobs that `spec.after` names.
     `kinds` are those of the snapshot's nodes, for callers that ask often and keep them.
+    patient: what no node that there is could run may wait until there are others.
     """
     asked = _completed(spec, snapshot, kinds)
     for rule in RULES:
+        if patient and rule in OF_THE_FLEET:
+            continue
         if refusal := rule(asked):
             return refusal
     cautions = tuple(caution for rule in CAUTIONS for caution in rule(asked))
@@ -105,5 +111,4 @@ def _completed(spec: JobSpec, snapshot: Snapshot, kinds: tuple[NodeKind, ...] | 
 def _with_class(spec: JobSpec, snapshot: Snapshot) -> JobSpec:
     if spec.job_class != UNNAMED:
         return spec
-    defaults = (queue.default_class for queue in queues_above(snapshot, spec.queue))
-    return replace(spec, job_class=next((name for name in defaults if name), NORMAL))
+    return replace(spec, job_class=usual_class(snapshot.queues, spec.queue))

@@ -13,8 +13,14 @@ from muster.lifecycle.submission import Submission
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import JobSpec, TaskGroup
 from muster.model.mail import Mail, is_address
-from muster.model.value import Duration
+from muster.model.value import HOUR, Duration
 from muster.model.words import exact_span
+
+LONGEST_RESTART = Duration(HOUR)
+"""Who claims to lose more would be spared when room is made, at the cost of those who do not."""
+
+SPANS = frozenset(("restart_cost", "retry.base", "retry.cap", "time_limit"))
+"""Numbers of milliseconds, which people read as times."""
 
 
 def groups_are_named_once(asked: Submission) -> Refusal | None:
@@ -73,7 +79,7 @@ def wrong_address(mail: Mail) -> Refusal | None:
 def _of_job(spec: JobSpec) -> Iterator[BadNumber]:
     """Every number of the job with its bounds, good or bad."""
     yield BadNumber(what="max_attempts", value=spec.max_attempts, least=1)
-    yield BadNumber(what="restart_cost", value=spec.restart_cost, least=0)
+    yield BadNumber(what="restart_cost", value=spec.restart_cost, least=0, most=LONGEST_RESTART)
     yield BadNumber(what="retry.base", value=spec.retry.base, least=0)
     yield BadNumber(what="retry.factor", value=spec.retry.factor, least=1)
     yield BadNumber(what="retry.cap", value=spec.retry.cap, least=0)
@@ -114,5 +120,13 @@ def _of_gpus(name: str, gpus: GpuAsk) -> Iterator[BadNumber]:
 
 
 def _advice(bad: BadNumber) -> str:
-    bounds = f"at least {bad.least}" if bad.most is None else f"from {bad.least} to {bad.most}"
-    return f"{bad.what} is {bad.value}; it must be {bounds}."
+    least = _amount(bad, bad.least)
+    bounds = (
+        f"at least {least}" if bad.most is None else f"from {least} to {_amount(bad, bad.most)}"
+    )
+    return f"{bad.what} is {_amount(bad, bad.value)}; it must be {bounds}."
+
+
+def _amount(bad: BadNumber, value: int) -> str:
+    is_span = bad.what in SPANS and value > 0
+    return exact_span(Duration(value)) if is_span else str(value)

@@ -3,6 +3,7 @@
 from muster.model.event import (
     CancelAsked,
     ClaimDropped,
+    DeadlineMissForeseen,
     JobCheckpointed,
     JobClaimed,
     JobEnded,
@@ -48,7 +49,7 @@ def allocation_after(allocation: Allocation | None, event: JobEvent, job: Job) -
             return allocation
         case CancelAsked() | RequeueAsked() | SignalAsked() | JobUpdated() | JobEnded():
             return allocation
-        case JobRequeued():
+        case JobRequeued() | DeadlineMissForeseen():
             return allocation
 
 

@@ -26,7 +26,15 @@ from muster.model.value import Duration, Instant, JobId, Value, replace
 SHARES = {Occasion.TIME_LIMIT_50: 50, Occasion.TIME_LIMIT_80: 80, Occasion.TIME_LIMIT_90: 90}
 """Of the time limit, in hundredths."""
 
-ONCE = frozenset({Occasion.BEGIN, Occasion.INVALID_DEPEND, *SHARES, Occasion.TIME_LIMIT})
+ONCE = frozenset(
+    {
+        Occasion.BEGIN,
+        Occasion.INVALID_DEPEND,
+        Occasion.MISSES_DEADLINE,
+        *SHARES,
+        Occasion.TIME_LIMIT,
+    }
+)
 """An array as a whole has these as soon as the first of its parts has; the others at its end."""
 
 _UNFINISHED = 9

@@ -1,5 +1,6 @@
 """How long a job will take, learned from those that ended: by user, queue, name and shape.
 
+A time limit is evidence too: who asks for an hour takes other times than who asks for a week.
 Durations are compared as logarithms: their means are medians, and one job of a month does not
 outweigh a hundred of a minute. Evidence is looked up from the general to the special (all users,
 this shape, this queue, this user, jobs of this name ...), and each step moves the figure as far as
@@ -8,19 +9,22 @@ A prediction is never a limit: nothing is stopped for it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from math import exp, log, sqrt
 
-from muster.model.job import JobSpec, TaskGroup
+from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.value import Duration, JobId, Value
 
 FIRST_GUESS_LOG_MS = log(1_800_000)
 FIRST_SPREAD = 2.0
 """Before anything ended: half an hour, give or take a factor of seven."""
 
-KEPT = 0.99
-"""What each new job leaves of the weight of those before it: about a hundred of them count."""
+LIMITED_SPREAD = 1.0
+"""Before anything ended, for a job with a limit: that, give or take a factor of three."""
+
+KEPT = 0.97
+"""What each new job leaves of the weight of those before it: about thirty of them count."""
 
 PRIOR_WEIGHT = 4.0
 """The more general case counts like so many jobs."""
@@ -32,6 +36,10 @@ HIGH_STEP = 0.02
 """How fast the high figure learns from having been too low or too high."""
 
 LONGEST_MS = 10 * 365 * 86_400_000
+NEWS_AFTER = 8
+MOVED_PART = 8
+"""So many ends are news for those like them that wait; what moved by less than an eighth is not."""
+
 MOST_KEPT = 200_000
 """So many kinds of evidence are kept before rare ones are forgotten."""
 
@@ -55,14 +63,6 @@ class Prediction(Value):
     samples: int
     like: str
 
-    @property
-    def text(self) -> str:
-        """The prediction and what it rests on, for people."""
-        if not self.samples:
-            return "no similar job has ended yet, so its duration is unknown"
-        times = f"about {_span(self.expected)}, nine of ten within {_span(self.high)}"
-        return f"{times}; learned from {self.samples} {self.like}"
-
 
 class Accuracy(Value):
     """How predictions came out that were made when jobs came in.
@@ -85,17 +85,22 @@ class _Evidence:
         self.seen = 0
         self.weight = self.total = self.squares = 0.0
 
-    def learn(self, measure: float) -> None:
+    def learn(self, measure: float, kept: float) -> None:
         self.seen += 1
-        self.weight = self.weight * KEPT + 1
-        self.total = self.total * KEPT + measure
-        self.squares = self.squares * KEPT + measure * measure
+        self.weight = self.weight * kept + 1
+        self.total = self.total * kept + measure
+        self.squares = self.squares * kept + measure * measure
 
 
 class Predictor:
-    """Learns from every job that ends. One thread calls."""
+    """Learns from every job that ends. One thread calls.
 
-    def __init__(self) -> None:
+    by_limit: is a time limit evidence? kept: what each job leaves of the weight of those before it.
+    """
+
+    def __init__(self, *, by_limit: bool = True, kept: float = KEPT) -> None:
+        self._by_limit = by_limit
+        self._kept = kept
         self._known: dict[Key, _Evidence] = {}
         self._shapes: dict[tuple[TaskGroup, ...], str] = {}
         self._patterns: dict[str, str] = {}
@@ -106,26 +111,29 @@ class Predictor:
 
     def predict(self, spec: JobSpec) -> Prediction:
         """How long a job like this takes, and why we think so."""
-        middle, spread = self._estimate(spec)
+        middle, spread = self.estimate(spec)
         samples, like = self._best_evidence(spec)
         return Prediction(
-            expected=_mean(middle, spread),
+            expected=_within(spec, _mean(middle, spread)),
             typical=_ms(middle),
             high=_ms(middle + self._high * spread),
             samples=samples,
             like=like,
         )
 
-    def expect(self, job: JobId, spec: JobSpec) -> Duration | None:
+    def expect(self, job: JobId, spec: JobSpec) -> Duration:
         """The mean for a job that came in, to be compared with how long it takes in the end."""
-        if not self._known:
-            return None
-        found = self._open[job] = self._estimate(spec)
-        return _mean(*found)
+        found = self._open[job] = self.estimate(spec)
+        return _within(spec, _mean(*found))
 
-    def again(self, spec: JobSpec) -> Duration:
-        """The mean as we see it now, for a job that still waits."""
-        return _mean(*self._estimate(spec))
+    def again(self, alike: Iterable[Job]) -> Iterator[tuple[Job, Duration]]:
+        """The mean as we see it now, for jobs of one kind that still wait, where it has moved."""
+        mean: Duration | None = None
+        for job in alike:
+            mean = _mean(*self.estimate(job.spec)) if mean is None else mean
+            expected = _within(job.spec, mean)
+            if job.expected is None or abs(expected - job.expected) * MOVED_PART > job.expected:
+                yield job, expected
 
     def learn(self, job: JobId, spec: JobSpec, lasted: int) -> bool:
         """A job took this long. True: much more is known now of similar jobs, so publish it."""
@@ -136,19 +144,36 @@ class Predictor:
         evidence = _Evidence()
         for key in self._keys(spec):
             evidence = self._known.get(key) or self._known.setdefault(key, _Evidence())
-            evidence.learn(measure)
+            evidence.learn(measure, self._kept)
         if len(self._known) > MOST_KEPT:
             self._forget_rare()
-        # The last key is the most special one; powers of two are news.
-        return evidence.seen & (evidence.seen - 1) == 0
+        # The last key is the most special one.
+        seen = evidence.seen
+        return seen & (seen - 1) == 0 or seen % NEWS_AFTER == 0
 
     def forget(self, job: JobId) -> None:
         """The job ended without having run."""
         self._open.pop(job, None)
 
+    def estimate(self, spec: JobSpec) -> tuple[float, float]:
+        """The middle and the spread of the logarithm."""
+        middle, variance = _first_guess(spec.time_limit if self._by_limit else None)
+        for key in self._keys(spec):
+            evidence = self._known.get(key)
+            if evidence is None:
+                continue
+            seen, total = evidence.weight, evidence.total
+            weight = seen + PRIOR_WEIGHT
+            before, middle = middle, (total + PRIOR_WEIGHT * middle) / weight
+            own = evidence.squares - 2 * middle * total + seen * middle * middle
+            moved = before - middle
+            variance = (own + PRIOR_WEIGHT * (variance + moved * moved)) / weight
+        return middle, sqrt(max(variance, 1e-6))
+
     def kind(self, spec: JobSpec) -> Key:
         """The most special thing that is known of a job: jobs of one kind are predicted alike."""
-        return (spec.queue, spec.user, self._pattern(spec.name), self._shape(spec.groups))
+        name, shape = self._pattern(spec.name), self._shape(spec.groups)
+        return (spec.queue, spec.user, name, shape, _like_limit(spec.time_limit))
 
     @property
     def accuracy(self) -> Accuracy:
@@ -166,21 +191,6 @@ class Predictor:
         self._patterns.clear()
         self._shapes.clear()
 
-    def _estimate(self, spec: JobSpec) -> tuple[float, float]:
-        """The middle and the spread of the logarithm."""
-        middle, variance = FIRST_GUESS_LOG_MS, FIRST_SPREAD * FIRST_SPREAD
-        for key in self._keys(spec):
-            evidence = self._known.get(key)
-            if evidence is None:
-                continue
-            seen, total = evidence.weight, evidence.total
-            weight = seen + PRIOR_WEIGHT
-            before, middle = middle, (total + PRIOR_WEIGHT * middle) / weight
-            own = evidence.squares - 2 * middle * total + seen * middle * middle
-            moved = before - middle
-            variance = (own + PRIOR_WEIGHT * (variance + moved * moved)) / weight
-        return middle, sqrt(max(variance, 1e-6))
-
     def _keys(self, spec: JobSpec) -> tuple[Key, ...]:
         """From the general to the special."""
         queue, user = spec.queue, spec.user
@@ -194,13 +204,24 @@ class Predictor:
             ("user shape", user, shape),
             ("name", user, name),
             ("name shape", user, name, shape),
+            *self._limit_keys(spec, shape),
+        )
+
+    def _limit_keys(self, spec: JobSpec, shape: str) -> tuple[Key, ...]:
+        if spec.time_limit is None or not self._by_limit:
+            return ()
+        limit = _like_limit(spec.time_limit)
+        return (
+            ("limit", limit),
+            ("limit shape", limit, shape),
+            ("user limit shape", spec.user, limit, shape),
         )
 
     def _best_evidence(self, spec: JobSpec) -> tuple[int, str]:
         """The most special evidence that counts for more than what is more general."""
         found, like = 0, ""
         for key, words in zip(
-            self._keys(spec), _words(spec, self._pattern(spec.name)), strict=True
+            self._keys(spec), _words(spec, self._pattern(spec.name)), strict=False
         ):
             evidence = self._known.get(key)
             if evidence is not None and (not found or evidence.weight >= PRIOR_WEIGHT):
@@ -248,6 +269,26 @@ def _words(spec: JobSpec, name: str) -> Iterator[str]:
     yield f"jobs of this size of {spec.user}"
     yield f"jobs of {spec.user} named {name}"
     yield f"jobs of this size of {spec.user} named {name}"
+    yield "jobs with about this time limit"
+    yield "jobs of this size with about this time limit"
+    yield f"jobs of this size of {spec.user} with about this time limit"
+
+
+def _first_guess(limit: Duration | None) -> tuple[float, float]:
+    """The middle of the logarithm, and its variance, before anything is known."""
+    if limit is None:
+        return FIRST_GUESS_LOG_MS, FIRST_SPREAD * FIRST_SPREAD
+    return log(max(1_000, limit)), LIMITED_SPREAD * LIMITED_SPREAD
+
+
+def _like_limit(limit: Duration | None) -> str:
+    """Limits that are within a fifth of each other are alike."""
+    return "none" if limit is None else str(round(4 * log(max(1_000, limit)) / log(2)))
+
+
+def _within(spec: JobSpec, expected: Duration) -> Duration:
+    """No job runs beyond its limit."""
+    return expected if spec.time_limit is None else min(expected, spec.time_limit)
 
 
 def _mean(middle: float, spread: float) -> Duration:
@@ -257,10 +298,3 @@ def _mean(middle: float, spread: float) -> Duration:
 
 def _ms(measure: float) -> Duration:
     return Duration(min(LONGEST_MS, round(exp(min(measure, 40.0)))))
-
-
-def _span(ms: int) -> str:
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
-        if ms >= 2 * size:
-            return f"{ms / size:.0f} {unit}"
-    return f"{ms / 1_000:.0f} s"

@@ -19,6 +19,7 @@ from muster.model.reason import (
 from muster.model.value import (
     Duration,
     GpuModel,
+    Instant,
     JobId,
     NodeId,
     PoolName,
@@ -253,6 +254,13 @@ class NodeIsDown(Value, tag="node_is_down", gc=False):
     node: NodeId
 
 
+class TooLateForDeadline(Value, tag="too_late_for_deadline", gc=False):
+    """The job is expected to start then, and not to end by its deadline."""
+
+    deadline: Instant
+    starts_at: Instant
+
+
 class Refusal(Value):
     """The request cannot be accepted as it is; `advice` says what its user must change."""
 
@@ -263,7 +271,7 @@ class Refusal(Value):
 class Caution(Value):
     """The request is accepted, but its user should know this."""
 
-    reason: EscapesQuota | NoNodeMatches | NeverReady | NoMailProgram
+    reason: EscapesQuota | NoNodeMatches | NeverReady | NoMailProgram | TooLateForDeadline
     advice: str
 
 

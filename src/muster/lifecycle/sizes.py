@@ -73,14 +73,12 @@ def unprintable(spec: JobSpec) -> Refusal | None:
     return None
 
 
-def spec_bytes(spec: JobSpec) -> int:
-    """How much is kept for each job of this request, besides what it runs."""
-    return len(msgspec.json.encode(replace(spec, launch=NO_LAUNCH, after=())))
-
-
-def launch_bytes(launch: Launch) -> int:
-    """How much is kept of what it runs, once for all jobs of an array."""
-    return len(msgspec.json.encode(launch))
+def kept_bytes(spec: JobSpec, *, parts: int = 1) -> int:
+    """How much is written for a request that makes so many jobs: what is large is kept once."""
+    shared = len(msgspec.json.encode(replace(spec, launch=NO_LAUNCH)))
+    # As a job and as an event.
+    each = 2 * min(shared, KIB)
+    return shared + parts * each + len(msgspec.json.encode(spec.launch))
 
 
 def _sizes(spec: JobSpec) -> Iterator[_Size]:
@@ -95,7 +93,8 @@ def _sizes(spec: JobSpec) -> Iterator[_Size]:
         most=MOST_CONDITIONS,
         unit="entries",
     )
-    yield _Size(what="The request", size=spec_bytes(spec), most=MOST_SPEC)
+    plain = msgspec.json.encode(replace(spec, launch=NO_LAUNCH, after=()))
+    yield _Size(what="The request", size=len(plain), most=MOST_SPEC)
     yield from _of_launch(spec.launch)
 
 

@@ -15,6 +15,7 @@ from muster.model.errors import ImpossibleMoveError
 from muster.model.event import (
     CancelAsked,
     ClaimDropped,
+    DeadlineMissForeseen,
     JobCheckpointed,
     JobClaimed,
     JobEnded,
@@ -117,7 +118,7 @@ def _after(job: Job, event: JobEvent) -> Job:
             return _asked(job, event)
         case JobResized() | JobResumed() | JobPreempted():
             return _ordered(job, event) if _is_current(job, event) else job
-        case SignalAsked():
+        case SignalAsked() | DeadlineMissForeseen():
             return job
 
 

@@ -133,6 +133,8 @@ class Node(Value):
 
     reason: why it is not UP, for people; drained_by and drained_at: who said so, and when.
     pretend: it was declared to try things out.
+    given_labels, given_taints: those of its labels and taints that somebody gave it; the others
+    are its own, and what it says of itself goes before what it was given.
     """
 
     id: NodeId
@@ -149,6 +151,8 @@ class Node(Value):
     pretend: bool = False
     drained_by: UserName | None = None
     drained_at: Instant | None = None
+    given_labels: Mapping[str, str] = {}
+    given_taints: tuple[Taint, ...] = ()
 
     @property
     def capacity(self) -> Resources:

@@ -1,10 +1,13 @@
 """Facts that happened, in the past tense."""
 
-from muster.model.cluster import Cluster, Node, NodeState
+from collections.abc import Mapping
+
+from muster.model.cluster import Cluster, Node, NodeState, Taint
 from muster.model.gpu import MigInstance
 from muster.model.history import Used
 from muster.model.job import EndReason, JobSpec
 from muster.model.placement import Claim, Placement
+from muster.model.pod import PodStatus
 from muster.model.queue import PreemptMode
 from muster.model.site import Site
 from muster.model.steps import Step
@@ -142,13 +145,23 @@ class RequeueAsked(Value, tag="requeue_asked"):
 
 
 class SignalAsked(Value, tag="signal_asked"):
-    """A user sent a signal to the job's processes, or to those of one step."""
+    """A user sent a signal to the job's processes, or to those of one step or task."""
 
     at: Instant
     job: JobId
     by: UserName
     signal: int
     step: int | None = None
+    task: int | None = None
+
+
+class DeadlineMissForeseen(Value, tag="deadline_miss_foreseen", gc=False):
+    """A waiting job is expected to start too late for its deadline: at `starts_at`."""
+
+    at: Instant
+    job: JobId
+    deadline: Instant
+    starts_at: Instant
 
 
 class JobUpdated(Value, tag="job_updated"):
@@ -192,6 +205,16 @@ class StepEnded(Value, tag="step_ended"):
     step: Step
 
 
+class PodSeen(Value, tag="pod_seen"):
+    """The containers of a running attempt, as they are now; of a gang, those of one task."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    status: PodStatus
+    task: int = 0
+
+
 class NodeSeen(Value, tag="node_seen"):
     """A node reported itself."""
 
@@ -225,6 +248,16 @@ class NodeChanged(Value, tag="node_changed"):
     reason: str = ""
 
 
+class NodeMarked(Value, tag="node_marked"):
+    """A user gave a node these labels and taints beside its own, in place of all given before."""
+
+    at: Instant
+    node: NodeId
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    by: UserName
+
+
 class SiteChanged(Value, tag="site_changed"):
     """The administrators' rules were changed; `site` is all of them."""
 
@@ -255,6 +288,7 @@ JobEvent = (
     | CancelAsked
     | RequeueAsked
     | SignalAsked
+    | DeadlineMissForeseen
     | JobUpdated
     | JobEnded
     | JobRequeued
@@ -264,7 +298,7 @@ JobEvent = (
 StepEvent = StepBegan | StepEnded
 """What can happen within a running attempt; the job stays as it is."""
 
-NodeEvent = NodeSeen | DeviceCut | NodeGone | NodeChanged
+NodeEvent = NodeSeen | DeviceCut | NodeGone | NodeChanged | NodeMarked
 """What can happen to a machine."""
 
-Event = JobSubmitted | JobEvent | StepEvent | NodeEvent | ClusterSeen | SiteChanged
+Event = JobSubmitted | JobEvent | StepEvent | PodSeen | NodeEvent | ClusterSeen | SiteChanged

@@ -1,8 +1,10 @@
 """Why a job waits or where it goes, who is in its way, and what would help."""
 
+from muster.model.dates import StartDate
 from muster.model.gpu import Slice
 from muster.model.plan import Decision, NoEstimate
 from muster.model.value import Duration, GpuModel, Instant, JobId, QueuePath, Value
+from muster.model.words import span
 
 
 class FewerGpus(Value, kw_only=True, tag="fewer_gpus", gc=False):
@@ -88,12 +90,44 @@ class Alternative(Value):
     text: str
 
 
+class KnownTime(Value, kw_only=True):
+    """What is known of how long a waiting job will take, and what that decides.
+
+    expected: as long as similar jobs did, which decides its place in line; nine of ten of them took
+    no longer than `high`. samples: how many ended; like: which they are, for people.
+    limit: what it takes at most, by which room is promised; without one, by what is expected.
+    first_from: from then on it goes before all others; None: never.
+    """
+
+    expected: Duration
+    high: Duration
+    samples: int
+    like: str
+    limit: Duration | None
+    first_from: Instant | None
+
+    @property
+    def text(self) -> str:
+        """What it rests on, for people."""
+        if self.samples:
+            times = f"about {span(self.expected)}, nine of ten like it within {span(self.high)}"
+            learned = f"{times} (learned from {self.samples} {self.like}), for its place in line"
+        else:
+            guess = f"taken to be {span(self.expected)} for its place in line"
+            learned = f"unknown, as no similar job has ended yet; {guess}"
+        if self.limit is None:
+            return f"{learned} and, as it has no time limit, where room is promised"
+        return f"{learned}; at most {span(self.limit)}, by which room is promised"
+
+
 class Explanation(Value, kw_only=True):
     """All there is to say about one job of a plan.
 
     decision: None for a job that the plan had nothing to decide about: it runs, or is about to.
     blockers: jobs that hold or come before what it waits for; those that matter most come first.
     expected: when it starts, resumes or, without a decision, did start.
+    date: what was forecast for a job that waits; then `expected` is its middle.
+    time: what is known of how long a job takes that waits, to those who may see its name.
     alternatives: only those that help; what starts now comes first, then what starts soonest.
     """
 
@@ -103,6 +137,8 @@ class Explanation(Value, kw_only=True):
     blockers: tuple[JobId, ...] = ()
     expected: Instant | NoEstimate
     alternatives: tuple[Alternative, ...] = ()
+    date: StartDate | None = None
+    time: KnownTime | None = None
 
 
 class UnknownJob(Value, tag="unknown_job", gc=False):

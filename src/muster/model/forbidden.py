@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from muster.model.job import JobState
 from muster.model.site import Role
-from muster.model.value import ClassName, JobId, QueuePath, UserName, Value
+from muster.model.value import ClassName, QueuePath, UserName, Value
 
 
 class NeedsRole(Value, tag="needs_role", gc=False):
@@ -116,7 +116,7 @@ class TokenIsLess(Value, tag="token_is_less", gc=False):
 class NotYourJob(Value, tag="not_your_job", gc=False):
     """The job belongs to another user; `rule` says who may do what was asked for."""
 
-    job: JobId
+    job: str
     owner: UserName
     rule: str
 
@@ -128,7 +128,7 @@ class NotYourJob(Value, tag="not_your_job", gc=False):
 class HasStarted(Value, tag="has_started", gc=False):
     """An attempt of the job depends on what should change."""
 
-    job: JobId
+    job: str
     state: JobState
 
     @property
@@ -137,6 +137,16 @@ class HasStarted(Value, tag="has_started", gc=False):
             f"job {self.job} is {self.state}: only its name, labels, mail, time limit, priority, "
             "retries and the width of its array can change now; requeue it to change the rest"
         )
+
+
+class LabelIsOurs(Value, tag="label_is_ours", gc=False):
+    """By labels that begin so Muster itself knows a job again."""
+
+    label: str
+
+    @property
+    def sentence(self) -> str:
+        return f"label {self.label} says which pod a job is, and only Muster sets it; leave it out"
 
 
 class NoRole(Value, tag="no_role", gc=False):
@@ -180,6 +190,7 @@ Forbidden = (
     | TokenIsLess
     | NotYourJob
     | HasStarted
+    | LabelIsOurs
     | NoRole
     | BadToken
 )

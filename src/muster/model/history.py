@@ -60,6 +60,11 @@ class Ended(Value):
     started_at: Instant | None
     ended_at: Instant
 
+    @property
+    def outcome(self) -> "Finished":
+        """What those need to know who depend on it."""
+        return Finished(state=self.job.state, started_at=self.started_at, ended_at=self.ended_at)
+
 
 class RequestMade(Value, gc=False):
     """What came of a submission that had a key: so many jobs from this one on."""

@@ -4,10 +4,30 @@ The order is kept: `node2,node1` is `node[2,1]`, as in Slurm.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import NamedTuple
 
+MOST_IN_RANGE = 65_536
+MOST_NODES = 1_000_000
+
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,18})", re.DOTALL)
+_PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+
+
+class NoHostlistError(ValueError):
+    """The text is no list of nodes."""
+
+
+def expanded(text: str) -> tuple[str, ...]:
+    """Every name that the expression stands for, in its order."""
+    found: list[str] = []
+    for each in _split(text):
+        found.extend(_names(each, text))
+        if len(found) > MOST_NODES:
+            raise NoHostlistError(text)
+    return tuple(found)
 
 
 def compressed(names: Iterable[str]) -> str:
@@ -109,3 +129,48 @@ def _shown(spans: list[_Span | str]) -> str:
 def _range_text(span: _Span) -> str:
     low = str(span.low).zfill(span.width)
     return low if span.low == span.high else f"{low}-{str(span.high).zfill(span.width)}"
+
+
+def _split(text: str) -> Iterator[str]:
+    """At commas and spaces outside of brackets."""
+    depth, begin = 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if depth not in {0, 1}:
+            raise NoHostlistError(text)
+        if depth == 0 and letter in ", \n\t":
+            yield text[begin:at]
+            begin = at + 1
+    if depth:
+        raise NoHostlistError(text)
+    yield text[begin:]
+
+
+def _names(word: str, text: str) -> list[str]:
+    if not word:
+        return []
+    if "[" in word and not word.endswith("]"):
+        # Slurm has no names that go on behind their last number.
+        raise NoHostlistError(text)
+    choices: list[list[str]] = []
+    size = 1
+    for inside, outside in _PART.findall(word):
+        choices.append([outside] if outside else _numbers(inside, text))
+        size *= len(choices[-1])
+        if size > MOST_NODES:
+            raise NoHostlistError(text)
+    return ["".join(each) for each in product(*choices)]
+
+
+def _numbers(inside: str, text: str) -> list[str]:
+    found: list[str] = []
+    for each in inside.split(","):
+        match = _RANGE.fullmatch(each.strip())
+        if match is None:
+            raise NoHostlistError(text)
+        low = match[1]
+        high = match[2] or low
+        if not 0 <= int(high) - int(low) < MOST_IN_RANGE:
+            raise NoHostlistError(text)
+        found.extend(str(number).zfill(len(low)) for number in range(int(low), int(high) + 1))
+    return found

@@ -440,6 +440,12 @@ class Job(Value, kw_only=True, omit_defaults=True):
     ran: Duration = Duration(0)
 
     @property
+    def label(self) -> str:
+        """What it is called wherever it is shown: `17`, or `12_3` for a part of an array."""
+        part = self.spec.array
+        return str(self.id) if part is None else f"{part.array}_{part.index}"
+
+    @property
     def ended_for(self) -> EndReason | None:
         """Why its last attempt ended or is being stopped; None for one that is held or runs."""
         return None if isinstance(self.why, HeldBy) else self.why

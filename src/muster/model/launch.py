@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from muster.model.pod import PodGang, PodLaunch
 from muster.model.value import Duration, Value, replace
 
 
@@ -59,6 +60,8 @@ class Launch(Value):
     stdin, stdout, stderr may hold Slurm's patterns (`%j %A %a %x %N %u %t`); stderr of None goes
     where stdout goes; append keeps what earlier attempts wrote.
     submit_line: the command line that asked for it; script_line: the script's path with arguments.
+    pod: containers that run instead; argv, image and env are then those of the first, for lists.
+    gang: where each task is a pod of its own; pod is then the first of them.
     """
 
     argv: tuple[str, ...] = ()
@@ -77,13 +80,31 @@ class Launch(Value):
     terminal: Terminal | None = None
     submit_line: str | None = None
     script_line: str | None = None
+    pod: PodLaunch | None = None
+    gang: PodGang | None = None
+
+    @property
+    def pods(self) -> tuple[PodLaunch, ...]:
+        """What runs in the tasks, in the order of ranks; nothing where it is no pod."""
+        if self.gang is not None:
+            return self.gang.pods
+        return () if self.pod is None else (self.pod,)
 
     def for_others(self) -> "Launch":
         """What those may see who look after the job's queue: where it runs, and not what.
 
         Commands, scripts and variables hold passwords and keys: they are their user's own.
         """
-        return replace(self, argv=(), script=None, env={}, submit_line=None, script_line=None)
+        return replace(
+            self,
+            argv=(),
+            script=None,
+            env={},
+            submit_line=None,
+            script_line=None,
+            pod=None,
+            gang=None,
+        )
 
 
 NO_LAUNCH = Launch()

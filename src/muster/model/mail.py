@@ -12,6 +12,7 @@ class Occasion(StrEnum):
     END: it completed, or a user cancelled it. FAIL: it ended in any other way.
     INVALID_DEPEND: what it waits for can never happen.
     TIME_LIMIT_50: half of its time is over; TIME_LIMIT: all of it, and it was ended for that.
+    MISSES_DEADLINE: it waits, and is expected to start too late for its deadline.
     STAGE_OUT: files were moved away after its end, which only other systems do.
     """
 
@@ -25,6 +26,7 @@ class Occasion(StrEnum):
     TIME_LIMIT_80 = "time_limit_80"
     TIME_LIMIT_90 = "time_limit_90"
     TIME_LIMIT = "time_limit"
+    MISSES_DEADLINE = "misses_deadline"
 
 
 class Mail(Value, omit_defaults=True):

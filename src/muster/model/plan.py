@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from muster.model.dates import StartDate
 from muster.model.gpu import MigInstance
 from muster.model.placement import Placement
 from muster.model.policy import Policy
@@ -149,11 +150,13 @@ class Prospect(Value, gc=False):
 
     position: its place in the order of all jobs that wait, from 1; None while it is held.
     priority: as it was before the first decision of the plan; None while it is held.
+    date: what was forecast, if it was; then `expected` is its middle.
     """
 
     expected: Instant | NoEstimate
     position: int | None = None
     priority: Priority | None = None
+    date: StartDate | None = None
 
 
 Backlog = Mapping[JobId, Prospect]

@@ -34,18 +34,18 @@ class OrderWeights(Value, gc=False):
 
     Age alone grows without end, one full factor every `age_full`: no job starves.
     Size counts only with a weight: one for each GPU; a negative weight puts small jobs first.
-    So does short: how little GPU-time the job is expected to take, learned from those that ended.
-    And service: how little GPU-time the job has had, by its level.
+    Short: how little the job is expected to take, learned from those that ended.
+    Service: how little GPU-time the job has had, by its level; it counts only with a weight.
     """
 
     job_class: int = 10_000
     fair_share: int = 4_000
     age: int = 1_000
     size: int = 0
-    short: int = 0
+    short: int = 8_000
     service: int = 0
     queue: int = 1_000
-    age_full: Duration = Duration(7 * DAY)
+    age_full: Duration = Duration(14 * DAY)
 
 
 class SharePolicy(Value, gc=False):
@@ -81,7 +81,7 @@ class Policy(Value):
     backfill_depth: how many blocked jobs get a reservation in time; backfill_horizon: how many
     running jobs are looked at, in the order in which they must end, to find that time (all of
     them for the first in line).
-    backfill_expected: jobs that have no limit at all are taken to end when their like do.
+    patience: who has waited so long goes before everybody else, and room is kept for it; 0: nobody.
     default_time: for jobs without a limit in pools without a default; None means without end.
     aim: counts where service does.
     """
@@ -91,18 +91,13 @@ class Policy(Value):
     preempt: PreemptPolicy = PreemptPolicy()
     packing: Packing = Packing.PACK
     prefer: Preference = Preference.ORDER
-    backfill_depth: int = 16
+    backfill_depth: int = 4
     backfill_horizon: int = 4_000
-    backfill_expected: bool = False
+    patience: Duration = Duration(14 * DAY)
     default_time: Duration | None = None
     repartition: bool = True
     grow: bool = True
     aim: Aim = Aim.COMPLETION
-
-    @property
-    def foresees(self) -> bool:
-        """Does it count how long jobs are expected to take?"""
-        return self.backfill_expected or bool(self.order.short)
 
     @property
     def has_levels(self) -> bool:

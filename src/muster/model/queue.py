@@ -1,6 +1,6 @@
 """Queues: places in one tree that hold jobs and own quota, and the job classes beside them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from muster.model.value import (
@@ -98,6 +98,21 @@ class Queue(Value):
     default_class: ClassName | None = None
     when_full: WhenFull = WhenFull.WAIT
     private: bool = False
+
+
+def is_private(queues: Mapping[QueuePath, Queue], path: QueuePath) -> bool:
+    """Is this queue private, or one above it?"""
+    return any(queues[each].private for each in lineage(path) if each in queues)
+
+
+UNNAMED, NORMAL = ClassName(""), ClassName("normal")
+"""The class of a request that names none, and what stands in for it where the queue has none."""
+
+
+def usual_class(queues: Mapping[QueuePath, Queue], path: QueuePath) -> ClassName:
+    """The class of jobs in this queue that name none: its own, or that of the nearest above it."""
+    known = (queues[each].default_class for each in lineage(path) if each in queues)
+    return next((name for name in known if name), NORMAL)
 
 
 class PreemptMode(StrEnum):

@@ -19,6 +19,8 @@ from muster.model.value import (
     Value,
 )
 from muster.model.words import (
+    NO_LABELS,
+    Labels,
     counted,
     jobs_listed,
     metered,
@@ -293,9 +295,9 @@ class Behind(Value, tag="behind", gc=False):
     def longest(self, now: Instant) -> int:
         return self.starts_at - now
 
-    def sentence(self, _spec: JobSpec, now: Instant) -> str:
-        due = when(self.starts_at, now)
-        return f"Fits now, but would still run when the room is due to job {self.job}, {due}."
+    def sentence(self, _spec: JobSpec, now: Instant, labels: Labels = NO_LABELS) -> str:
+        due, first = when(self.starts_at, now), jobs_listed(self.names, labels)
+        return f"Fits now, but would still run when the room is due to {first}, {due}."
 
 
 class ReservationClosed(Value, tag="reservation_closed", gc=False):
@@ -367,8 +369,8 @@ class DependsOn(Value, tag="depends_on", gc=False):
     def names(self) -> tuple[JobId, ...]:
         return () if self.job is None else (self.job,)
 
-    def sentence(self, _spec: JobSpec, _now: Instant) -> str:
-        other = "another job" if self.job is None else f"job {self.job}"
+    def sentence(self, _spec: JobSpec, _now: Instant, labels: Labels = NO_LABELS) -> str:
+        other = jobs_listed(self.names, labels) if self.names else "another job"
         match self.kind:
             case DependencyKind.AFTER:
                 event = "has started"
@@ -481,8 +483,9 @@ class MakingRoom(Value, tag="making_room"):
     def names(self) -> tuple[JobId, ...]:
         return self.victims
 
-    def sentence(self, _spec: JobSpec, _now: Instant) -> str:
-        return f"Starts when room that is held for it is left by {jobs_listed(self.victims)}."
+    def sentence(self, _spec: JobSpec, _now: Instant, labels: Labels = NO_LABELS) -> str:
+        victims = jobs_listed(self.victims, labels)
+        return f"Starts when room that is held for it is left by {victims}."
 
 
 ForOthers = Behind | DependsOn | MakingRoom
@@ -524,3 +527,10 @@ WaitReason = (
     | MakingRoom
     | WaitingToResume
 )
+
+
+def told(why: WaitReason, spec: JobSpec, now: Instant, labels: Labels) -> str:
+    """Its sentence, with the jobs that it names called as they are everywhere else."""
+    if isinstance(why, ForOthers):
+        return why.sentence(spec, now, labels)
+    return why.sentence(spec, now)

@@ -1,4 +1,7 @@
-"""What can be seen of an attempt while it runs: what it writes, its terminal, what it uses."""
+"""What can be seen of an attempt while it runs: what it writes, its terminal, what it uses.
+
+And who visits its pod: with a command of their own, to watch a container, or to reach a port.
+"""
 
 from typing import Protocol
 
@@ -56,4 +59,66 @@ class TerminalStream(Protocol):
 
     def close(self) -> None:
         """Leave; the job goes on."""
+        ...
+
+
+class RunInside(Value):
+    """Run a command in a container, beside its own. stdin: it reads what the visitor sends."""
+
+    container: str
+    argv: tuple[str, ...]
+    stdin: bool = False
+    tty: bool = False
+
+
+class AttachTo(Value, gc=False):
+    """Watch what a container writes from now on, and type into it where it takes that."""
+
+    container: str
+    stdin: bool = False
+
+
+class ConnectTo(Value, gc=False):
+    """Connect to a port of the pod."""
+
+    port: int
+
+
+Visit = RunInside | AttachTo | ConnectTo
+
+STDOUT, STDERR = 1, 2
+
+
+class VisitStream(Protocol):
+    """A visit that has begun, used inside one event loop.
+
+    ConnectionError: the pod is gone without having said how it ended.
+    """
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the command or the container ended (128 + signal); None while it has not."""
+        ...
+
+    @property
+    def failure(self) -> str | None:
+        """Why the command could not even be started."""
+        ...
+
+    async def read(self) -> tuple[int, bytes]:
+        """What came next, and from where: STDOUT or STDERR; nothing when there is no more."""
+        ...
+
+    async def write(self, content: bytes) -> None:
+        """What the visitor sends."""
+        ...
+
+    async def end_input(self) -> None:
+        """The visitor sends no more."""
+        ...
+
+    async def resize(self, rows: int, columns: int) -> None: ...
+
+    def close(self) -> None:
+        """Leave; a command that runs is told."""
         ...

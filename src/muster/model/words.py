@@ -1,6 +1,6 @@
 """Amounts, spans of time and requests as people read them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from muster.model.gpu import GpuAsk, Mig, MpsShare, Slice, TimeShare
 from muster.model.job import Ask, JobSpec, TaskGroup
@@ -105,9 +105,15 @@ def either(names: Sequence[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def jobs_listed(jobs: Sequence[JobId]) -> str:
-    """`job 7`, `jobs 7 and 8`."""
-    names = listed([str(job) for job in jobs])
+Labels = Mapping[JobId, str]
+"""What jobs are called that are parts of arrays: `12_3`. Others go by their id."""
+
+NO_LABELS: Labels = {}
+
+
+def jobs_listed(jobs: Sequence[JobId], labels: Labels = NO_LABELS) -> str:
+    """`job 7`, `jobs 7 and 12_3`."""
+    names = listed([labels.get(job, str(job)) for job in jobs])
     return f"job {names}" if len(jobs) == 1 else f"jobs {names}"
 
 

@@ -129,7 +129,7 @@ class Planner:
         """How things stand before the first decision, and who decides in which order."""
         kept = self._synced(snapshot)
         cycle = kept.begin_cycle()
-        order = Order(kept.books.shares, kept.books.quotas, self._policy.order.fair_share)
+        order = Order.of(kept)
         verdicts = Verdicts(cycle, self._number)
         decider = Decider(kept, cycle, verdicts)
         return After(kept, cycle, decider, verdicts, order, OpeningPriorities(kept))

@@ -19,11 +19,12 @@ from muster.controller.world.record import Record
 from muster.controller.world.transaction import Change
 from muster.model.errors import RefusedError
 from muster.model.event import SiteChanged
+from muster.model.history import Finished
 from muster.model.job import JobSpec
 from muster.model.plan import Plan
 from muster.model.site import Site
-from muster.model.value import ClusterName, Instant, UserName, Value
-from muster.stores.base import Batch
+from muster.model.value import ClusterName, Duration, Instant, JobId, UserName, Value
+from muster.stores.base import Batch, LiveState
 from muster.stores.memory import MemoryStore
 
 EPOCH = Instant(0)
@@ -49,9 +50,39 @@ class Arrival(Value):
 Refused = Callable[[Arrival, RefusedError], None]
 """Called with a request that is refused."""
 
+Pause = Callable[[Instant], Duration]
+"""For how long after a plan at this instant no other is made, whatever happens."""
+
+
+def never() -> bool:
+    """It is never enough."""
+    return False
+
+
+def no_pause(_: Instant) -> Duration:
+    """Plans are made whenever there is a reason."""
+    return Duration(0)
+
+
+class Beginning(Value):
+    """What is there when a simulation begins: nothing but what its backends have, or a live state.
+
+    finished: how jobs came out that others in the state depend on.
+    """
+
+    state: LiveState = LiveState()
+    finished: Mapping[JobId, Finished] = {}
+
+
+FROM_NOTHING = Beginning()
+
 
 class Simulation:
-    """One installation in pretend time."""
+    """One installation in pretend time.
+
+    beginning: jobs that hold something in it must go on in the backends; see their `carry_on`.
+    pause: may be set to make fewer plans, where starts need not be exact.
+    """
 
     def __init__(
         self,
@@ -60,10 +91,12 @@ class Simulation:
         *,
         now: Instant = EPOCH,
         planner: PlannerClient | None = None,
+        beginning: Beginning = FROM_NOTHING,
     ) -> None:
         self.now = now
-        store = MemoryStore()
-        self.journal = Journal(store, Record(store.load(), {}, site), self._clock)
+        store = MemoryStore(beginning.state)
+        record = Record(beginning.state, beginning.finished, site)
+        self.journal = Journal(store, record, self._clock)
         self.record = self.journal.record
         self.parts = Parts(
             store=store,
@@ -74,12 +107,15 @@ class Simulation:
             backends=backends,
         )
         self.plan: Plan | None = None
+        self.pause: Pause = no_pause
         self._backends = backends
         self._driver = BackendDriver(self.parts)
         self._triggers = PlanTriggers(self.record)
         self._kinds = NodeKinds()
         self._is_reason = False
         self._planned_at = now
+        self._plan_from = now
+        self._triggers.look_around(now)
         self.journal.subscribers.add(self._note)
         self.write(
             lambda transaction: transaction.apply(SiteChanged(at=now, site=site, by=SIMULATOR.user))
@@ -108,18 +144,22 @@ class Simulation:
 
     def run(
         self,
-        arrivals: Iterable[Arrival] = (),
+        arrivals: "Iterable[Arrival] | Coming" = (),
         until: Instant | None = None,
         refused: Refused | None = None,
+        is_enough: Callable[[], bool] = never,
     ) -> None:
-        """Let everything happen, up to an instant or until nothing more will.
+        """Let everything happen, up to an instant, until it is enough or until nothing more will.
 
         refused: called with refused requests; without it, RefusedError ends the run.
+        To go on later where it was enough, hand over the same `Coming` again.
         """
         with _rare_collections():
-            coming = _Coming(arrivals)
+            coming = arrivals if isinstance(arrivals, Coming) else Coming(arrivals)
             self.turn()
             while (at := self._next_at(coming)) is not None:
+                if is_enough():
+                    return
                 if until is not None and at > until:
                     break
                 self.now = max(self.now, at)
@@ -134,6 +174,7 @@ class Simulation:
         if self._has_reason():
             self._is_reason = False
             self._planned_at = self.now
+            self._plan_from = Instant(self.now + self.pause(self.now))
             self.plan = decide(self.parts, self.now)
             self._driver.act()
 
@@ -147,10 +188,10 @@ class Simulation:
     def _has_reason(self) -> bool:
         rang = self._triggers.ring(self.now)
         late = self.now - self._planned_at > HEARTBEAT_MS
-        is_reason = self._is_reason or rang or late
-        return is_reason and bool(self.record.waiting)
+        self._is_reason |= rang or late
+        return self._is_reason and bool(self.record.waiting) and self.now >= self._plan_from
 
-    def _submit_due(self, coming: "_Coming", refused: Refused | None) -> None:
+    def _submit_due(self, coming: "Coming", refused: Refused | None) -> None:
         while coming.next_at is not None and coming.next_at <= self.now:
             arrival = coming.take()
             try:
@@ -160,10 +201,12 @@ class Simulation:
                     raise
                 refused(arrival, error)
 
-    def _next_at(self, coming: "_Coming") -> Instant | None:
+    def _next_at(self, coming: "Coming") -> Instant | None:
         """When something happens next. A heartbeat alone is no reason to go on for ever."""
         found = [backend.next_at() for backend in self._backends.values()]
         found += [coming.next_at, self._triggers.next_at()]
+        if self._is_reason and self.record.waiting and self._plan_from > self.now:
+            found.append(self._plan_from)
         return min((each for each in found if each is not None), default=None)
 
 
@@ -186,7 +229,7 @@ def _make_old() -> None:
         gc.unfreeze()
 
 
-class _Coming:
+class Coming:
     """Requests in the order of their coming, the next one in sight."""
 
     def __init__(self, arrivals: Iterable[Arrival]) -> None:

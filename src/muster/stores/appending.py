@@ -5,11 +5,13 @@ from typing import Any
 from muster.model.errors import StaleSnapshotError
 from muster.model.history import Attempt, Ended
 from muster.model.job import Job
+from muster.model.kept_object import KeptObject, ObjectKey
 from muster.model.queue import lineage
 from muster.model.steps import Step
 from muster.stores import tables
 from muster.stores.base import Batch
-from muster.stores.bodies import Touched, encoded, job_of, kind_of
+from muster.stores.bodies import Touched, encoded, job_of, kind_of, requests_in
+from muster.stores.specs import SpecWriter
 from muster.stores.talking import Drop, Put, Say, Talk
 
 CHANGES_KEPT = 10_000
@@ -44,10 +46,11 @@ def appending(batch: Batch) -> Talk[None]:
 
 
 def _puts(batch: Batch, first_event: int) -> tuple[Put, ...]:
+    specs = SpecWriter()
     return (
-        Put(table=tables.EVENTS, rows=_event_rows(batch, first_event)),
+        Put(table=tables.EVENTS, rows=_event_rows(batch, first_event, specs)),
         Put(table=tables.CHANGES, rows=[(batch.version, encoded(touched(batch, first_event)))]),
-        Put(table=tables.JOBS, rows=[(job.id, _array(job), encoded(job)) for job in batch.jobs]),
+        Put(table=tables.JOBS, rows=[_job_row(job, specs) for job in batch.jobs]),
         Put(
             table=tables.ALLOCATIONS, rows=[(each.job, encoded(each)) for each in batch.allocations]
         ),
@@ -58,7 +61,9 @@ def _puts(batch: Batch, first_event: int) -> tuple[Put, ...]:
         Put(table=tables.ATTEMPTS, rows=[_attempt_row(each) for each in batch.attempts]),
         Put(table=tables.STEPS, rows=[_step_row(each) for each in batch.steps]),
         Put(table=tables.HISTORY_NODES, rows=_node_rows(batch)),
-        Put(table=tables.HISTORY, rows=[_ended_row(each) for each in batch.ended]),
+        Put(table=tables.HISTORY, rows=[_ended_row(each, specs) for each in batch.ended]),
+        # Only now all that name a spec are known.
+        specs.put(),
         Put(table=tables.HISTORY_QUEUES, rows=_queue_rows(batch)),
         Put(table=tables.CLUSTERS, rows=[(each.name, encoded(each)) for each in batch.clusters]),
         Put(table=tables.NODES, rows=[(each.id, encoded(each)) for each in batch.nodes]),
@@ -68,12 +73,17 @@ def _puts(batch: Batch, first_event: int) -> tuple[Put, ...]:
         ),
         Put(table=tables.TOKENS, rows=[(each.id, encoded(each)) for each in batch.tokens]),
         Put(table=tables.AUDIT, rows=_audit_rows(batch)),
+        Put(table=tables.OBJECTS, rows=[_object_row(each) for each in batch.objects]),
+        Put(
+            table=tables.DATES,
+            rows=[(each.job, each.started_at, encoded(each)) for each in batch.dates],
+        ),
     )
 
 
-def _event_rows(batch: Batch, first_event: int) -> Rows:
+def _event_rows(batch: Batch, first_event: int, specs: SpecWriter) -> Rows:
     return [
-        (number, batch.version, event.at, job_of(event), kind_of(event), encoded(event))
+        (number, batch.version, event.at, job_of(event), kind_of(event), *specs.event(event))
         for number, event in enumerate(batch.events, first_event)
     ]
 
@@ -93,9 +103,16 @@ def touched(batch: Batch, first_event: int) -> Touched:
         gone=batch.gone,
         used=tuple((each.queue, each.user) for each in batch.used),
         tokens=tuple(each.id for each in batch.tokens),
+        objects=tuple(each.key for each in batch.objects),
+        removed=batch.removed,
+        requests=requests_in(batch.audit),
         site=batch.site is not None,
         usual=bool(batch.usual),
     )
+
+
+def _job_row(job: Job, specs: SpecWriter) -> tuple[Any, ...]:
+    return job.id, _array(job), *specs.job(job)
 
 
 def _array(job: Job) -> int | None:
@@ -114,7 +131,7 @@ def _node_rows(batch: Batch) -> Rows:
     return [(node, each.job) for each in batch.attempts for node in each.nodes]
 
 
-def _ended_row(ended: Ended) -> tuple[Any, ...]:
+def _ended_row(ended: Ended, specs: SpecWriter) -> tuple[Any, ...]:
     job, spec = ended.job, ended.job.spec
     return (
         job.id,
@@ -126,7 +143,7 @@ def _ended_row(ended: Ended) -> tuple[Any, ...]:
         job.submitted_at,
         ended.started_at,
         ended.ended_at,
-        encoded(ended),
+        *specs.ended(ended),
     )
 
 
@@ -145,12 +162,25 @@ def _audit_rows(batch: Batch) -> Rows:
     ]
 
 
+def _object_row(each: KeptObject) -> tuple[Any, ...]:
+    return *_place(each.key), each.version, each.body
+
+
+def _place(key: ObjectKey) -> tuple[str, str, str, str]:
+    return key.group, key.resource, key.namespace, key.name
+
+
 def _drops(batch: Batch) -> tuple[Drop, ...]:
     ended = [(each.job.id,) for each in batch.ended]
     return (
         Drop(table=tables.JOBS, columns=("id",), rows=list(ended)),
         Drop(table=tables.ALLOCATIONS, columns=("job",), rows=[(job,) for job in batch.freed]),
         Drop(table=tables.NODES, columns=("id",), rows=[(node,) for node in batch.gone]),
+        Drop(
+            table=tables.OBJECTS,
+            columns=tables.OBJECTS.key,
+            rows=[_place(each.key) for each in batch.removed],
+        ),
     )
 
 

@@ -9,9 +9,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from muster.model.cluster import Cluster, Node
+from muster.model.dates import KeptDate
 from muster.model.event import Event
 from muster.model.history import Attempt, AuditEntry, Ended, Finished
 from muster.model.job import Job, JobState
+from muster.model.kept_object import KeptObject, RemovedObject
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
@@ -35,6 +37,8 @@ class Batch(Value):
     freed: jobs whose allocation is over. gone: nodes that do not exist any more.
     steps: as they are now, running or over; they stay until their job is forgotten.
     usual: all of them, when any changed.
+    objects: those of the Kubernetes API that were written; removed: those that left.
+    dates: those of jobs that started now; they stay until their job is forgotten.
     """
 
     version: int
@@ -55,6 +59,9 @@ class Batch(Value):
     usual: tuple[UsualAsk, ...] = ()
     tokens: tuple[Token, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
+    objects: tuple[KeptObject, ...] = ()
+    removed: tuple[RemovedObject, ...] = ()
+    dates: tuple[KeptDate, ...] = ()
 
 
 class LiveState(Value):
@@ -76,6 +83,7 @@ class LiveState(Value):
     used: tuple[UsedLately, ...] = ()
     usual: tuple[UsualAsk, ...] = ()
     tokens: tuple[Token, ...] = ()
+    objects: tuple[KeptObject, ...] = ()
 
 
 class Store(Protocol):
@@ -97,7 +105,8 @@ class Store(Protocol):
         """What others wrote after this version, in order; values may be newer than their batch.
 
         One batch may stand for several, as long as its version is the last of theirs. Launches,
-        attempts and audit entries are left out: they are read when they are asked for.
+        attempts, dates and audit entries are left out: they are read when they are asked for. Only
+        entries about requests with a key are there, for these must be known at once.
         StaleSnapshotError: that is too long ago; load everything again.
         """
         ...
@@ -191,6 +200,10 @@ class History(Protocol):
 
     def audit(self, *, before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
         """Who changed what, newest first; `limit` never splits what happened at one instant."""
+        ...
+
+    def dates(self, *, since: Instant, limit: int) -> tuple[KeptDate, ...]:
+        """Dates of jobs that started since then, the latest first."""
         ...
 
     def forget(self, before: Instant, *, limit: int) -> int:

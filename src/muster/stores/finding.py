@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from muster.model.dates import KeptDate
 from muster.model.history import Attempt, AuditEntry, Finished
 from muster.model.job import JobState
 from muster.model.steps import Step
@@ -10,6 +11,7 @@ from muster.model.value import Instant, JobId, QueuePath
 from muster.stores import bodies
 from muster.stores.base import EndedBy, EndedPage, EventQuery, HistoryQuery, Stored
 from muster.stores.marks import mark_of, page, size
+from muster.stores.specs import ended_from, events_from
 from muster.stores.talking import Say, Talk, marks, rows_of
 
 Condition = tuple[str, tuple[Any, ...]]
@@ -17,7 +19,8 @@ Condition = tuple[str, tuple[Any, ...]]
 
 def finding_ended(query: HistoryQuery) -> Talk[EndedPage]:
     rows = yield ended_question(query)
-    return page(query, [bodies.ended_from(row[0]) for row in rows])
+    found = yield from ended_from(rows)
+    return page(query, list(found))
 
 
 def ended_question(query: HistoryQuery) -> Say:
@@ -30,7 +33,7 @@ def ended_question(query: HistoryQuery) -> Say:
     end, job = _order_columns(walks_queue=walks_queue)
     order = f"{end} DESC, {job} DESC" if query.order is EndedBy.END else f"{job} DESC"
     # Only our own words are put together here; every value travels as a parameter.
-    sql = f"SELECT h.body FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
+    sql = f"SELECT h.body, h.spec FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
     return Say(sql=sql, given=(*given, size(query) + 1))
 
 
@@ -121,9 +124,13 @@ def finding_steps(jobs: Iterable[JobId]) -> Talk[tuple[Step, ...]]:
 def finding_events(query: EventQuery) -> Talk[tuple[Stored, ...]]:
     of_job = "" if query.job is None else "job = ? AND "
     job = () if query.job is None else (query.job,)
-    sql = f"SELECT number, body FROM events WHERE {of_job}number > ? ORDER BY number LIMIT ?"  # noqa: S608 - our own words
+    sql = f"SELECT number, body, spec FROM events WHERE {of_job}number > ? ORDER BY number LIMIT ?"  # noqa: S608 - our own words
     rows = yield Say(sql=sql, given=(*job, query.after, max(1, query.limit)))
-    return tuple(Stored(number=number, event=bodies.event_from(body)) for number, body in rows)
+    events = yield from events_from([row[1:] for row in rows])
+    numbers = (row[0] for row in rows)
+    return tuple(
+        Stored(number=number, event=event) for number, event in zip(numbers, events, strict=True)
+    )
 
 
 def finding_audit(before: Instant | None, limit: int) -> Talk[tuple[AuditEntry, ...]]:
@@ -135,3 +142,9 @@ def finding_audit(before: Instant | None, limit: int) -> Talk[tuple[AuditEntry, 
         ORDER BY at DESC, version DESC, position DESC"""
     rows = yield Say(sql=sql, given=(until, until, max(1, limit)))
     return tuple(bodies.audit_from(row[0]) for row in rows)
+
+
+def finding_dates(since: Instant, limit: int) -> Talk[tuple[KeptDate, ...]]:
+    sql = "SELECT body FROM dates WHERE started_at >= ? ORDER BY started_at DESC, job DESC LIMIT ?"
+    rows = yield Say(sql=sql, given=(since, max(0, limit)))
+    return tuple(bodies.date_from(row[0]) for row in rows)

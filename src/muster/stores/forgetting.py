@@ -5,6 +5,7 @@ from typing import Any
 from muster.model.queue import lineage
 from muster.model.value import Instant, QueuePath
 from muster.stores import tables
+from muster.stores.specs import dropping_unnamed, specs_named_by
 from muster.stores.talking import Drop, Row, Say, Talk, rows_of
 
 PIECE = 100
@@ -27,6 +28,7 @@ def forgetting(before: Instant, limit: int) -> Talk[int]:
     if not rows:
         return 0
     jobs = [(row[0],) for row in rows]
+    specs = yield from specs_named_by(row[0] for row in rows)
     yield Drop(table=tables.HISTORY, columns=("id",), rows=jobs)
     yield Drop(
         table=tables.HISTORY_QUEUES,
@@ -40,7 +42,10 @@ def forgetting(before: Instant, limit: int) -> Talk[int]:
     yield Drop(table=tables.HISTORY_NODES, columns=("job",), rows=jobs)
     yield Drop(table=tables.ATTEMPTS, columns=("job",), rows=jobs)
     yield Drop(table=tables.STEPS, columns=("job",), rows=jobs)
+    yield Drop(table=tables.DATES, columns=("job",), rows=jobs)
     yield Drop(table=tables.EVENTS, columns=("job",), rows=jobs)
+    if specs:
+        yield from dropping_unnamed(specs)
     launches = yield from _unused_launches(rows)
     if launches:
         yield Drop(table=tables.LAUNCHES, columns=("job",), rows=launches)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from muster.model.dates import KeptDate
 from muster.model.errors import StoreError
 from muster.model.history import Attempt, AuditEntry, Finished
 from muster.model.launch import Launch
@@ -21,6 +22,7 @@ from muster.stores.base import (
 from muster.stores.finding import (
     finding_attempts,
     finding_audit,
+    finding_dates,
     finding_ended,
     finding_events,
     finding_finished,
@@ -77,6 +79,9 @@ class TableStore:
 
     def audit(self, *, before: Instant | None, limit: int) -> tuple[AuditEntry, ...]:
         return self._database.read(lambda: finding_audit(before, limit))
+
+    def dates(self, *, since: Instant, limit: int) -> tuple[KeptDate, ...]:
+        return self._database.read(lambda: finding_dates(since, limit))
 
     def forget(self, before: Instant, *, limit: int) -> int:
         forgotten = 0

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from muster.model.errors import StaleSnapshotError
+from muster.model.kept_object import KeptObject, ObjectKey
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.steps import Step
@@ -11,6 +12,7 @@ from muster.model.value import JobId, replace
 from muster.stores import bodies
 from muster.stores.base import Batch, LiveState
 from muster.stores.bodies import Touched
+from muster.stores.specs import ended_from, events_from, jobs_from
 from muster.stores.talking import AT_ONCE, Row, Say, Talk, marks, pieces, rows_of
 
 T = TypeVar("T")
@@ -19,11 +21,15 @@ _LIVE_STEPS = """SELECT body FROM steps WHERE job IN (SELECT job FROM allocation
     ORDER BY job, attempt, number"""
 
 
+_OBJECT = "SELECT group_name, resource, namespace, name, version, body FROM objects"
+
+
 def loading() -> Talk[LiveState]:
     """The state as of one moment, in the order of names and ids."""
     meta = yield Say(sql="SELECT version, next_job, next_event FROM meta WHERE id = 1")
     version, next_job, next_event = meta[0]
-    jobs = yield Say(sql="SELECT body FROM jobs ORDER BY id")
+    jobs = yield Say(sql="SELECT body, spec FROM jobs ORDER BY id")
+    live = yield from jobs_from(jobs)
     allocations = yield Say(sql="SELECT body FROM allocations ORDER BY job")
     steps = yield Say(sql=_LIVE_STEPS)
     clusters = yield Say(sql="SELECT body FROM clusters ORDER BY name")
@@ -32,12 +38,13 @@ def loading() -> Talk[LiveState]:
     used = yield Say(sql="SELECT body FROM used ORDER BY queue, user_name")
     usual = yield Say(sql="SELECT body FROM usual ORDER BY position")
     tokens = yield Say(sql="SELECT body FROM tokens ORDER BY id")
+    objects = yield Say(sql=f"{_OBJECT} ORDER BY group_name, resource, namespace, name")
     held = _values(bodies.allocation_from, allocations)
     return LiveState(
         version=version,
         next_job=next_job,
         last_event=next_event - 1,
-        jobs=_values(bodies.job_from, jobs),
+        jobs=live,
         allocations=held,
         steps=tuple(live_steps(_values(bodies.step_from, steps), held)),
         clusters=_values(bodies.cluster_from, clusters),
@@ -46,6 +53,7 @@ def loading() -> Talk[LiveState]:
         used=_values(bodies.used_from, used),
         usual=_values(bodies.usual_from, usual),
         tokens=_values(bodies.token_from, tokens),
+        objects=tuple(map(_object_from, objects)),
     )
 
 
@@ -95,6 +103,9 @@ def _together(all_touched: Iterable[Touched]) -> Touched:
         gone=_once(name for each in several for name in each.gone),
         used=_once(name for each in several for name in each.used),
         tokens=_once(name for each in several for name in each.tokens),
+        objects=_once(key for each in several for key in each.objects),
+        removed=_once(gone for each in several for gone in each.removed),
+        requests=tuple(entry for each in several for entry in each.requests),
         site=any(each.site for each in several),
         usual=any(each.usual for each in several),
     )
@@ -109,25 +120,29 @@ def _batch(touched: Touched, empty: Batch) -> Talk[Batch]:
     batch = yield from _jobs(touched, empty)
     batch = yield from _machines(touched, batch)
     batch = yield from _rules(touched, batch)
+    batch = yield from _objects(touched, batch)
     last_event = touched.first_event + touched.events - 1
     rows = yield Say(
-        sql="SELECT body FROM events WHERE number BETWEEN ? AND ? ORDER BY number",
+        sql="SELECT body, spec FROM events WHERE number BETWEEN ? AND ? ORDER BY number",
         given=(touched.first_event, last_event),
     )
-    return replace(batch, events=_values(bodies.event_from, rows))
+    events = yield from events_from(rows)
+    return replace(batch, events=events, audit=touched.requests)
 
 
 def _jobs(touched: Touched, batch: Batch) -> Talk[Batch]:
-    jobs = yield from rows_of("SELECT body FROM jobs WHERE id IN (?)", touched.jobs)
-    ended = yield from rows_of("SELECT body FROM history WHERE id IN (?)", touched.ended)
+    jobs = yield from rows_of("SELECT body, spec FROM jobs WHERE id IN (?)", touched.jobs)
+    ended = yield from rows_of("SELECT body, spec FROM history WHERE id IN (?)", touched.ended)
     held = yield from rows_of("SELECT body FROM allocations WHERE job IN (?)", touched.allocations)
     steps = yield from _steps(touched)
+    live = yield from jobs_from(jobs)
+    over = yield from ended_from(ended)
     allocations = _values(bodies.allocation_from, held)
     there = {each.job for each in allocations}
     return replace(
         batch,
-        jobs=_values(bodies.job_from, jobs),
-        ended=_values(bodies.ended_from, ended),
+        jobs=live,
+        ended=over,
         allocations=allocations,
         freed=tuple(job for job in touched.freed if job not in there),
         steps=_values(bodies.step_from, steps),
@@ -176,6 +191,24 @@ def _rules(touched: Touched, batch: Batch) -> Talk[Batch]:
         site=bodies.site_from(site[0][0]) if site else None,
         usual=_values(bodies.usual_from, usual),
     )
+
+
+def _objects(touched: Touched, batch: Batch) -> Talk[Batch]:
+    found: list[KeptObject] = []
+    where = "group_name = ? AND resource = ? AND namespace = ? AND name = ?"
+    for key in touched.objects:
+        given = (key.group, key.resource, key.namespace, key.name)
+        rows = yield Say(sql=f"{_OBJECT} WHERE {where}", given=given)
+        found += map(_object_from, rows)
+    there = {each.key for each in found}
+    gone = {each.key: each for each in touched.removed if each.key not in there}
+    return replace(batch, objects=tuple(found), removed=tuple(gone.values()))
+
+
+def _object_from(row: Row) -> KeptObject:
+    group, resource, namespace, name, version, body = row
+    key = ObjectKey(group=group, resource=resource, namespace=namespace, name=name)
+    return KeptObject(key=key, version=version, body=body)
 
 
 def _values(value_from: Callable[[bytes], T], rows: Iterable[Row]) -> tuple[T, ...]:

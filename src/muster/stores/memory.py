@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from muster.model.cluster import Cluster, Node
+from muster.model.dates import KeptDate
 from muster.model.errors import StaleSnapshotError
 from muster.model.event import Event
 from muster.model.history import Attempt, AuditEntry, Ended, Finished
 from muster.model.job import Job
+from muster.model.kept_object import KeptObject, ObjectKey
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.queue import is_within
-from muster.model.site import Site, Token
-from muster.model.snapshot import UsedLately, UsualAsk
+from muster.model.site import Token
+from muster.model.snapshot import UsedLately
 from muster.model.steps import Step
 from muster.model.value import ClusterName, Instant, JobId, NodeId, QueuePath, UserName, replace
 from muster.stores.base import (
@@ -25,7 +27,7 @@ from muster.stores.base import (
     LiveState,
     Stored,
 )
-from muster.stores.bodies import job_of
+from muster.stores.bodies import job_of, requests_in
 from muster.stores.loading import live_steps
 from muster.stores.marks import mark_of, page, size
 
@@ -33,12 +35,18 @@ CHANGES_KEPT = 10_000
 """A follower may be this many versions behind; further, it loads everything again."""
 
 
-class MemoryStore:
-    """`Store`, `History` and `Leadership` in dictionaries. It always leads."""
+NOTHING_LIVE = LiveState()
 
-    def __init__(self) -> None:
+
+class MemoryStore:
+    """`Store`, `History` and `Leadership` in dictionaries. It always leads.
+
+    state: what is live at the beginning.
+    """
+
+    def __init__(self, state: LiveState = NOTHING_LIVE) -> None:
         self._lock = Lock()
-        self._live = _Live()
+        self._live = _Live(state)
         self._past = _History()
         self._batches: deque[Batch] = deque(maxlen=CHANGES_KEPT)
         self._listeners: list[Callable[[], None]] = []
@@ -66,7 +74,10 @@ class MemoryStore:
             is_whole = not found or found[0].version == version + 1
             if not is_whole:
                 raise StaleSnapshotError(expected=version, found=self._live.version)
-            return tuple(replace(batch, launches=(), attempts=(), audit=()) for batch in found)
+            return tuple(
+                replace(batch, launches=(), attempts=(), dates=(), audit=requests_in(batch.audit))
+                for batch in found
+            )
 
     def listen(self, wake: Callable[[], None]) -> None:
         self._listeners.append(wake)
@@ -96,7 +107,7 @@ class MemoryStore:
     def finished(self, jobs: tuple[JobId, ...]) -> dict[JobId, Finished]:
         with self._lock:
             found = {job: self._past.ended[job] for job in jobs if job in self._past.ended}
-        return {job: _finished(ended) for job, ended in found.items()}
+        return {job: ended.outcome for job, ended in found.items()}
 
     def attempts(self, jobs: tuple[JobId, ...]) -> tuple[Attempt, ...]:
         with self._lock:
@@ -126,6 +137,12 @@ class MemoryStore:
         last_at = newest[: max(1, limit)][-1][0] if newest else 0
         return tuple(entry for at, _, entry in newest if at >= last_at)
 
+    def dates(self, *, since: Instant, limit: int) -> tuple[KeptDate, ...]:
+        with self._lock:
+            found = [each for each in self._past.dates.values() if each.started_at >= since]
+        newest = sorted(found, key=lambda each: (each.started_at, each.job), reverse=True)
+        return tuple(newest[: max(0, limit)])
+
     def forget(self, before: Instant, *, limit: int) -> int:
         with self._lock:
             old = [each for each in self._past.ended.values() if each.ended_at < before]
@@ -144,18 +161,21 @@ class MemoryStore:
 class _Live:
     """What is live, by name and id."""
 
-    def __init__(self) -> None:
-        self.version = 0
-        self.next_job = JobId(1)
-        self.last_event = 0
-        self.jobs: dict[JobId, Job] = {}
-        self.allocations: dict[JobId, Allocation] = {}
-        self.clusters: dict[ClusterName, Cluster] = {}
-        self.nodes: dict[NodeId, Node] = {}
-        self.site: Site | None = None
-        self.used: dict[tuple[QueuePath, UserName], UsedLately] = {}
-        self.usual: tuple[UsualAsk, ...] = ()
-        self.tokens: dict[str, Token] = {}
+    def __init__(self, state: LiveState) -> None:
+        self.version = state.version
+        self.next_job = state.next_job
+        self.last_event = state.last_event
+        self.jobs: dict[JobId, Job] = {each.id: each for each in state.jobs}
+        self.allocations: dict[JobId, Allocation] = {each.job: each for each in state.allocations}
+        self.clusters: dict[ClusterName, Cluster] = {each.name: each for each in state.clusters}
+        self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
+        self.site = state.site
+        self.used: dict[tuple[QueuePath, UserName], UsedLately] = {
+            (each.queue, each.user): each for each in state.used
+        }
+        self.usual = state.usual
+        self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
+        self.objects: dict[ObjectKey, KeptObject] = {each.key: each for each in state.objects}
 
     def state(self) -> LiveState:
         return LiveState(
@@ -170,6 +190,7 @@ class _Live:
             used=tuple(each for _, each in sorted(self.used.items())),
             usual=self.usual,
             tokens=tuple(each for _, each in sorted(self.tokens.items())),
+            objects=tuple(sorted(self.objects.values(), key=_by_place)),
         )
 
     def take(self, batch: Batch) -> None:
@@ -200,6 +221,10 @@ class _Live:
             self.tokens[token.id] = token
         self.site = batch.site or self.site
         self.usual = batch.usual or self.usual
+        for each in batch.objects:
+            self.objects[each.key] = each
+        for removed in batch.removed:
+            self.objects.pop(removed.key, None)
 
 
 class _History:
@@ -213,6 +238,7 @@ class _History:
         self.steps: dict[JobId, dict[tuple[int, int], Step]] = {}
         self.launches: dict[JobId, Launch] = {}
         self.audit: list[AuditEntry] = []
+        self.dates: dict[JobId, KeptDate] = {}
 
     def take(self, batch: Batch, *, first_event: int) -> None:
         for number, event in enumerate(batch.events, first_event):
@@ -229,6 +255,7 @@ class _History:
         for each in batch.launches:
             self.launches[each.job] = each.launch
         self.audit.extend(batch.audit)
+        self.dates.update({each.job: each for each in batch.dates})
 
     def fits(self, query: HistoryQuery, ended: Ended) -> bool:
         """Does this job pass every filter that is given?"""
@@ -253,6 +280,7 @@ class _History:
             del self.ended[ended.job.id]
             self.attempts.pop(ended.job.id, None)
             self.steps.pop(ended.job.id, None)
+            self.dates.pop(ended.job.id, None)
             for number in self.events_of.pop(ended.job.id, []):
                 del self.events[number]
         others = [*live, *(each.job for each in self.ended.values())]
@@ -287,12 +315,13 @@ def _by_end(ended: Ended) -> tuple[int, ...]:
     return ended.ended_at, ended.job.id
 
 
+def _by_place(each: KeptObject) -> tuple[str, ...]:
+    key = each.key
+    return key.group, key.resource, key.namespace, key.name
+
+
 def _by_id(ended: Ended) -> tuple[int, ...]:
     return (ended.job.id,)
-
-
-def _finished(ended: Ended) -> Finished:
-    return Finished(state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at)
 
 
 def _is_before(entry: AuditEntry, before: Instant | None) -> bool:

@@ -30,6 +30,9 @@ ANSWER_S = 60.0
 LEADER_ANSWER_S = 2.0
 """A leader that hears nothing from the server for so long does not know that it leads."""
 
+ASK_EVERY_S = 10.0
+"""So often a session that only listens asks whether the server is still there."""
+
 PAUSE_S = 0.5
 """Between two tries to get a session back."""
 
@@ -181,12 +184,14 @@ class Ear:
         heard = asyncio.Event()
         self._task = asyncio.create_task(self._stay(heard))
         with suppress(TimeoutError):
-            await asyncio.wait_for(heard.wait(), PATIENCE_S)
+            async with asyncio.timeout(PATIENCE_S):
+                await heard.wait()
 
     async def close(self) -> None:
-        if self._task is not None:
+        # A library on the way may take a cancellation for the end of something else.
+        while self._task is not None and not self._task.done():
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await asyncio.wait({self._task}, timeout=PAUSE_S)
 
     async def _stay(self, heard: asyncio.Event) -> None:
         while True:
@@ -222,7 +227,8 @@ async def _until(ended: asyncio.Event, session: Session) -> None:
     """Wait for the end of a session; ask now and then, for a dead line is silent."""
     while not ended.is_set():
         try:
-            await asyncio.wait_for(ended.wait(), 10)
+            async with asyncio.timeout(ASK_EVERY_S):
+                await ended.wait()
         except TimeoutError:
             await session.fetchval("SELECT 1", timeout=PATIENCE_S)
 

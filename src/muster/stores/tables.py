@@ -17,11 +17,15 @@ class ColumnType(StrEnum):
 
 
 class Table(Value, cache_hash=True):
-    """One table. Rows with a known key replace the old ones; without a key they are only added."""
+    """One table. Rows with a known key replace the old ones; without a key they are only added.
+
+    by_content: a row's key says all that is in it, so that one that is there is the same one.
+    """
 
     name: str
     columns: tuple[tuple[str, ColumnType], ...]
     key: tuple[str, ...] = ()
+    by_content: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,19 +44,19 @@ class Table(Value, cache_hash=True):
             return ""
         rest = [name for name in self.names if name not in self.key]
         changes = ", ".join(f"{name} = excluded.{name}" for name in rest)
-        outcome = f"DO UPDATE SET {changes}" if rest else "DO NOTHING"
+        outcome = f"DO UPDATE SET {changes}" if rest and not self.by_content else "DO NOTHING"
         return f" ON CONFLICT ({', '.join(self.key)}) {outcome}"
 
 
-def _table(name: str, columns: str, key: str = "") -> Table:
+def _table(name: str, columns: str, key: str = "", *, by_content: bool = False) -> Table:
     pairs = (column.split(":") for column in columns.split())
     typed = tuple((column, ColumnType(kind)) for column, kind in pairs)
-    return Table(name=name, columns=typed, key=tuple(key.split()))
+    return Table(name=name, columns=typed, key=tuple(key.split()), by_content=by_content)
 
 
-EVENTS = _table("events", "number:int version:int at:int job:int kind:text body:blob")
+EVENTS = _table("events", "number:int version:int at:int job:int kind:text body:blob spec:text")
 CHANGES = _table("changes", "version:int body:blob")
-JOBS = _table("jobs", "id:int array_id:int body:blob", "id")
+JOBS = _table("jobs", "id:int array_id:int body:blob spec:text", "id")
 ALLOCATIONS = _table("allocations", "job:int body:blob", "job")
 LAUNCHES = _table("launches", "job:int body:blob", "job")
 ATTEMPTS = _table("attempts", "job:int number:int body:blob", "job number")
@@ -60,9 +64,10 @@ STEPS = _table("steps", "job:int attempt:int number:int body:blob", "job attempt
 HISTORY = _table(
     "history",
     "id:int array_id:int user_name:text queue:text name:text state:text"
-    " submitted_at:int started_at:int ended_at:int body:blob",
+    " submitted_at:int started_at:int ended_at:int body:blob spec:text",
     "id",
 )
+SPECS = _table("specs", "name:text body:blob", "name", by_content=True)
 HISTORY_QUEUES = _table("history_queues", "queue:text ended_at:int job:int", "queue ended_at job")
 HISTORY_NODES = _table("history_nodes", "node:text job:int", "node job")
 CLUSTERS = _table("clusters", "name:text body:blob", "name")
@@ -71,4 +76,10 @@ SITE = _table("site", "id:int body:blob", "id")
 USED = _table("used", "queue:text user_name:text body:blob", "queue user_name")
 USUAL = _table("usual", "position:int body:blob", "position")
 TOKENS = _table("tokens", "id:text body:blob", "id")
+OBJECTS = _table(
+    "objects",
+    "group_name:text resource:text namespace:text name:text version:int body:text",
+    "group_name resource namespace name",
+)
+DATES = _table("dates", "job:int started_at:int body:blob", "job")
 AUDIT = _table("audit", "version:int position:int at:int body:blob")

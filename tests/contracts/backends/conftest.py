@@ -5,12 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from bench.slurm.lab import Lab
 from contracts.backends.engine import Engine
 from contracts.backends.pretending import PretendEngine
 from contracts.backends.real import ExampleEngine, LocalEngine
+from contracts.backends.slurm_engine import SlurmEngine, slurm_lab
 
 
-@pytest.fixture(params=["simulated", "local", "example"])
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    with slurm_lab() as found:
+        yield found
+
+
+@pytest.fixture(params=["simulated", "local", "example", "slurm"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Every backend there is, one after the other, with nothing running."""
     # The socket's name must be short, and other users must reach the folder.
@@ -21,6 +29,8 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
             engine = PretendEngine()
         case "local":
             engine = LocalEngine(home)
+        case "slurm":
+            engine = SlurmEngine(home, request.getfixturevalue("lab"))
         case _:
             engine = ExampleEngine(home)
     yield engine

@@ -49,7 +49,7 @@ class RealEngine(Engine):
         """Nothing runs any more: end what the backend itself left running."""
 
     def now(self) -> Instant:
-        return _now()
+        return clock()
 
     def begins(self, doing: Doing, limit: int | None) -> Run:
         self.jobs += 1
@@ -61,7 +61,7 @@ class RealEngine(Engine):
             workdir=str(self._work),
             checkpoint=_checkpointing(doing, job.id),
         )
-        return run_of(job, _now(), self.nodes()[:1], launch)
+        return run_of(job, clock(), self.nodes()[:1], launch)
 
     def until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -69,7 +69,7 @@ class RealEngine(Engine):
             assert time.monotonic() < deadline, f"waited in vain: {self.heard}"
             self.news.wait(0.02)
             self.news.clear()
-            self.heard.extend(self.backend.observe(_now()))
+            self.heard.extend(self.backend.observe(clock()))
 
     def until_over_unseen(self, run: Run) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -124,7 +124,7 @@ class LocalEngine(RealEngine):
 
     def opened(self) -> Backend:
         self._local = LocalBackend(
-            self.home, find_machine(self.home, HARDWARE), self.news.set, _now
+            self.home, find_machine(self.home, HARDWARE), self.news.set, clock
         )
         return self._local
 
@@ -139,10 +139,10 @@ class ExampleEngine(RealEngine):
     def opened(self) -> Backend:
         attempts = self.home / "attempts"
         attempts.mkdir(exist_ok=True)
-        return ExampleBackend(attempts, CLUSTER, self.nodes(), _now)
+        return ExampleBackend(attempts, CLUSTER, self.nodes(), clock)
 
 
-def _now() -> Instant:
+def clock() -> Instant:
     return Instant(time.time_ns() // 1_000_000)
 
 

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from muster.model.cluster import Cluster, Node, Pool
+from muster.model.dates import Foreseen, KeptDate
 from muster.model.event import JobEnded, JobSubmitted
 from muster.model.gpu import Device
 from muster.model.history import Attempt, AuditEntry, Ended, Used
 from muster.model.job import ArrayPart, Ask, Exited, Job, JobSpec, JobState, TaskGroup
+from muster.model.kept_object import KeptObject, ObjectKey, RemovedObject
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.queue import JobClass, Queue
@@ -20,6 +22,7 @@ from muster.model.value import (
     ClassName,
     ClusterName,
     DeviceId,
+    Duration,
     GpuModel,
     Instant,
     JobId,
@@ -154,8 +157,40 @@ def audit(at: int, action: str = "submit") -> AuditEntry:
     return AuditEntry(at=Instant(at), user=ANN, door="rest", action=action, subject="job 1")
 
 
+def date(number: int, started_at: int) -> KeptDate:
+    foreseen = Foreseen(
+        queue=QueuePath("acme"),
+        job_class=ClassName("normal"),
+        wait=Duration(5),
+        spread_milli=100,
+        waiting=3,
+        gpu_milli=1_000,
+    )
+    return KeptDate(
+        job=JobId(number),
+        told_at=Instant(1),
+        early=Instant(2),
+        middle=Instant(5),
+        late=Instant(9),
+        foreseen=foreseen,
+        started_at=Instant(started_at),
+    )
+
+
 def launch_of(number: int, script: str = "echo hello") -> LaunchOf:
     return LaunchOf(job=JobId(number), launch=Launch(script=script, env={"A": "1"}))
+
+
+def object_key(name: str, namespace: str = "nlp") -> ObjectKey:
+    return ObjectKey(group="", resource="configmaps", namespace=namespace, name=name)
+
+
+def kept(name: str, version: int = 7, text: str = "x") -> KeptObject:
+    return KeptObject(key=object_key(name), version=version, body=f'{{"data":{{"a":"{text}"}}}}')
+
+
+def removed(name: str, version: int = 8) -> RemovedObject:
+    return RemovedObject(key=object_key(name), version=version)
 
 
 def submitted(number: int, **more: Any) -> JobSubmitted:

@@ -13,9 +13,11 @@ from contracts.stores.given import (
     cluster,
     ended,
     job,
+    kept,
     launch_of,
     node,
     over,
+    removed,
     site,
     step,
     submitted,
@@ -26,9 +28,11 @@ from contracts.stores.given import (
 )
 from contracts.stores.places import Place
 from muster.model.errors import StaleSnapshotError
+from muster.model.history import RequestMade
 from muster.model.job import FINAL, JobState
+from muster.model.kept_object import ObjectKey
 from muster.model.steps import Step
-from muster.model.value import Instant, JobId, NodeId
+from muster.model.value import Instant, JobId, NodeId, replace
 from muster.stores.base import Batch, LiveState
 from muster.stores.opening import WholeStore
 
@@ -56,6 +60,8 @@ CHANGES = st.fixed_dictionaries(
         "used": some(st.builds(used, st.sampled_from(("ann", "bob")), NUMBERS)),
         "usual": some(NUMBERS.map(usual)),
         "tokens": some(st.builds(token, NAMES, revoked=st.booleans())),
+        "objects": some(st.builds(kept, NAMES, NUMBERS, NAMES)),
+        "removes": some(st.builds(removed, NAMES, NUMBERS)),
         "attempts": some(NUMBERS.map(attempt)),
         "launches": some(NUMBERS.map(launch_of)),
         "audit": some(NUMBERS.map(audit)),
@@ -112,6 +118,28 @@ def test_steps_come_as_they_are_now(store: WholeStore) -> None:
     }
 
 
+def test_what_was_removed_comes_with_the_version_of_its_removal(store: WholeStore) -> None:
+    write(store, objects=(kept("a"), kept("b")))
+    write(store, removed=(removed("a", 9),))
+    write(store, objects=(kept("b", 10, "new"),))
+
+    batches = store.since(1)
+
+    assert [each for batch in batches for each in batch.removed] == [removed("a", 9)]
+    assert [each for batch in batches for each in batch.objects][-1] == kept("b", 10, "new")
+
+
+def test_who_follows_learns_which_jobs_came_of_which_request(store: WholeStore) -> None:
+    made = RequestMade(key="k1", first=JobId(1), count=2)
+    keyed = replace(audit(1), request=made)
+    write(store, audit=(audit(1), keyed))
+    write(store, audit=(audit(2),))
+
+    entries = [each for batch in store.since(0) for each in batch.audit]
+
+    assert entries == [keyed]
+
+
 def test_who_missed_what_was_forgotten_gets_all_or_must_load_again(store: WholeStore) -> None:
     write(store, jobs=(job(1),))
     write(store, ended=(ended(1, at=5),))
@@ -143,10 +171,15 @@ def ended_since(store: WholeStore, version: int) -> list[JobId] | None:
 
 
 def settled(store: WholeStore, changes: dict[str, Any], at: int) -> dict[str, Any]:
-    """Changes as a controller could make them: a job ends once, and does not come back."""
+    """Changes as a controller could make them.
+
+    A job ends once, and does not come back; an object is written or removed, not both.
+    """
     over_for_good = set(store.finished(tuple(JobId(number) for number in range(1, 7))))
     ends = [number for number in changes.get("ends", []) if number not in over_for_good]
-    rest = {name: values for name, values in changes.items() if name != "ends"}
+    rest = {name: values for name, values in changes.items() if name not in {"ends", "removes"}}
+    written = {each.key for each in rest.get("objects", ())}
+    rest["removed"] = tuple(e for e in changes.get("removes", ()) if e.key not in written)
     banned = over_for_good | set(ends)
     rest["jobs"] = tuple(each for each in rest.get("jobs", ()) if each.id not in banned)
     rest["ended"] = tuple(ended(number, at=100 + at) for number in ends)
@@ -167,6 +200,8 @@ def folded(state: LiveState, batch: Batch) -> LiveState:
     clusters = {each.name: each for each in (*state.clusters, *batch.clusters)}
     rows = {(each.queue, each.user): each for each in (*state.used, *batch.used)}
     tokens = {each.id: each for each in (*state.tokens, *batch.tokens)}
+    objects = {_place(each.key): each for each in (*state.objects, *batch.objects)}
+    gone = {_place(each.key) for each in batch.removed}
     over_now = {each.job.id for each in batch.ended}
     return LiveState(
         version=batch.version,
@@ -180,7 +215,12 @@ def folded(state: LiveState, batch: Batch) -> LiveState:
         used=in_order(rows),
         usual=batch.usual or state.usual,
         tokens=in_order(tokens),
+        objects=in_order({key: each for key, each in objects.items() if key not in gone}),
     )
+
+
+def _place(key: ObjectKey) -> tuple[str, ...]:
+    return key.group, key.resource, key.namespace, key.name
 
 
 def in_order(values: dict[Any, Any]) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ import pytest
 from contracts.stores.given import (
     attempt,
     audit,
+    date,
     ended,
     job,
     node,
@@ -206,6 +207,19 @@ def test_events_of_a_step_are_those_of_its_job(store: WholeStore) -> None:
     write(store, events=(submitted(2), began))
 
     assert [each.event for each in store.events(EventQuery(job=JobId(1)))] == [began]
+
+
+def test_dates_come_latest_first_and_leave_with_their_jobs(store: WholeStore) -> None:
+    write(store, ended=(ended(1, at=50), ended(2, at=90)), dates=(date(1, 20), date(2, 30)))
+    write(store, dates=(date(3, 25),))
+
+    assert [each.job for each in store.dates(since=Instant(0), limit=9)] == [2, 3, 1]
+    assert [each.job for each in store.dates(since=Instant(25), limit=9)] == [2, 3]
+    assert store.dates(since=Instant(0), limit=1) == (date(2, 30),)
+
+    store.forget(Instant(60), limit=9)
+
+    assert [each.job for each in store.dates(since=Instant(0), limit=9)] == [2, 3]
 
 
 def test_who_changed_what_comes_newest_first(store: WholeStore) -> None:

@@ -11,9 +11,11 @@ from contracts.stores.given import (
     cluster,
     ended,
     job,
+    kept,
     launch_of,
     node,
     part,
+    removed,
     site,
     soon,
     step,
@@ -49,6 +51,7 @@ def test_everything_that_is_live_comes_back(place: Place) -> None:
         used=(used("bob"), used("ann")),
         usual=(usual(9), usual(3)),
         tokens=(token("t2"), token("t1", revoked=True)),
+        objects=(kept("b"), kept("a", 9)),
     )
 
     assert place.open().load() == LiveState(
@@ -64,6 +67,7 @@ def test_everything_that_is_live_comes_back(place: Place) -> None:
         used=(used("ann"), used("bob")),
         usual=(usual(9), usual(3)),
         tokens=(token("t1", revoked=True), token("t2")),
+        objects=(kept("a", 9), kept("b")),
     )
 
 
@@ -103,13 +107,19 @@ def test_what_is_not_reported_stays(store: WholeStore) -> None:
 
 
 def test_what_leaves_is_gone(store: WholeStore) -> None:
-    write(store, allocations=(allocation(1), allocation(2)), nodes=(node("n1"), node("n2")))
+    write(
+        store,
+        allocations=(allocation(1), allocation(2)),
+        nodes=(node("n1"), node("n2")),
+        objects=(kept("a"), kept("b")),
+    )
 
-    write(store, freed=(JobId(1),), gone=(NodeId("n2"),))
+    write(store, freed=(JobId(1),), gone=(NodeId("n2"),), removed=(removed("a"),))
 
     state = store.load()
     assert state.allocations == (allocation(2),)
     assert state.nodes == (node("n1"),)
+    assert state.objects == (kept("b"),)
 
 
 def test_an_ended_job_leaves_the_live_ones_and_enters_the_history(store: WholeStore) -> None:

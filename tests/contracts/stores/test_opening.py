@@ -1,15 +1,19 @@
 """Stores are found by their address, and made or brought up to date when they are opened."""
 
+from itertools import chain
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from contracts.stores.given import job, step, write
+from contracts.stores.given import ended, job, step, submitted, write
 from contracts.stores.places import PostgresPlace, SqlitePlace, sqlite_file
 from muster.model.errors import StoreError, UnknownError
-from muster.model.value import JobId
-from muster.stores import tables
+from muster.model.value import JobId, Value
+from muster.stores import postgres, sqlite, tables
+from muster.stores.base import EventQuery, HistoryQuery
 from muster.stores.memory import MemoryStore
+from muster.stores.migrations import MIGRATIONS
 from muster.stores.opening import open_store
 from muster.stores.sqlite import SqliteStore
 from muster.stores.tables import Table
@@ -53,14 +57,26 @@ def test_a_database_of_a_newer_program_is_refused(database: SqlitePlace | Postgr
 def test_a_database_of_an_older_program_is_brought_up_to_date(
     database: SqlitePlace | PostgresPlace,
 ) -> None:
-    write(database.open(), jobs=(job(1),))
-    say(database, "DROP TABLE steps")
-    say(database, "UPDATE meta SET schema_number = 1")
+    old = (job(1, labels=LABELS), ended(2, at=5, labels=LABELS), submitted(1, labels=LABELS))
+    becomes_empty_of_schema(database, 1)
+    for table, columns, value in zip(
+        ("jobs", "history", "events"),
+        (
+            "1, NULL",
+            "2, NULL, 'ann', 'acme/nlp', 'train', 'completed', 2, 4, 5",
+            "1, 1, 1, 1, 'job_submitted'",
+        ),
+        old,
+        strict=True,
+    ):
+        say(database, f"INSERT INTO {table} VALUES ({columns}, {blob(database, value)})")  # noqa: S608 - our own words
 
     again = database.open()
     write(again, steps=(step(1),))
 
-    assert again.load().jobs == (job(1),)
+    assert again.load().jobs == (old[0],)
+    assert again.ended(HistoryQuery()).jobs == (old[1],)
+    assert [each.event for each in again.events(EventQuery())] == [old[2]]
     assert again.steps((JobId(1),)) == (step(1),)
 
 
@@ -77,6 +93,26 @@ def test_the_tables_are_as_we_say(sqlite: SqlitePlace) -> None:
 
 COLUMNS = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
 KNOWN = tuple(each for each in vars(tables).values() if isinstance(each, Table))
+
+
+LABELS = {"large": "v" * 4_000}
+
+
+def becomes_empty_of_schema(place: SqlitePlace | PostgresPlace, number: int) -> None:
+    """As a program left it that knew only the first so many steps, and wrote nothing."""
+    words = sqlite.WORDS if isinstance(place, SqlitePlace) else postgres.WORDS
+    place.shut(place.open())
+    for table in KNOWN:
+        say(place, f"DROP TABLE {table.name}")
+    for statement in chain(*MIGRATIONS[:number]):
+        say(place, statement.format_map(words))
+    say(place, f"UPDATE meta SET schema_number = {number}")  # noqa: S608 - a number
+
+
+def blob(place: SqlitePlace | PostgresPlace, value: Value) -> str:
+    """A value as one writes it in a statement."""
+    body = msgspec.json.encode(value).hex()
+    return f"x'{body}'" if isinstance(place, SqlitePlace) else f"decode('{body}', 'hex')"
 
 
 def say(place: SqlitePlace | PostgresPlace, statement: str) -> None:

@@ -15,12 +15,15 @@ import pytest
 
 from doors.cli.canned import CannedServer
 from muster.doors.cli.daemon.port import (
+    AddClusterOptions,
     BackupOptions,
     Check,
+    ClustersOptions,
     DoctorOptions,
     DoctorReport,
     DownOptions,
     Level,
+    RemoveClusterOptions,
     RestoreOptions,
     ServeOptions,
     UpOptions,
@@ -56,6 +59,18 @@ class RememberingDaemon:
         return 0
 
     def restore(self, options: RestoreOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def add_cluster(self, options: AddClusterOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def remove_cluster(self, options: RemoveClusterOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def clusters(self, options: ClustersOptions) -> int:
         self.calls.append(options)
         return 0
 
@@ -115,6 +130,7 @@ def muster_process(
     server: CannedServer | None = None,
     home: Path | None = None,
     stdout: int | IO[bytes] = subprocess.PIPE,
+    stdin: int | None = None,
 ) -> subprocess.Popen[str]:
     """The command in a process of its own."""
     place = {"MUSTER_URL": f"unix:{server.socket}"} if server else {"MUSTER_HOME": str(home)}
@@ -122,6 +138,7 @@ def muster_process(
     tests = str(Path(__file__).parents[2])
     return subprocess.Popen(  # noqa: S603  our own code
         [sys.executable, "-c", PROGRAM, *argv],
+        stdin=stdin,
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,

@@ -82,10 +82,22 @@ def test_cancel_may_send_a_signal_instead(muster: Caller, server: CannedServer) 
     assert server.asked("POST", ACTIONS)[0].body["signal"] == "USR1"
 
 
+def test_all_jobs_can_be_cancelled(muster: Caller, server: CannedServer) -> None:
+    server.answer("POST", ACTIONS, ManyDocument(done=(17, 18)))
+
+    outcome = muster("cancel", "--all")
+
+    assert outcome.code == 0
+    assert {17, 18} <= set(server.asked("POST", ACTIONS)[0].body["ids"])
+
+
 @pytest.mark.parametrize(
     "argv",
     [
         ("cancel",),
+        ("cancel", "--all", "17"),
+        ("cancel", "--all", "--user", "bob"),
+        ("cancel", "17", "--signal", "USR1", "--wait"),
         ("cancel", "17", "--user", "bob"),
         ("cancel", "seventeen"),
         ("cancel", "20-10"),

@@ -1,6 +1,7 @@
 """Starting, stopping, and looking for what is wrong."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from muster.doors.cli.daemon.port import (
     UpOptions,
 )
 from muster.model.value import replace
+from people import STRANGER, only_root
 
 
 def test_up_without_options_leaves_everything_as_it_is(muster: Caller) -> None:
@@ -85,6 +87,17 @@ def test_the_doctor_tells_of_a_home_that_is_not_there(muster: Caller) -> None:
     outcome = muster("doctor")
 
     assert "/nonexistent/muster is not there yet" in outcome.out
+
+
+@only_root
+def test_the_doctor_blames_nobody_for_what_is_not_theirs(muster: Caller, tmp_path: Path) -> None:
+    shutil.chown(tmp_path, STRANGER)
+
+    outcome = muster("doctor", "--home", str(tmp_path), "-o", "json")
+
+    checks = {each["name"]: each for each in json.loads(outcome.out)}
+    assert checks["cgroups"]["level"] == "ok"
+    assert STRANGER in checks["cgroups"]["text"]
 
 
 def test_the_doctor_finds_something_else_in_place_of_the_socket(

@@ -126,6 +126,16 @@ def test_a_script_with_directives_runs_with_its_arguments(machine: Machine) -> N
     assert machine.job(job)["name"] == "greeting"
 
 
+def test_who_cancels_can_wait_until_the_jobs_are_over(machine: Machine) -> None:
+    job = machine.submits("--", "sh", "-c", "trap 'sleep 1; exit' TERM; sleep 600 & wait")
+    machine.waits_until(job, "running")
+
+    cancelled = machine.muster("cancel", "--wait", job)
+
+    assert cancelled.code == 0
+    assert job not in _live(machine)
+
+
 def test_an_array_is_many_jobs_that_can_be_named_together(machine: Machine) -> None:
     made = machine.muster("submit", "--array", "0-2", "--", "sh", "-c", "echo array")
     array = made.out.split()[1]
@@ -433,6 +443,7 @@ def test_a_bare_number_is_no_time_limit(machine: Machine) -> None:
 
     assert refused.code != 0
     assert "write `60m` for minutes or `60s` for seconds" in refused.err
+    assert "digits alone" not in machine.muster("submit", "--time", "1x", "--", "true").err
 
 
 def test_the_last_lines_of_a_log_are_counted_in_lines(machine: Machine) -> None:

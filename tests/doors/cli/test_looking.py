@@ -1,4 +1,6 @@
 import json
+import os
+import pty
 from pathlib import Path
 
 import pytest
@@ -140,6 +142,31 @@ def test_logs_are_printed_byte_for_byte(server: CannedServer, tmp_path: Path) ->
     assert written == b"\xff\x00hello\r\n"
     query = server.asked("GET", "/v1/jobs/17/log")[0].query
     assert query == {"stream": ["stderr"], "task": ["3"], "tail": ["100"]}
+
+
+@pytest.mark.parametrize(
+    ("job", "options", "shown"),
+    [
+        (18, (), b"100%\xef\xbf\xbd[2J\xef\xbf\xbd]0;x\xef\xbf\xbd na\xc3\xafve"),
+        (18, ("--raw",), b"100%\x1b[2J\x1b]0;x\x07 na\xc3\xafve"),
+        (17, (), b"100%\x1b[2J\x1b]0;x\x07 na\xc3\xafve"),
+    ],
+)
+def test_what_others_wrote_does_not_steer_a_terminal(
+    server: CannedServer, job: int, options: tuple[str, ...], shown: bytes
+) -> None:
+    """Job 17 is the reader's own, 18 is not."""
+    written = b"100%\x1b[2J\x1b]0;x\x07 na\xc3\xafve\n"
+    server.answer("GET", f"/v1/jobs/{job}/log", Raw(content=written))
+    mine, theirs = pty.openpty()
+
+    run = muster_process("logs", str(job), *options, server=server, stdout=theirs)
+    run.communicate(timeout=20)
+    os.close(theirs)
+    seen = os.read(mine, 4_096)
+    os.close(mine)
+
+    assert seen.strip() == shown
 
 
 def test_events_may_be_followed_as_lines_of_json(muster: Caller, server: CannedServer) -> None:

@@ -1,5 +1,6 @@
 """`muster run` without a terminal: output as it comes, the job's exit code, Ctrl-C."""
 
+import os
 import signal
 
 import pytest
@@ -49,6 +50,21 @@ def test_a_job_that_ends_well_says_nothing_of_its_own(server: CannedServer) -> N
     run = muster_process("run", "true", server=server)
 
     assert run.communicate(timeout=20) == ("", "")
+    assert run.returncode == 0
+
+
+def test_who_pipes_something_in_is_told_that_nobody_reads_it(server: CannedServer) -> None:
+    will_be(server, COMPLETED)
+    server.answer("GET", "/v1/jobs/30/log", Raw(content=b""))
+    reads, writes = os.pipe()
+    os.write(writes, b"hello\n")
+
+    run = muster_process("run", "cat", server=server, stdin=reads)
+    _, err = run.communicate(timeout=20)
+    os.close(reads)
+    os.close(writes)
+
+    assert "does not read what is piped in; put it into a file: --input FILE" in err
     assert run.returncode == 0
 
 

@@ -8,6 +8,7 @@ from muster.api.jobs import (
     JobDocument,
     JobLine,
     JobPage,
+    KnownTimeDocument,
     LaunchDocument,
     LinePage,
     ReasonDocument,
@@ -193,6 +194,15 @@ EXPLAINED = ExplanationDocument(
         service=0,
         priority=-10_000,
     ),
+    time=KnownTimeDocument(
+        text="about 25m (learned from 12 jobs); at most 1h, by which room is promised",
+        expected_s=1_500,
+        high_s=3_000,
+        samples=12,
+        like="jobs",
+        limit_s=3_600,
+        first_from="2026-11-29T11:00:00Z",
+    ),
 )
 
 
@@ -252,7 +262,9 @@ NODES = NodePage(
 )
 
 
-def queue(path: str, *, quotas: tuple[QuotaDocument, ...] = ()) -> QueueDocument:
+def queue(
+    path: str, *, quotas: tuple[QuotaDocument, ...] = (), private: bool = False
+) -> QueueDocument:
     return QueueDocument(
         path=path,
         weight=1,
@@ -266,6 +278,7 @@ def queue(path: str, *, quotas: tuple[QuotaDocument, ...] = ()) -> QueueDocument
         used_share=0.25,
         quotas=quotas,
         may_submit=(),
+        private=private,
     )
 
 
@@ -287,6 +300,7 @@ QUEUES = QueuePage(
             ),
         ),
         queue("default"),
+        queue("secret", private=True),
     )
 )
 CLASSES = ClassPage(
@@ -300,6 +314,8 @@ CLASSES = ClassPage(
             grace=0,
             max_time=3_600,
             spot_only=False,
+            may_use=("ann", "bob"),
+            queues=("acme/nlp",),
         ),
         ClassDocument(
             name="normal",
@@ -310,6 +326,7 @@ CLASSES = ClassPage(
             grace=90,
             max_time=None,
             spot_only=False,
+            may_use=("everyone",),
         ),
     )
 )

@@ -44,6 +44,34 @@ def test_pages_of_the_list_follow_each_other_without_gap_or_repeat(client: Clien
     client.cancel(made.ids)
 
 
+def test_a_part_of_an_array_goes_by_the_same_name_wherever_it_is_told_of(client: Client) -> None:
+    array = client.submit_document(shell("true", array="3-4", held=True))
+    part = array.ids[1]
+    name = f"{array.id}_4"
+    after = client.submit_document(shell("true", after=(f"afterok:{name}",)))
+
+    planned = until(
+        lambda: client.job(after.id).reason,
+        lambda why: why is not None and why.kind == "depends_on",
+    )
+    listed = client.jobs(JobFilter(ids=(after.id,))).jobs[0].reason
+
+    texts = [planned, listed, client.explain(after.id)]
+    assert [each.text for each in texts if each is not None] == [
+        f"Waits until job {name} has completed."
+    ] * 3
+    refused = client.act("suspend", [part]).failed
+    assert f"job {name} is held" in refused[str(part)]
+    client.cancel(array.ids)
+    events = until(
+        lambda: client.job_events(part).events,
+        lambda seen: any(each.kind == "cancel_asked" for each in seen),
+    )
+    assert {each.label for each in events} == {name}
+    assert f"job {name}" in {each.subject for each in client.audit().entries}
+    client.cancel([after.id])
+
+
 def test_jobs_that_are_over_come_after_those_that_live(client: Client) -> None:
     over = client.submit_document(shell("true", name="mixed")).id
     client.wait(over)
@@ -196,7 +224,7 @@ def test_a_job_that_waits_is_explained(client: Client) -> None:
     turn = explained.turn
     assert turn is not None
     assert 0 < turn.fair_share < 4_000_000
-    assert turn.points == turn.job_class + turn.fair_share + turn.age + turn.queue
+    assert turn.points == turn.job_class + turn.fair_share + turn.age + turn.queue + turn.short
     running = client.explain(first)
     assert (running.state, running.turn) == ("running", None)
     client.cancel([first, second, third])

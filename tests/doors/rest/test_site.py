@@ -98,6 +98,20 @@ def test_a_queue_that_is_not_there_cannot_have_a_quota(client: Client) -> None:
     assert refused.value.status == 404
 
 
+def test_classes_say_who_may_use_them_and_queues_whether_they_are_private(client: Client) -> None:
+    before = client.site()
+    text = before.replace("queues:\n", "queues:\n  hidden:\n    private: true\n", 1)
+    text = text.replace("classes:\n", "classes:\n  mine: {priority: 500, may_use: [ann]}\n", 1)
+    client.apply(text)
+
+    may = {each.name: each.may_use for each in client.classes()}
+    private = {each.path for each in client.queues() if each.private}
+
+    assert may == {"mine": ("ann",), "high": (), "normal": ("everyone",), "low": ("everyone",)}
+    assert private == {"hidden"}
+    client.apply(before)
+
+
 def test_classes_come_by_priority_and_users_by_name(client: Client) -> None:
     assert [each.name for each in client.classes()] == ["high", "normal", "low"]
     assert client.users().everyone == "user"

@@ -73,6 +73,27 @@ def test_a_job_waits_for_another_and_for_a_whole_array(slurm: House) -> None:
     slurm.waits_for(second, "COMPLETED")
 
 
+def test_an_array_that_is_over_went_well_only_if_all_of_it_did(slurm: House) -> None:
+    done = slurm.shell(
+        "sbatch --parsable --wait --array=0-1 -o /dev/null --wrap 'exit $SLURM_ARRAY_TASK_ID'"
+    )
+    array = done.out.strip()
+
+    job = slurm.submits(f"-d afterok:{array} --kill-on-invalid-dep=yes -o /dev/null --wrap true")
+
+    slurm.waits_for(job, "CANCELLED")
+
+
+def test_a_waiting_job_can_be_made_to_wait_for_one_that_is_over(slurm: House) -> None:
+    over = slurm.out("sbatch --parsable --wait -o /dev/null --wrap true").strip()
+    job = slurm.submits("-H -o /dev/null --wrap true")
+
+    slurm.out(f"scontrol update JobId={job} Dependency=afterok:{over}")
+    slurm.out(f"scontrol release {job}")
+
+    slurm.waits_for(job, "COMPLETED")
+
+
 def test_the_parts_of_an_array_wait_for_those_with_their_own_index(slurm: House) -> None:
     first = slurm.submits("-H --array=1-3 -o /dev/null --wrap true")
     second = slurm.submits(f"--array=2-4 -d aftercorr:{first} -o /dev/null --wrap true")

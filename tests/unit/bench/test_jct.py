@@ -5,10 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from bench._jct_ours import ours_in
-from bench._jct_queue import fifo, limit_of, multifactor, sjf
+from bench._jct_measured import measured
+from bench._jct_ours import by_service
+from bench._jct_queue import (
+    conservative,
+    easy,
+    exact_limit,
+    fifo,
+    limit_of,
+    multifactor,
+    no_limit,
+    passing,
+    sjf,
+    skipping,
+)
 from bench._jct_trace import Park, Row, folder, itp
-from bench.jct import measured
 from muster.model.policy import Aim
 
 HOUR_S = 3_600
@@ -54,10 +65,55 @@ def test_backfill_does_not_delay_the_first_in_line() -> None:
     assert started[3] > long
 
 
-def test_ours_learns_nothing_and_lets_short_jobs_through() -> None:
+def test_easy_lets_a_job_pass_that_ends_before_the_reservation() -> None:
+    jobs = park((0, 100, 4), (1, 50, 8), (2, 98, 4), (3, 99, 4))
+
+    assert easy(jobs, exact_limit) == {0: 0, 1: 100, 2: 2, 3: 150}
+
+
+def test_easy_lets_a_long_job_pass_on_what_the_reservation_leaves_over() -> None:
+    jobs = park((0, 100, 12), (1, 50, 12), (2, 900, 4), (3, 900, 4), nodes=2)
+
+    assert easy(jobs, exact_limit) == {0: 0, 1: 100, 2: 2, 3: 150}
+
+
+def test_easy_reserves_the_nodes_that_are_fullest_now() -> None:
+    jobs = park((0, 1, 8), (0, 100, 8), (0, 100, 8), (2, 50, 16), (3, 900, 8), nodes=3)
+
+    assert easy(jobs, exact_limit) == {0: 0, 1: 0, 2: 0, 3: 100, 4: 3}
+
+
+def test_easy_delays_the_second_in_line_and_conservative_backfill_does_not() -> None:
+    jobs = park((0, 100, 12), (1, 100, 8), (2, 10, 16), (3, 300, 4), nodes=2)
+
+    assert easy(jobs, exact_limit) == {0: 0, 1: 100, 2: 303, 3: 3}
+    assert conservative(jobs, exact_limit) == {0: 0, 1: 100, 2: 200, 3: 210}
+
+
+def test_without_limits_no_job_has_a_date_and_everything_that_fits_passes() -> None:
+    jobs = park((0, 100, 4), (1, 50, 8), (2, 900, 4), (3, 10, 2))
+    arrived = skipping(jobs, lambda row: row.at_s)
+
+    assert easy(jobs, no_limit) == conservative(jobs, no_limit) == arrived
+
+
+def test_a_slurm_site_takes_a_job_without_a_limit_to_need_a_year() -> None:
+    jobs = park((0, 100, 8), (1, 50, 16), (2, 10, 8), nodes=2)
+
+    assert multifactor(jobs, no_limit) == {0: 0, 1: 100, 2: 150}
+
+
+def test_passing_lets_a_job_start_beside_a_gang_that_does_not_fit() -> None:
+    jobs = park((0, 100, 8), (1, 10, 16), (2, 50, 8), nodes=2)
+
+    assert passing(jobs)[2] == 2
+    assert sjf(jobs)[2] == 110
+
+
+def test_least_service_learns_nothing_and_lets_short_jobs_through() -> None:
     jobs = park((0, 40 * HOUR_S, 8), (10 * HOUR_S, 60, 8))
 
-    outcome = ours_in(jobs, Aim.COMPLETION)
+    outcome = by_service(jobs, Aim.COMPLETION)
 
     assert outcome.restarts == 1
     assert outcome.ended == {1: 10 * HOUR_S + 60, 0: 40 * HOUR_S + 60 + 30}

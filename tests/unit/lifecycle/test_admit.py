@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.lifecycle.admit import UNNAMED, admit
+from muster.lifecycle.admit import admit
 from muster.lifecycle.refusal import (
     Accepted,
     AsksForNothing,
@@ -39,7 +39,7 @@ from muster.model.job import (
     Together,
     Where,
 )
-from muster.model.queue import JobClass, Quota
+from muster.model.queue import UNNAMED, JobClass, Quota
 from muster.model.reason import NeverFits, NoSuchClass, NoSuchPool, NoSuchQueue, TooLong
 from muster.model.snapshot import Snapshot
 from muster.model.value import (

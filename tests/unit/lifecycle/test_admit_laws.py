@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.lifecycle.admit import UNNAMED, admit
+from muster.lifecycle.admit import admit
 from muster.lifecycle.refusal import Accepted, Refusal
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import (
@@ -19,7 +19,7 @@ from muster.model.job import (
     Together,
     Where,
 )
-from muster.model.queue import Percent, Quota, Scope, WhenFull
+from muster.model.queue import UNNAMED, Percent, Quota, Scope, WhenFull
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, PoolName, QueuePath
 from unit.lifecycle.given import A100, ANN, BOB, H100, NOW, queue, world

@@ -9,7 +9,7 @@ from muster.lifecycle.admit import admit
 from muster.lifecycle.refusal import BadNumber, Refusal
 from muster.model.gpu import MpsShare, TimeShare
 from muster.model.job import ArrayPart, Ask, JobSpec, TaskGroup, Where
-from muster.model.value import Duration, JobId, replace
+from muster.model.value import HOUR, Duration, JobId, replace
 from unit.lifecycle.given import group, spec, world
 
 
@@ -50,6 +50,10 @@ NUMBERS: dict[str, tuple[Mapping[str, object], BadNumber]] = {
         tasks(gpus=1, part=MpsShare(milli=1_001)),
         BadNumber(what="main.mps.milli", value=1_001, least=1, most=1_000),
     ),
+    "a restart that nobody could afford": (
+        {"restart_cost": Duration(2 * HOUR)},
+        BadNumber(what="restart_cost", value=2 * HOUR, least=0, most=HOUR),
+    ),
     "replicas": (
         tasks(gpus=1, part=TimeShare(replicas=1)),
         BadNumber(what="main.replicas", value=1, least=2, most=1_000),
@@ -79,3 +83,9 @@ def test_the_advice_about_a_number_gives_its_bounds() -> None:
     refusal = refused(spec(**tasks(gpus=1, part=TimeShare(replicas=1))))
 
     assert refusal.advice == "main.replicas is 1; it must be from 2 to 1000."
+
+
+def test_the_advice_about_a_span_is_read_as_time() -> None:
+    refusal = refused(spec(restart_cost=Duration(2 * HOUR)))
+
+    assert refusal.advice == "restart_cost is 2h; it must be from 0 to 1h."

@@ -6,7 +6,16 @@ import pytest
 from muster.lifecycle.predict import Predictor
 from muster.model.gpu import GpuAsk
 from muster.model.job import Ask, JobSpec, TaskGroup
-from muster.model.value import HOUR, MINUTE, SECOND, JobId, QueuePath, UserName
+from muster.model.value import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Duration,
+    JobId,
+    QueuePath,
+    UserName,
+    replace,
+)
 
 
 def spec(user: str = "ann", name: str = "train", gpus: int = 1, queue: str = "nlp") -> JobSpec:
@@ -30,7 +39,7 @@ def test_what_always_takes_an_hour_will_take_an_hour() -> None:
     assert found.typical == pytest.approx(HOUR, rel=0.1)
     assert found.expected == pytest.approx(HOUR, rel=0.25)
     assert found.samples == 20
-    assert found.text.endswith("learned from 20 jobs of this size of ann named train")
+    assert (found.samples, found.like) == (20, "jobs of this size of ann named train")
 
 
 def test_numbers_in_names_do_not_make_them_different() -> None:
@@ -66,11 +75,15 @@ def test_old_evidence_fades() -> None:
     assert predictor.predict(spec()).typical > 2 * HOUR
 
 
-def test_before_anything_ended_nothing_is_expected() -> None:
+def test_before_anything_ended_a_guess_is_expected_or_the_limit() -> None:
     predictor = Predictor()
 
-    assert predictor.expect(JobId(1), spec()) is None
-    assert "no similar job has ended yet" in predictor.predict(spec()).text
+    unlimited = predictor.expect(JobId(1), spec())
+    limited = predictor.expect(JobId(2), replace(spec(), time_limit=Duration(600_000)))
+
+    assert unlimited == 13_300_301
+    assert limited == 600_000
+    assert not predictor.predict(spec()).samples
 
 
 def test_the_high_figure_holds_for_nine_of_ten_and_the_error_is_known() -> None:
@@ -84,7 +97,7 @@ def test_the_high_figure_holds_for_nine_of_ten_and_the_error_is_known() -> None:
 
     accuracy = predictor.accuracy
 
-    assert accuracy.count == 5_999
+    assert accuracy.count == 6_000
     assert accuracy.covered == pytest.approx(0.9, abs=0.02)
     # The median of |N(0, 1)| is 0.674: no predictor can do better here.
     assert accuracy.error == pytest.approx(0.674, abs=0.07)

@@ -22,6 +22,8 @@ from muster.backends.base import (
     Run,
     Signal,
     Stop,
+    Supplies,
+    Supply,
     Suspend,
     Wake,
 )
@@ -34,6 +36,8 @@ from muster.backends.local.attempt.spawner_client import SpawnerClient, reachabl
 from muster.backends.local.attempt.terminal_client import SocketTerminal
 from muster.backends.local.isolation import cgroup, container
 from muster.backends.local.isolation.devices import DeviceWall
+from muster.backends.local.pods.reading import pod_output
+from muster.backends.local.pods.visiting import visit
 from muster.launch.attempt import DeviceAccess, in_rank_order
 from muster.launch.prepare import prepare
 from muster.model.cluster import Cluster, Node
@@ -41,7 +45,7 @@ from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
 from muster.model.job import EndReason, NodeFailed
 from muster.model.placement import Allocation, DeviceShare, Placement
-from muster.model.running import Measured, Output, TerminalStream
+from muster.model.running import Measured, Output, TerminalStream, Visit, VisitStream
 from muster.model.value import Duration, Instant, JobId, NodeId, replace
 
 Clock = Callable[[], Instant]
@@ -121,6 +125,9 @@ class LocalBackend:
                 self._run(in_rank_order(action))
             case Stop() | Suspend() | Continue() | Signal() | Limit():
                 self._order(action)
+            case Supply(sources=sources):
+                self._supply(spool.key_of(action.job, action.attempt), sources)
+                self._order(action)
             case Cut():
                 self._machine.cut(action)
             case Mend(node=node):
@@ -140,7 +147,9 @@ class LocalBackend:
         return tuple(events)
 
     def output(self, query: OutputQuery) -> Output:
-        return read_output(query)
+        if query.launch.pod is None:
+            return read_output(query)
+        return pod_output(self._spool.parent, query)
 
     def attach(self, job: JobId, attempt: int) -> TerminalStream:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -151,6 +160,9 @@ class LocalBackend:
             connection.close()
             raise UnknownError(f"job {job} has no terminal to attach to now") from None
         return SocketTerminal(connection)
+
+    def visit(self, job: JobId, attempt: int, wanted: Visit) -> VisitStream:
+        return visit(self._spool / spool.key_of(job, attempt), wanted)
 
     def step_address(self, job: JobId, attempt: int) -> str:
         path = self._spool / spool.key_of(job, attempt) / spool.STEP_SOCKET
@@ -209,8 +221,15 @@ class LocalBackend:
         self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
             recovery.keep(folder, run)
+            if run.supplies:
+                self._supply(key, run.supplies)
             spool.write(folder / spool.LAUNCH, self._launch_file(run, key))
         self._ensure_supervised(key)
+
+    def _supply(self, key: str, supplies: Supplies) -> None:
+        """Only root may read it: Secrets are in it."""
+        if (self._spool / key).is_dir():
+            spool.write(self._spool / key / spool.SUPPLIES, translate.supplies_file(supplies))
 
     def _launch_file(self, run: Run, key: str) -> spool.LaunchFile:
         devices = tuple(

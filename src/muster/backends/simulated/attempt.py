@@ -101,6 +101,18 @@ class SimulatedAttempt:
         else:
             self.since = at
 
+    def carry_on(self, allocation: Allocation) -> None:
+        """It began before, and goes on as it is: it computes, or stands still."""
+        began = allocation.started_at or self.begins_at
+        self.start(began)
+        self.stood = allocation.stood
+        self.computed = -allocation.stood
+        if self.ends_by is not None:
+            self.ends_by = Instant(self.ends_by + allocation.stood)
+        if allocation.stands_since is not None:
+            self.is_asleep = True
+            self.pause(allocation.stands_since)
+
     def pause(self, at: Instant) -> None:
         """It computes nothing from now on."""
         self.computed = self.computed_by(at)

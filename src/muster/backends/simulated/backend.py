@@ -15,6 +15,7 @@ from muster.backends.base import (
     Run,
     Signal,
     Stop,
+    Supply,
     Suspend,
 )
 from muster.backends.simulated.attempt import (
@@ -34,7 +35,7 @@ from muster.model.event import (
     JobSuspended,
     NodeSeen,
 )
-from muster.model.job import EndReason, Exited, NodeFailed, TimedOut
+from muster.model.job import Cancelled, EndReason, Exited, Job, JobState, NodeFailed, TimedOut
 from muster.model.placement import Allocation
 from muster.model.value import HOUR, Duration, Instant, JobId, NodeId, Value, replace
 
@@ -145,6 +146,21 @@ class SimulatedBackend:
         if back_at is not None:
             self._put(max(at, back_at), Outage(node=node, is_over=True), 0)
 
+    def carry_on(self, job: Job, allocation: Allocation) -> None:
+        """An attempt that began before this backend did, and goes on in it.
+
+        Its behaviour is asked for now, and counts from its beginning.
+        """
+        behaviour = self._behaviour_of(job, allocation)
+        attempt = simulated_attempt(job, allocation, behaviour, self._present, saved=0)
+        self._note(attempt)
+        if allocation.started_at is not None:
+            attempt.carry_on(allocation)
+        if job.state is JobState.STOPPING and attempt.started_at is not None:
+            why = job.ended_for or Cancelled(by=job.spec.user)
+            attempt.leave(why, self._present, Duration(0), saving=False)
+        self._plan(attempt, self._present)
+
     def adopt(self, allocations: tuple[Allocation, ...]) -> None:
         named: dict[Key, Allocation] = {(each.job, each.attempt): each for each in allocations}
         for job, attempt in [key for key in (*self._going, *self._over) if key not in named]:
@@ -167,7 +183,7 @@ class SimulatedBackend:
                 self._cut(action)
             case Forget():
                 self._forget(action)
-            case Signal() | Mend():
+            case Signal() | Mend() | Supply():
                 return
 
     def observe(self, now: Instant) -> tuple[Event, ...]:
@@ -280,14 +296,19 @@ class SimulatedBackend:
         begins_at = Instant(self._present + behaviour.start_delay)
         saved = self._saved.get(run.job.id, 0)
         attempt = simulated_attempt(run.job, allocation, behaviour, begins_at, saved)
-        self._going[key] = attempt
-        for node in attempt.nodes:
-            self._on.setdefault(node, {})[key] = attempt
+        self._note(attempt)
         down = next((node for node in attempt.nodes if self._is_down(node)), None)
         if down is None:
             self._plan(attempt, self._present)
         else:
             self._end(attempt, NodeFailed(node=down), self._present)
+
+    def _note(self, attempt: SimulatedAttempt) -> None:
+        """It goes from here on."""
+        key = (attempt.job, attempt.attempt)
+        self._going[key] = attempt
+        for node in attempt.nodes:
+            self._on.setdefault(node, {})[key] = attempt
 
     def _steer(self, action: Stop | Suspend | Continue | Limit) -> None:
         attempt = self._going.get((action.job, action.attempt))

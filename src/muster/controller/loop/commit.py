@@ -1,9 +1,9 @@
 """What a plan makes happen, given that the world may have moved on while it was made.
 
 A decision stands only if its job and the nodes it names are still the same values as in the
-snapshot; whatever else changed meanwhile can only have made more room, because only this
-gives room away. If another process did, it led for a moment, and nothing of the plan stands.
-What does not stand is decided again in the next plan.
+snapshot, but for what the job is expected to take; whatever else changed meanwhile can only have
+made more room, because only this gives room away. If another process did, it led for a moment, and
+nothing of the plan stands. What does not stand is decided again in the next plan.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ from muster.model.placement import Claim, Placement
 from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Resume, Start
 from muster.model.reason import DependsOn, MakingRoom, MissesDeadline
 from muster.model.snapshot import Snapshot
-from muster.model.value import DeviceId, JobId, NodeId
+from muster.model.value import DeviceId, JobId, NodeId, replace
 
 Where = tuple[NodeId, DeviceId]
 
@@ -62,8 +62,14 @@ class Still:
         self._stage = transaction
 
     def job(self, job: JobId) -> bool:
-        known = self._snapshot.jobs.get(job)
-        return known is not None and self._stage.job(job) is known
+        known, now = self._snapshot.jobs.get(job), self._stage.job(job)
+        if known is None or now is None:
+            return False
+        if now is known:
+            return True
+        # That it is expected to take another time now is no reason to decide again.
+        is_learned = now.expected != known.expected
+        return is_learned and replace(now, expected=known.expected) == known
 
     def room(self, node: NodeId) -> bool:
         return self._stage.node(node) is self._snapshot.nodes.get(node)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from threading import Condition, Event, Thread
 from typing import Protocol
 
+from muster.controller.dates.dated import Dates, NoDates
 from muster.controller.loop.counters import Counters
 from muster.controller.loop.cycle import BackendDriver, Parts, decide
 from muster.controller.loop.triggers import HEARTBEAT_MS, PlanTriggers
@@ -77,7 +78,10 @@ class Companion(Protocol):
 
 
 class Controller:
-    """Leads: two threads, one that listens and acts and one that plans."""
+    """Leads: two threads, one that listens and acts and one that plans.
+
+    dates: may be set to where the dates of waiting jobs are.
+    """
 
     def __init__(
         self, parts: Parts, journal: Journal, clock: Clock, leadership: Leadership
@@ -85,6 +89,7 @@ class Controller:
         self.parts = parts
         self.companions: list[Companion] = []
         self.last_plan = LastPlan()
+        self.dates: Dates = NoDates()
         self.is_leading = False
         self._is_listening = False
         self._clock = clock

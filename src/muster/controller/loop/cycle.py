@@ -6,6 +6,7 @@ done while the next plan is being made. In pretend time `simulator.run` has them
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from threading import Lock
 
 from muster.backends.base import Action, Backend, Cut, Limit, Mend, Run, Signal
@@ -18,6 +19,7 @@ from muster.controller.loop.orders import (
     orders_again,
     overdue,
 )
+from muster.controller.loop.supplies import SupplySource
 from muster.controller.planner.client import PlannerClient
 from muster.controller.world.journal import Commit
 from muster.controller.world.record import Record
@@ -27,6 +29,7 @@ from muster.lifecycle.holding import ATTEMPTING
 from muster.model.cluster import Node, NodeState
 from muster.model.errors import BackendDownError, MusterError, StaleSnapshotError, StoreError
 from muster.model.event import (
+    ClusterSeen,
     DeviceCut,
     Event,
     JobEnded,
@@ -63,6 +66,7 @@ class Parts(Value):
     planner: PlannerClient
     backends: Mapping[ClusterName, Backend]
     mail_program: str | None = ""
+    supplies: SupplySource = SupplySource()
 
 
 class BackendDriver:
@@ -73,6 +77,7 @@ class BackendDriver:
         self._lock = Lock()
         self._due: list[tuple[ClusterName, Order]] = []
         self._heard: tuple[Event, ...] = ()
+        self._unmet: set[ClusterName] = set()
         # By which rules it was last seen whose reservation is over, and when to look again.
         self._looked_at: Site | None = None
         self._look_at = Instant(0)
@@ -93,13 +98,11 @@ class BackendDriver:
         self._heard = ()
         with self._lock:
             self._due = []
+        self._unmet = set(self._parts.backends)
         for name, backend in self._parts.backends.items():
             held = record.every_allocation()
             backend.adopt(tuple(each for each in held if each.cluster == name))
-            events = backend.observe(now)
-            self._parts.write(
-                lambda transaction, seen=events, at=name: _meet(at, seen, transaction)
-            ).result()
+            self._commit(backend.observe(now))
         allocations = record.every_allocation()
         again: list[tuple[ClusterName, Order]] = [*_unstarted_cuts(allocations, record.nodes)]
         for allocation in allocations:
@@ -127,12 +130,26 @@ class BackendDriver:
             return False
         self._heard = ()
         try:
-            self._parts.write(lambda transaction: _apply(events, transaction)).result()
+            self._commit(events)
         except (StoreError, StaleSnapshotError):
             # Backends report it once: it is written with what they report next.
             self._heard = events
             raise
         return True
+
+    def _commit(self, events: tuple[Event, ...]) -> None:
+        met = self._met_in(events)
+        self._parts.write(partial(_hear, events, met)).result()
+        self._unmet -= met
+
+    def _met_in(self, events: tuple[Event, ...]) -> frozenset[ClusterName]:
+        """The clusters that answer for the first time since we lead, and say all their nodes."""
+        answer = {
+            event.cluster.name
+            for event in events
+            if isinstance(event, ClusterSeen) and event.cluster.reachable
+        }
+        return frozenset(answer & self._unmet)
 
     def tend(self, now: Instant) -> None:
         """Act, observe, and act on what follows from that."""
@@ -196,6 +213,7 @@ class BackendDriver:
                         attempt=allocation.attempt,
                         signal=event.signal,
                         step=event.step,
+                        task=event.task,
                     ),
                 )
 
@@ -243,6 +261,7 @@ def _run(order: Begin, parts: Parts) -> Run | None:
         images_on_host=parts.record.site.images_on_host,
         grace=grace_of(job, parts.record.site.classes),
         confinement=parts.record.site.confinement,
+        supplies=parts.supplies.of(() if launch is None else launch.pods),
     )
 
 
@@ -264,10 +283,13 @@ def _unstarted_cuts(
                 yield cluster, Cut(node=name, device=device_id, instances=device.mig)
 
 
-def _meet(cluster: ClusterName, events: tuple[Event, ...], transaction: Transaction) -> None:
-    """Hear of a cluster for the first time; nodes that it does not name are no more."""
+def _hear(events: tuple[Event, ...], met: frozenset[ClusterName], transaction: Transaction) -> None:
+    """Commit what backends report. met: nodes that these clusters do not name are no more.
+
+    A cluster that does not answer names none, and what runs there goes on.
+    """
     seen = {event.node.id for event in events if isinstance(event, NodeSeen)}
-    known = [node.id for node in transaction.record.nodes.values() if node.cluster == cluster]
+    known = [node.id for node in transaction.record.nodes.values() if node.cluster in met]
     _apply(events, transaction)
     gone = {name for name in known if name not in seen}
     for job_id, allocation in transaction.record.allocations.items():

@@ -8,6 +8,7 @@ from muster.controller.world.reservations import current_windows
 from muster.controller.world.transaction import Change
 from muster.model.event import (
     ClusterSeen,
+    DeadlineMissForeseen,
     Event,
     JobCheckpointed,
     JobPlaced,
@@ -21,7 +22,7 @@ from muster.model.site import Site
 from muster.model.value import DAY, Duration, Instant, JobId
 from muster.stores.base import Batch
 
-Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen
+Quiet = JobPlaced | JobStarted | JobCheckpointed | JobResized | ClusterSeen | DeadlineMissForeseen
 """Events that are no reason to plan again: they take room or report what was decided."""
 
 HEARTBEAT_MS = Duration(30_000)

@@ -7,9 +7,17 @@ from muster.controller.world.journal import KeepingStore
 from muster.controller.world.record import Record
 from muster.controller.world.transaction import Change, Transaction
 from muster.lifecycle.notices import Notice, is_whole, lost_hope, notices_of
-from muster.model.event import CancelAsked, Event, JobEnded, JobRequeued, JobStarted
+from muster.model.event import (
+    CancelAsked,
+    DeadlineMissForeseen,
+    Event,
+    JobEnded,
+    JobRequeued,
+    JobStarted,
+)
 from muster.model.history import Finished
 from muster.model.job import Job
+from muster.model.mail import Occasion
 from muster.model.value import Instant, JobId, Value
 from muster.stores.base import Batch, HistoryQuery
 
@@ -62,6 +70,7 @@ class NoticeSource:
             yield from self._of_job(change, reported.get(change.after.id, []))
         for change in changes:
             yield from self._of_array(change.after, is_reported=change.after.id in reported)
+        yield from self._too_late(batch)
         if not is_anothers:
             yield from self._hopeless(batch, changes)
 
@@ -98,6 +107,16 @@ class NoticeSource:
 
     def _is_news(self, notice: Notice) -> bool:
         return not notice.is_of_array or self._arrays.is_news(notice)
+
+    def _too_late(self, batch: Batch) -> Iterator[Notice]:
+        """Jobs that are expected to miss their deadline, since now."""
+        for event in batch.events:
+            if not isinstance(event, DeadlineMissForeseen):
+                continue
+            job = self._record.jobs.get(event.job)
+            if job is not None and Occasion.MISSES_DEADLINE in job.spec.mail.on:
+                notice = Notice(on=Occasion.MISSES_DEADLINE, job=job, at=event.at)
+                yield from (notice,) if self._is_news(notice) else ()
 
     def _hopeless(self, batch: Batch, changes: tuple[Change, ...]) -> Iterator[Notice]:
         """Jobs whose dependencies can never come true, since now."""

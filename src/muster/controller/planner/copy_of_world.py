@@ -8,6 +8,7 @@ from muster.controller.planner.protocol import (
     Placements,
     SnapshotDelta,
     allocation_moved,
+    job_made,
     job_moved,
 )
 from muster.model.cluster import Node
@@ -76,7 +77,8 @@ class CopyOfWorld:
         return self.snapshot
 
     def _changed_jobs(self, delta: SnapshotDelta) -> dict[JobId, Job]:
-        known, changed = self._jobs.values, dict(delta.jobs)
+        known = self._jobs.values
+        changed = {new.moved.id: job_made(delta.specs, new) for new in delta.new_jobs}
         for moved in delta.moved_jobs:
             changed[moved.id] = job_moved(known[moved.id].spec, moved)
         return changed

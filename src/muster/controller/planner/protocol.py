@@ -19,6 +19,7 @@ from muster.model.placement import Allocation, Claim, Placement
 from muster.model.plan import Measure, Move, NoEstimate, Prospect, Start, Wait
 from muster.model.policy import Policy
 from muster.model.queue import JobClass, Queue
+from muster.model.shared_spec import OwnSpec, are_parts_of_one, joined, own_spec, shared_spec
 from muster.model.snapshot import Snapshot, UsedLately, UsualAsk
 from muster.model.value import (
     ClassName,
@@ -42,6 +43,7 @@ WAITS_AT_ONCE = 2_000
 
 Placements = tuple[Placement, ...]
 
+NOTHING_OWN = OwnSpec()
 NOTHING_GIVEN: Mapping[JobId, Placements] = {}
 
 
@@ -59,6 +61,17 @@ class MovedJob(Value, kw_only=True, array_like=True):
     checkpoint: str | None
     expected: Duration | None
     ran: Duration
+
+
+class NewJob(Value, kw_only=True, array_like=True, gc=False):
+    """A job whose spec is new to the other side, or another one.
+
+    spec: the place of what it shares with others in the `specs` of the delta. own: the rest of it.
+    """
+
+    spec: int
+    own: OwnSpec
+    moved: MovedJob
 
 
 class MovedAllocation(Value, kw_only=True, array_like=True):
@@ -79,6 +92,7 @@ class MovedAllocation(Value, kw_only=True, array_like=True):
 class SnapshotDelta(Value):
     """How a snapshot differs from the one before. None stands for what is as it was.
 
+    specs: what the new jobs ask for, once for all that share it.
     moved_jobs: those with the spec that they had before.
     moved_allocations: those with the placements that they had before.
     placed_allocations: those with the placements that the last plan gave them.
@@ -92,7 +106,8 @@ class SnapshotDelta(Value):
     classes: Mapping[ClassName, JobClass] | None = None
     nodes: Mapping[NodeId, Node] = {}
     gone_nodes: tuple[NodeId, ...] = ()
-    jobs: Mapping[JobId, Job] = {}
+    specs: tuple[JobSpec, ...] = ()
+    new_jobs: tuple[NewJob, ...] = ()
     moved_jobs: tuple[MovedJob, ...] = ()
     gone_jobs: tuple[JobId, ...] = ()
     allocations: Mapping[JobId, Allocation] = {}
@@ -232,6 +247,7 @@ def snapshot_delta(
         for job in list(jobs.values())
         if (known := old.jobs.get(job.id)) is not None and known.spec is job.spec
     ]
+    specs, new_jobs = _new_jobs(jobs.values())
     allocations, gone_allocations = _difference(old.allocations, new.allocations)
     moved_allocations = [
         moved_allocation(allocations.pop(each.job))
@@ -254,7 +270,8 @@ def snapshot_delta(
         classes=_whole(old.classes, new.classes),
         nodes=nodes,
         gone_nodes=gone_nodes,
-        jobs=jobs,
+        specs=specs,
+        new_jobs=new_jobs,
         moved_jobs=tuple(moved_jobs),
         gone_jobs=gone_jobs,
         allocations=allocations,
@@ -268,6 +285,32 @@ def snapshot_delta(
         usual=None if old.usual is new.usual else new.usual,
         levels=None if old.levels is new.levels else new.levels,
     )
+
+
+def _new_jobs(jobs: Iterable[Job]) -> tuple[tuple[JobSpec, ...], tuple[NewJob, ...]]:
+    """Those that follow each other and differ only in what is their own share a spec."""
+    specs: list[JobSpec] = []
+    new_jobs: list[NewJob] = []
+    last: JobSpec | None = None
+    for job in jobs:
+        spec, own = job.spec, NOTHING_OWN
+        if spec.array is None:
+            specs.append(spec)
+            last = None
+        else:
+            own = own_spec(spec)
+            if last is None or not are_parts_of_one(last, spec):
+                specs.append(shared_spec(spec))
+            last = spec
+        new_jobs.append(NewJob(spec=len(specs) - 1, own=own, moved=moved_job(job)))
+    return tuple(specs), tuple(new_jobs)
+
+
+def job_made(specs: tuple[JobSpec, ...], new: NewJob) -> Job:
+    """The job again, with what it shares and what is its own of its spec."""
+    shared = specs[new.spec]
+    spec = shared if new.own.array is None else joined(shared, new.own)
+    return job_moved(spec, new.moved)
 
 
 def moved_job(job: Job) -> MovedJob:

@@ -10,7 +10,7 @@ from muster.model.errors import ForbiddenError, UnknownError
 from muster.model.forbidden import NotYourJob
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
-from muster.model.running import Measured, Output, TerminalStream
+from muster.model.running import Measured, Output, TerminalStream, Visit, VisitStream
 from muster.model.value import ClusterName, JobId, NodeId
 
 
@@ -38,6 +38,8 @@ class AttemptQueries:
                 task=asked.task,
                 offset=asked.offset,
                 limit=asked.limit,
+                container=asked.container,
+                previous=asked.previous,
             ),
         )
 
@@ -45,6 +47,11 @@ class AttemptQueries:
         """A stream to the terminal of a running job."""
         self.demand_owner(caller, job_id, to="use its terminal")
         return self._running.attach(self._allocation(caller, job_id))
+
+    def visit(self, caller: Caller, job_id: JobId, wanted: Visit) -> VisitStream:
+        """Into the containers of a running pod."""
+        self.demand_owner(caller, job_id, to="enter its containers")
+        return self._running.visit(self._allocation(caller, job_id), wanted)
 
     def step_address(self, caller: Caller, job_id: JobId) -> str:
         """Where steps of a running job are asked for, as a URL."""
@@ -64,17 +71,18 @@ class AttemptQueries:
         self._jobs.demand_owner(caller, self._jobs.detail(caller, job_id).view.job, to)
 
     def _allocation(self, caller: Caller, job_id: JobId) -> Allocation:
-        allocation = self._seen(caller, job_id).view.allocation
-        if allocation is None:
-            raise UnknownError(f"job {job_id} does not run; see: muster show {job_id}")
-        return allocation
+        view = self._seen(caller, job_id).view
+        if view.allocation is None:
+            label = view.job.label
+            raise UnknownError(f"job {label} does not run; see: muster show {label}")
+        return view.allocation
 
     def _seen(self, caller: Caller, job_id: JobId) -> JobDetail:
         detail = self._jobs.detail(caller, job_id)
         if not self._jobs.may_see(caller, detail.view.job):
             rule = "only they and their administrators can see what it writes"
-            owner = detail.view.job.spec.user
-            raise ForbiddenError(NotYourJob(job=job_id, owner=owner, rule=rule))
+            job = detail.view.job
+            raise ForbiddenError(NotYourJob(job=job.label, owner=job.spec.user, rule=rule))
         return detail
 
 

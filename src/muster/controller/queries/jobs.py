@@ -2,11 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, takewhile
 from operator import attrgetter
 
 from muster.controller.messages import Caller, JobDetail, JobQuery, JobsPage, JobView
+from muster.controller.queries.labels import JobLabels
 from muster.controller.queries.selection import select_jobs
 from muster.controller.queries.sight import Masks, Sight
 from muster.controller.queries.waits import CurrentWaits
@@ -14,12 +15,16 @@ from muster.controller.rights import demand_owner, demand_viewer, may_change, ow
 from muster.controller.world.journal import Journal, KeepingStore
 from muster.model.errors import UnknownError
 from muster.model.history import Ended
-from muster.model.job import Job, JobSpec, JobState
+from muster.model.job import EndReason, HeldBy, Job, JobState, Preempted
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
+from muster.model.plan import Wait
+from muster.model.pod import PodStatus
+from muster.model.reason import ForOthers
 from muster.model.snapshot import Finished
 from muster.model.steps import Step
 from muster.model.value import JobId, replace
+from muster.model.words import NO_LABELS
 from muster.stores.base import HistoryQuery
 
 
@@ -31,6 +36,7 @@ class JobQueries:
         self._store: KeepingStore = journal.store
         self._waits = waits
         self._masks = Masks()
+        self.labels = JobLabels(journal)
 
     def page(self, caller: Caller, query: JobQuery) -> JobsPage:
         """Live jobs in the order of their ids, a page of them."""
@@ -42,15 +48,18 @@ class JobQueries:
 
     def view(self, job: Job) -> JobView:
         """A live job with what it holds, or waits for as far as the last plan knows it."""
-        allocation = self._record.allocations.get(job.id)
+        allocation, wait = self._record.allocations.get(job.id), self._waits.of(job)
+        named = _named(job, wait)
+        labels = self.labels.known(named) if named else NO_LABELS
         # Long lists are of jobs that wait and hold nothing: those take the short way.
         if allocation is None:
-            return JobView(job=job, wait=self._waits.of(job))
+            return JobView(job=job, wait=wait, labels=labels)
         node = self._record.nodes.get(allocation.placements[0].node)
         return JobView(
             job=job,
             allocation=allocation,
-            wait=self._waits.of(job),
+            wait=wait,
+            labels=labels,
             started_at=allocation.started_at,
             pretend=node is not None and node.pretend,
         )
@@ -65,7 +74,10 @@ class JobQueries:
         view = replace(view, job=self.sight(caller).job(view.job))
         if launch is not None and not self.owns(caller, view.job):
             launch = launch.for_others()
-        return JobDetail(view=view, attempts=self._store.attempts((job_id,)), launch=launch)
+        attempts = self._store.attempts((job_id,))
+        named = (*_named(view.job, view.wait), *(by for each in attempts for by in _by(each.why)))
+        view = replace(view, labels=self.labels.found(named))
+        return JobDetail(view=view, attempts=attempts, launch=launch)
 
     def find(self, caller: Caller, job_id: JobId) -> Job | None:
         """The job, if it is live."""
@@ -86,6 +98,19 @@ class JobQueries:
         shown = self.sight(caller).job
         jobs = ((self._record.jobs.get(job), allocation) for job, allocation in held)
         return tuple((shown(job), allocation) for job, allocation in jobs if job is not None)
+
+    def live(self, job_id: JobId) -> Job | None:
+        """The job as it is, for those who keep its pod."""
+        return self._record.jobs.get(job_id)
+
+    def pod_job(self, uid: str) -> JobId | None:
+        """The job of a pod that ended lately."""
+        return self._record.pod_jobs.get(uid)
+
+    def pod_status(self, job_id: JobId, task: int = 0) -> PodStatus | None:
+        """How the containers of a pod are, as far as its backend reported it."""
+        seen = self._record.pods.get((job_id, task))
+        return None if seen is None else seen.status
 
     def is_live(self, job_id: JobId) -> bool:
         """Has this job not ended?"""
@@ -144,13 +169,6 @@ class JobQueries:
         """How a job came out that a live job depends on; None while it goes on."""
         return self._record.finished.get(job_id)
 
-    def outcomes_for(self, spec: JobSpec) -> Mapping[JobId, Finished]:
-        """How the jobs came out that a new request depends on, as far as they are over."""
-        live = self._record.jobs
-        named = {each.job for each in spec.after if each.job is not None}
-        gone = tuple(sorted(each for each in named if each not in live))
-        return self._store.finished(gone) if gone else {}
-
     def _selected(self, caller: Caller, query: JobQuery) -> Iterator[Job]:
         """Masked before they are chosen: a filter must not find what is not shown."""
         seen = self.sight(caller).jobs(self._candidates(query))
@@ -176,6 +194,17 @@ class JobQueries:
                 f"there is no job {job_id}; list jobs with: muster ps, muster history"
             )
         return page.jobs[0]
+
+
+def _named(job: Job, wait: Wait | None) -> tuple[JobId, ...]:
+    """The jobs that it waits for, or else the one for which it made room."""
+    if wait is not None:
+        return wait.why.names if isinstance(wait.why, ForOthers) else ()
+    return _by(job.why)
+
+
+def _by(why: EndReason | HeldBy | None) -> tuple[JobId, ...]:
+    return (why.by,) if isinstance(why, Preempted) else ()
 
 
 def _launch_key(job: Job) -> JobId:

@@ -33,6 +33,10 @@ class PeopleQueries:
         known = self._record.tokens.get(token.id)
         return known is not None and fault_of(known, self._record.tokens, self._clock()) is None
 
+    def token(self, name: str) -> Token | None:
+        """The token of this id, good or not."""
+        return self._record.tokens.get(name)
+
     def tokens(self, caller: Caller) -> tuple[Token, ...]:
         """The caller's own tokens; administrators see all."""
         is_admin = has_role(caller, self._record.site, Role.ADMIN)

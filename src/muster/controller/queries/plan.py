@@ -2,6 +2,13 @@
 
 from collections.abc import Callable
 
+from muster.controller.dates.dated import (
+    DatedBacklog,
+    dated,
+    explained,
+    is_too_late,
+    too_late_text,
+)
 from muster.controller.loop.controller import Controller
 from muster.controller.messages import Caller, Rehearsal
 from muster.controller.queries.backlog import LatestBacklog
@@ -11,21 +18,28 @@ from muster.controller.queries.rehearsals import Rehearsals
 from muster.controller.queries.waits import CurrentWaits
 from muster.controller.rights import demand_viewer
 from muster.controller.world.journal import Clock, Journal
+from muster.lifecycle.refusal import Caution, TooLateForDeadline
 from muster.model.errors import UnknownError
-from muster.model.explanation import Explanation
+from muster.model.explanation import Explanation, KnownTime
 from muster.model.job import WAITING, HeldBy, Job, JobSpec, JobState
 from muster.model.plan import Backlog, NoEstimate, Plan, Priority, Prospect, Wait
 from muster.model.site import Site
-from muster.model.value import JobId
+from muster.model.value import Duration, Instant, JobId, replace
+from muster.model.words import when
 from muster.schedule.explain.explanation import explain
 from muster.schedule.explain.words import decided
-from muster.schedule.policy.merit import Merits
+from muster.schedule.policy.merit import Merits, waited_since
+from muster.schedule.state.accounts import WITHOUT_END
+from muster.schedule.state.calendar import time_limit
 
 PLANNED = WAITING - {JobState.HELD}
 """Jobs in these states are in the next plan; a held job needs none."""
 
 PLAN_PATIENCE_S = 20.0
 """So long an explanation waits for the first plan that knows its job as it is."""
+
+DATE_PATIENCE_S = 1.0
+"""So long a submission with a deadline waits for its date."""
 
 PROSPECT_PATIENCE_S = 1.0
 PROSPECT_QUICK_S = 0.05
@@ -50,7 +64,7 @@ class PlanQueries:
         self._controller = controller
         self._clock = clock
         self._waits = waits
-        self._rehearsals = Rehearsals(journal, controller.parts.planner, clock)
+        self._rehearsals = Rehearsals(journal, controller, clock)
         self._questions = Questions()
         self._merits: tuple[Site, Merits | None] = (journal.record.site, None)
         self._backlog = LatestBacklog(controller.last_plan, controller.parts.planner)
@@ -60,13 +74,18 @@ class PlanQueries:
 
         Of the last plan, if that is known or comes in time; else of an earlier one.
         """
-        return self._backlog.get(patience_s)
+        return DatedBacklog(self._backlog.get(patience_s), self._controller.dates.latest())
 
     def prospect(self, job: Job) -> Prospect | None:
         """The same of one job; None if it does not wait, or until a plan has seen it as it is."""
         if self._waits.of(job) is None:
             return None
-        return self._backlog.get(PROSPECT_PATIENCE_S, PROSPECT_QUICK_S).get(job.id)
+        prospect = self._backlog.get(PROSPECT_PATIENCE_S, PROSPECT_QUICK_S).get(job.id)
+        return (
+            None
+            if prospect is None
+            else dated(prospect, self._controller.dates.latest().get(job.id))
+        )
 
     def own_priority(self, job: Job) -> Priority:
         """What a job itself brings to its priority: all but age, fair share and guarantee."""
@@ -103,8 +122,27 @@ class PlanQueries:
             raise UnknownError(f"job {job_id} has ended or never was; see: muster show {job_id}")
         if waits.of(job) is not None:
             with self._questions.asked_by(caller.user):
-                return self._controller.parts.planner.explain(job_id)
+                found = self._controller.parts.planner.explain(job_id)
+            date = self._controller.dates.latest().get(job_id)
+            told = explained(found, date, job, self._clock())
+            is_seen = self._jobs.sight(caller).sees(job)
+            return replace(told, time=self._known_time(job)) if is_seen else told
         return self._settled(self._jobs.sight(caller).job(job))
+
+    def too_late(self, job_id: JobId) -> Caution | None:
+        """What to say of a job with a deadline that was just submitted, if it will miss it."""
+        job = self._record.jobs.get(job_id)
+        if job is None or job.spec.deadline is None:
+            return None
+        date = self._controller.dates.soon(job_id, DATE_PATIENCE_S)
+        if date is None or not is_too_late(date, job.spec):
+            return None
+        now, start = self._clock(), when(date.middle, self._clock())
+        reason = TooLateForDeadline(deadline=job.spec.deadline, starts_at=date.middle)
+        advice = (
+            f"{too_late_text(job.spec, now)} It should start {start}; see: muster explain {job_id}"
+        )
+        return Caution(reason=reason, advice=advice)
 
     def rehearse(
         self,
@@ -119,6 +157,22 @@ class PlanQueries:
             if spec is not None:
                 return self._rehearsals.submit(caller, spec)
             return self._rehearsals.apply(change or (lambda site: site))
+
+    def _known_time(self, job: Job) -> KnownTime:
+        """What decides where a job stands that waits, as far as that is time."""
+        site = self._record.site
+        with self._record.lock:
+            found = self._record.predictions.of(job)
+        limit = max(time_limit(job.spec, each, site.policy) for each in site.pools.values())
+        patience = site.policy.patience
+        return KnownTime(
+            expected=found.expected if job.expected is None else job.expected,
+            high=found.high,
+            samples=found.samples,
+            like=found.like,
+            limit=None if limit >= WITHOUT_END else Duration(limit),
+            first_from=Instant(waited_since(job) + patience) if patience else None,
+        )
 
     def _settled(self, job: Job) -> Explanation:
         """About a job that needs no plan: it has what it asked for, or a user holds it."""

@@ -8,6 +8,7 @@ from muster.controller.queries.attempts import AttemptQueries
 from muster.controller.queries.history import HistoryQueries
 from muster.controller.queries.jobs import JobQueries
 from muster.controller.queries.nodes import NodeQueries
+from muster.controller.queries.objects import ObjectQueries
 from muster.controller.queries.people import PeopleQueries
 from muster.controller.queries.plan import PlanQueries
 from muster.controller.queries.queues import QueueQueries
@@ -36,6 +37,7 @@ class Queries:
         self.nodes = NodeQueries(journal.record, clock)
         self.queues = QueueQueries(journal.record, clock)
         self.people = PeopleQueries(journal.record, clock)
+        self.objects = ObjectQueries(journal)
         self.plan = PlanQueries(journal, controller, clock, jobs=self.jobs, waits=waits)
         self.status = StatusQueries(journal, controller, clock)
 

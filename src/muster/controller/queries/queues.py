@@ -14,7 +14,7 @@ from muster.model.gpu import Mig
 from muster.model.job import HOLDING, WAITING, Job
 from muster.model.placement import Placement
 from muster.model.policy import SharePolicy
-from muster.model.queue import Meter, Queue, Quota, Scope, lineage
+from muster.model.queue import Meter, Queue, Quota, Scope, is_private, lineage
 from muster.model.snapshot import UsedLately
 from muster.model.value import (
     Duration,
@@ -113,6 +113,7 @@ class _Sums:
         self._used: dict[str, dict[Spot, int]] = defaultdict(lambda: defaultdict(int))
         self._lately: dict[str, int] = defaultdict(int)
         self._shares = _parts(queues)
+        self._queues = queues
         self._nodes = nodes
         self._capacity: dict[Scope, int] = {}
 
@@ -121,6 +122,7 @@ class _Sums:
         path, used = queue.path, self._used[queue.path]
         return QueueUse(
             queue=queue,
+            is_private=is_private(self._queues, path),
             running=self._running[path],
             waiting=self._waiting[path],
             gpu_milli=_measured(used, Scope()),

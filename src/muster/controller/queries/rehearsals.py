@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 
+from muster.controller.dates.client import RuledSnapshot
+from muster.controller.loop.controller import Controller
 from muster.controller.messages import Caller, Rehearsal
-from muster.controller.planner.client import PlannerClient, RehearsedPlans, World
+from muster.controller.planner.client import RehearsedPlans, World
 from muster.controller.use_cases.site_checks import demand_workable
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.reservations import current_windows
-from muster.controller.world.transaction import Transaction
+from muster.model.dates import StartDate
 from muster.model.job import Job, JobSpec
 from muster.model.launch import NO_LAUNCH
 from muster.model.plan import Plan, Preempt, Start
@@ -22,14 +24,16 @@ from muster.schedule.explain.words import decided
 class Rehearsals:
     """Asks the planner about a world with one thing changed, and about the world as it is."""
 
-    def __init__(self, journal: Journal, planner: PlannerClient, clock: Clock) -> None:
+    def __init__(self, journal: Journal, controller: Controller, clock: Clock) -> None:
         self._journal = journal
-        self._planner = planner
+        self._controller = controller
+        self._planner = controller.parts.planner
         self._clock = clock
 
     def submit(self, caller: Caller, spec: JobSpec) -> Rehearsal:
         """What would become of this request. Raises RefusedError if it would be refused."""
-        transaction = Transaction(self._journal.record, self._clock())
+        # The world first: a job that ends after it was looked at is among what admission finds.
+        usual, transaction = self._world(), self._journal.transaction()
         entry = Submission(caller=caller, spec=spec, kinds=NodeKinds())
         accepted = entry.admitted(entry.whose(transaction), transaction)
         job = Job(
@@ -37,16 +41,22 @@ class Rehearsals:
             spec=replace(accepted.spec, launch=NO_LAUNCH),
             submitted_at=transaction.now,
         )
-        usual = self._world()
-        jobs = with_values(usual.snapshot.jobs, {job.id: job})
-        changed = replace(usual, snapshot=replace(usual.snapshot, jobs=jobs))
+        snapshot = replace(
+            usual.snapshot,
+            jobs=with_values(usual.snapshot.jobs, {job.id: job}),
+            finished=with_values(usual.snapshot.finished, transaction.found),
+        )
+        changed = replace(usual, snapshot=snapshot)
         rehearsed = self._planner.rehearse(usual, changed, job.id)
         decision = rehearsed.changed.decision(job.id)
+        wait = rehearsed.changed.waits.get(job.id)
+        date = None if wait is None else self._date(usual, changed, job.id)
         return replace(
             _compared(rehearsed),
             job=job.id,
-            wait=rehearsed.changed.waits.get(job.id),
-            expected=rehearsed.expected,
+            wait=wait,
+            expected=rehearsed.expected if date is None else date.middle,
+            date=date,
             placements=decision.placements if isinstance(decision, Start) else rehearsed.placements,
             text="" if decision is None else decided(decision, job, changed.snapshot),
         )
@@ -65,7 +75,17 @@ class Rehearsals:
         )
         changed = World(snapshot=snapshot, policy=after.policy)
         compared = _compared(self._planner.rehearse(usual, changed))
+        before = RuledSnapshot(snapshot=usual.snapshot, site=self._journal.record.site)
+        then = RuledSnapshot(snapshot=snapshot, site=after)
+        moved = self._controller.dates.suppose(before, then, None).moved
+        compared = replace(compared, moved=moved)
         return replace(compared, text=_told(compared))
+
+    def _date(self, usual: World, changed: World, job: JobId) -> StartDate | None:
+        site = self._journal.record.site
+        before = RuledSnapshot(snapshot=usual.snapshot, site=site)
+        then = RuledSnapshot(snapshot=changed.snapshot, site=site)
+        return self._controller.dates.suppose(before, then, job).date
 
     def _world(self) -> World:
         record = self._journal.record
@@ -93,7 +113,14 @@ def _told(compared: Rehearsal) -> str:
         )
         if jobs
     ]
-    return f"{listed(parts)}." if parts else "Nothing would start, wait or make room at once."
+    sooner = sum(each.after < each.before for each in compared.moved)
+    later = len(compared.moved) - sooner
+    at_once = f"{listed(parts)}." if parts else "Nothing would start, wait or make room at once."
+    return at_once + (
+        f" Of those that wait, {sooner} would start sooner and {later} later."
+        if compared.moved
+        else ""
+    )
 
 
 def _starting(plan: Plan) -> set[JobId]:

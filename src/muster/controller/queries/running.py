@@ -13,10 +13,11 @@ from muster.backends.base import (
     StepsPort,
     TerminalPort,
     UsagePort,
+    VisitPort,
 )
 from muster.model.errors import UnknownError
 from muster.model.placement import Allocation
-from muster.model.running import Measured, Output, TerminalStream
+from muster.model.running import Measured, Output, TerminalStream, Visit, VisitStream
 from muster.model.value import ClusterName, NodeId
 
 
@@ -46,6 +47,13 @@ class RunningAttempts:
         if not isinstance(backend, StepsPort):
             raise _unable(held.cluster, "start steps inside jobs")
         return backend.step_address(held.job, held.attempt)
+
+    def visit(self, held: Allocation, wanted: Visit) -> VisitStream:
+        """Into the containers of a running pod."""
+        backend = self._backend(held.cluster)
+        if not isinstance(backend, VisitPort):
+            raise _unable(held.cluster, "let anybody into containers")
+        return backend.visit(held.job, held.attempt, wanted)
 
     def usage(self, held: Allocation) -> tuple[Measured, ...]:
         """What the processes of a running job use now."""

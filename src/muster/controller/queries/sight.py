@@ -12,6 +12,7 @@ from muster.model.event import (
     CancelAsked,
     ClaimDropped,
     ClusterSeen,
+    DeadlineMissForeseen,
     DeviceCut,
     Event,
     JobCheckpointed,
@@ -30,7 +31,9 @@ from muster.model.event import (
     JobUpdated,
     NodeChanged,
     NodeGone,
+    NodeMarked,
     NodeSeen,
+    PodSeen,
     RequeueAsked,
     SignalAsked,
     SiteChanged,
@@ -54,6 +57,7 @@ from muster.model.job import (
     TimedOut,
 )
 from muster.model.mail import NO_MAIL
+from muster.model.pod import PodStatus
 from muster.model.site import Site
 from muster.model.steps import Step
 from muster.model.value import JobId, QueuePath, UserName, replace
@@ -156,12 +160,31 @@ def masked_event(event: Event) -> Event:
             return replace(event, path=None)
         case StepBegan() | StepEnded():
             return replace(event, step=without_command(replace(event.step, name=HIDDEN)))
+        case PodSeen():
+            return replace(event, status=PodStatus())
         # What machines and the planner did names nobody.
-        case JobClaimed() | ClaimDropped() | JobPlaced() | JobStarted() | JobResized():
+        case (
+            JobClaimed()
+            | ClaimDropped()
+            | JobPlaced()
+            | JobStarted()
+            | JobResized()
+            | JobSuspended()
+            | JobResumed()
+            | JobPreempted()
+            | JobRequeued()
+            | DeadlineMissForeseen()
+        ):
             return event
-        case JobSuspended() | JobResumed() | JobPreempted() | JobRequeued():
-            return event
-        case NodeSeen() | DeviceCut() | NodeGone() | NodeChanged() | ClusterSeen() | SiteChanged():
+        case (
+            NodeSeen()
+            | DeviceCut()
+            | NodeGone()
+            | NodeChanged()
+            | NodeMarked()
+            | ClusterSeen()
+            | SiteChanged()
+        ):
             return event
 
 

@@ -4,13 +4,19 @@ from collections.abc import Iterator
 
 from muster.controller.loop.controller import Controller
 from muster.controller.loop.counters import Counts
-from muster.controller.messages import Caller, Health
+from muster.controller.messages import Caller, DatesHeld, Health
 from muster.controller.rights import demand
 from muster.controller.world.journal import Clock, Journal
 from muster.model.site import Role
+from muster.model.value import DAY, Duration, Instant
 
 NAMED = 5
 """So many failed GPUs are named; a list of all does not help at a glance."""
+
+
+MOST_COUNTED = 20_000
+COUNT_EVERY = Duration(10_000)
+"""So many of the latest dates are judged, and so often."""
 
 
 class StatusQueries:
@@ -22,6 +28,8 @@ class StatusQueries:
         self._clock = clock
         # Of which version of the nodes it was found, and what.
         self._failed: tuple[int, list[str]] = (0, [])
+        # When it was counted, and what.
+        self._counted: tuple[Instant, DatesHeld] = (Instant(0), DatesHeld())
 
     def health(self) -> Health:
         """Does it lead, where does it keep things, and how is its planning?"""
@@ -32,8 +40,19 @@ class StatusQueries:
             last_event=self._journal.last_event,
             plan_ms=last_plan.plan_ms,
             planned_at=last_plan.planned_at,
+            dates=self._dates_held(),
             problems=(*filter(None, (last_plan.problem,)), *self._failed_gpus()),
         )
+
+    def _dates_held(self) -> DatesHeld:
+        """How many of last week's dates held; counted again after a while."""
+        now = self._clock()
+        if now - self._counted[0] >= COUNT_EVERY:
+            since = Instant(max(0, now - 7 * DAY))
+            dates = self._journal.store.dates(since=since, limit=MOST_COUNTED)
+            held = sum(each.held for each in dates)
+            self._counted = (now, DatesHeld(held=held, told=len(dates)))
+        return self._counted[1]
 
     def _failed_gpus(self) -> Iterator[str]:
         """GPUs that take no work because something is wrong with them."""

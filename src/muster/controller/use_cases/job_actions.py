@@ -44,7 +44,7 @@ class JobAction(StrEnum):
 
 
 class JobActionRequest(Value):
-    """Who asks for which action; for `Move.SIGNAL` the signal, and the step if it is for one.
+    """Who asks for which action; for `Move.SIGNAL` the signal, and the step or task it is for.
 
     for_owner: hold as if the job's own user had asked, who may then release it.
     """
@@ -53,6 +53,7 @@ class JobActionRequest(Value):
     action: JobAction
     signal: int = 0
     step: int | None = None
+    task: int | None = None
     for_owner: bool = False
 
 
@@ -85,8 +86,10 @@ def act_on_jobs(
         if reason is not None:
             failed[job_id] = reason
             continue
+        written = len(transaction.events)
         transaction.apply_all(tuple(_events(request, job, transaction)))
-        audit(transaction, request.caller, request.action, f"job {job_id}")
+        if len(transaction.events) > written:
+            audit(transaction, request.caller, request.action, f"job {job.label}")
         done.append(job_id)
     return Outcome(done=tuple(done), failed=failed)
 
@@ -99,11 +102,11 @@ def _reason_against(
         return not_yours(request.caller, transaction.site, job, f"{action} it")
     if job.state not in STATES_FOR[action] and not _comes_back(request, job):
         works_in = tuple(sorted(STATES_FOR[action]))
-        return WrongState(job=job.id, state=job.state, action=action, works_in=works_in)
+        return WrongState(job=job.label, state=job.state, action=action, works_in=works_in)
     if action is JobAction.RELEASE and not _may_release(request.caller, job, transaction):
-        return HeldByAdmin(job=job.id)
+        return HeldByAdmin(job=job.label)
     if action is JobAction.SUSPEND and _has_instances(transaction.allocation(job.id)):
-        return HasInstances(job=job.id)
+        return HasInstances(job=job.label)
     return None
 
 
@@ -144,4 +147,11 @@ def _events(request: JobActionRequest, job: Job, transaction: Transaction) -> It
             yield JobSuspended(at=at, job=job.id, attempt=job.attempt)
             yield JobHeld(at=at, job=job.id, by=by)
         case JobAction.SIGNAL:
-            yield SignalAsked(at=at, job=job.id, by=by, signal=request.signal, step=request.step)
+            yield SignalAsked(
+                at=at,
+                job=job.id,
+                by=by,
+                signal=request.signal,
+                step=request.step,
+                task=request.task,
+            )

@@ -4,8 +4,10 @@ Each returns a future that is done when the change is durable. It raises Refused
 ForbiddenError or UnknownError when nothing was changed, StoreError when nothing could be written.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from signal import SIGTERM
+from threading import Thread
 from typing import TypeVar
 
 from muster.controller.messages import Caller, Outcome, Receipt, SiteDiff
@@ -14,6 +16,8 @@ from muster.controller.rights import demand, has_role
 from muster.controller.use_cases.allowance import Allowances
 from muster.controller.use_cases.audit import audit
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
+from muster.controller.use_cases.node_marks import NodeMarking
+from muster.controller.use_cases.objects import ObjectsWrite, Written
 from muster.controller.use_cases.refusals import Refusals
 from muster.controller.use_cases.site_checks import cautions, demand_workable
 from muster.controller.use_cases.submission import NodeKinds, Submission
@@ -22,8 +26,8 @@ from muster.controller.use_cases.update import updated
 from muster.controller.world.journal import Write
 from muster.controller.world.transaction import Transaction
 from muster.lifecycle.refusal import NodeIsDown, Unprintable
-from muster.lifecycle.sizes import spec_bytes
-from muster.model.cluster import Node, NodeState
+from muster.lifecycle.sizes import kept_bytes
+from muster.model.cluster import Node, NodeState, Taint
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
 from muster.model.forbidden import NotYourJob
@@ -35,6 +39,9 @@ from muster.model.value import JobId, NodeId, replace
 T = TypeVar("T")
 
 LONGEST_REASON = 1_000
+
+CHANGE_BYTES = 1_024
+"""About so much is written of a small change, to the log and to the audit."""
 
 
 class Service:
@@ -57,20 +64,63 @@ class Service:
         held: bool = False,
         request_key: str | None = None,
     ) -> "Future[Receipt]":
-        """Let a job, or an array of them, wait for its turn; once for each request key."""
-        entry = Submission(
-            caller=caller,
-            spec=spec,
-            kinds=self._kinds,
+        """Let a job, or an array of them, wait for its turn; once for each request key.
+
+        With a deadline, the answer waits a moment to say whether it can be met.
+        """
+        entry = replace(
+            self._submission(caller, spec),
             indices=indices,
             at_once=at_once,
             held=held,
             request_key=request_key,
-            finished=self.queries.jobs.outcomes_for(spec),
+        )
+        answer = self._change(caller, "submit", entry.enter)
+        return answer if spec.deadline is None else self._with_outlook(answer)
+
+    def entering(
+        self, caller: Caller, spec: JobSpec, *, held: bool = False
+    ) -> Callable[[Transaction], Receipt]:
+        """The same as a part of a transaction that writes more; it may wait for other nodes."""
+        return replace(self._submission(caller, spec), held=held, patient=True).enter
+
+    def revising(
+        self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec], *, held: bool
+    ) -> Callable[[Transaction], None]:
+        """Change a held job, as a part of a transaction that writes more. held: it stays so."""
+
+        def command(transaction: Transaction) -> None:
+            updated(caller, job, change, (self._kinds, transaction), patient=True)
+            if not held:
+                request = JobActionRequest(caller=caller, action=JobAction.RELEASE)
+                act_on_jobs(request, (job,), transaction)
+
+        return command
+
+    def _submission(self, caller: Caller, spec: JobSpec) -> Submission:
+        return Submission(
+            caller=caller,
+            spec=spec,
+            kinds=self._kinds,
             sends_mail=self.queries.status.mail_program() is not None,
             allowances=self._allowances,
         )
-        return self._change(caller, "submit", entry.enter)
+
+    def _with_outlook(self, answer: "Future[Receipt]") -> "Future[Receipt]":
+        """The same answer, with a caution if the last of the jobs will miss its deadline."""
+        told: Future[Receipt] = Future()
+
+        def tell() -> None:
+            try:
+                receipt = answer.result()
+                caution = self.queries.plan.too_late(receipt.jobs[-1])
+                added = () if caution is None else (caution,)
+                told.set_result(replace(receipt, cautions=(*receipt.cautions, *added)))
+            except BaseException as error:  # noqa: BLE001 - who waits for the answer gets it
+                told.set_exception(error)
+
+        Thread(target=tell, name="deadline", daemon=True).start()
+        return told
 
     def cancel(self, caller: Caller, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
         return self._act(JobActionRequest(caller=caller, action=JobAction.CANCEL), jobs)
@@ -103,6 +153,13 @@ class Service:
             JobActionRequest(caller=caller, action=JobAction.SIGNAL, signal=signal, step=step), jobs
         )
 
+    def stop_task(self, caller: Caller, job: JobId, task: int) -> "Future[Outcome]":
+        """End one pod of a gang; the others go on."""
+        request = JobActionRequest(
+            caller=caller, action=JobAction.SIGNAL, signal=SIGTERM, task=task
+        )
+        return self._act(request, (job,))
+
     def update(
         self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec]
     ) -> "Future[Job]":
@@ -110,10 +167,7 @@ class Service:
 
         def command(transaction: Transaction) -> Job:
             after = updated(caller, job, change, (self._kinds, transaction))
-            if not caller.root:
-                limit = transaction.site.per_user.max_submit_mib
-                size = 2 * spec_bytes(after.spec)
-                self._allowances.take(caller.user, size, limit, transaction.now)
+            self._charge(caller, kept_bytes(after.spec), transaction)
             return after
 
         return self._change(caller, f"update job {job}", command)
@@ -128,6 +182,24 @@ class Service:
         change = NodeChange(caller, node, NodeState.UP, "")
         return self._change(caller, f"undrain node {node}", change.apply)
 
+    def setting(
+        self, caller: Caller, node: NodeId, state: NodeState, reason: str
+    ) -> Callable[[Transaction], Node]:
+        """Drain or undrain as a part of a transaction that writes more."""
+        return NodeChange(caller, node, state, reason).apply
+
+    def marking(
+        self, caller: Caller, node: NodeId, labels: Mapping[str, str], taints: tuple[Taint, ...]
+    ) -> Callable[[Transaction], Node]:
+        """Give a node labels and taints, as a part of a transaction that writes more."""
+        return NodeMarking(caller=caller, node=node, labels=labels, taints=taints).apply
+
+    def applying(
+        self, caller: Caller, change: Callable[[Site], Site]
+    ) -> Callable[[Transaction], SiteDiff]:
+        """Change the rules as a part of a transaction that writes more."""
+        return lambda transaction: _apply(caller, change, _parts, transaction)
+
     def apply(
         self,
         caller: Caller,
@@ -139,19 +211,20 @@ class Service:
         """Change the rules. describe: what the audit log says of it; by default which parts."""
 
         def command(transaction: Transaction) -> SiteDiff:
-            diff = _diff(caller, change, transaction)
-            if not dry_run and diff.after != diff.before:
-                transaction.apply(SiteChanged(at=transaction.now, site=diff.after, by=caller.user))
-                audit(transaction, caller, "apply", "site", (describe or _parts)(diff))
-            return diff
+            if dry_run:
+                return _diff(caller, change, transaction)
+            return _apply(caller, change, describe or _parts, transaction)
 
         return self._change(caller, "apply", command)
 
     def make_token(self, caller: Caller, request: TokenRequest) -> "Future[NewToken]":
         """A key for oneself, or by the machine's administrator for others."""
-        return self._change(
-            caller, "make token", lambda transaction: make_token(caller, request, transaction)
-        )
+
+        def command(transaction: Transaction) -> NewToken:
+            self._charge(caller, CHANGE_BYTES, transaction)
+            return make_token(caller, request, transaction)
+
+        return self._change(caller, "make token", command)
 
     def revoke(self, caller: Caller, token: str) -> "Future[Token]":
         """From now on the token opens nothing."""
@@ -161,15 +234,36 @@ class Service:
             lambda transaction: revoke_token(caller, token, transaction),
         )
 
+    def write_objects(self, request: ObjectsWrite) -> "Future[tuple[Written, ...]]":
+        """Write objects of the Kubernetes API, whose door says who may."""
+        return self._write(request.apply)
+
     def attach(self, caller: Caller, job: JobId) -> TerminalStream:
         """A stream to the terminal of a running job; that somebody has it is written down first."""
         self.queries.attempts.demand_owner(caller, job, to="use its terminal")
 
         def command(transaction: Transaction) -> None:
-            audit(transaction, caller, "attach", f"job {job}")
+            known = transaction.job(job)
+            self._charge(caller, CHANGE_BYTES, transaction)
+            audit(transaction, caller, "attach", f"job {job if known is None else known.label}")
 
         self._write(command).result()
         return self.queries.attempts.attach(caller, job)
+
+    def announce_visit(self, caller: Caller, job: JobId, how: str, detail: str = "") -> None:
+        """Write down that somebody enters the containers of a job, before they do.
+
+        how: `exec`, `attach` or `port-forward`; what they do there is asked of `queries.attempts`.
+        """
+        self.queries.attempts.demand_owner(caller, job, to="enter its containers")
+
+        def command(transaction: Transaction) -> None:
+            known = transaction.job(job)
+            self._charge(caller, CHANGE_BYTES, transaction)
+            subject = f"job {job if known is None else known.label}"
+            audit(transaction, caller, how, subject, detail)
+
+        self._write(command).result()
 
     def note_refusal(self, caller: Caller, action: str, why: str) -> None:
         """Write down that somebody may not do what they tried; of a flood, only its beginning."""
@@ -193,9 +287,22 @@ class Service:
 
     def _act(self, request: JobActionRequest, jobs: tuple[JobId, ...]) -> "Future[Outcome]":
         """Do it; that somebody named jobs of others is written down."""
-        acted = self._write(lambda transaction: act_on_jobs(request, jobs, transaction))
+
+        def command(transaction: Transaction) -> Outcome:
+            # Who has used up what they may write can still end what they have.
+            if request.action is not JobAction.CANCEL:
+                self._charge(request.caller, CHANGE_BYTES * len(jobs), transaction)
+            return act_on_jobs(request, jobs, transaction)
+
+        acted = self._write(command)
         acted.add_done_callback(lambda future: self._note_strangers(request, future))
         return acted
+
+    def _charge(self, caller: Caller, size: int, transaction: Transaction) -> None:
+        """So many bytes are about to be written for the caller: the disk is everybody's."""
+        if not caller.root:
+            limit = transaction.site.per_user.max_submit_mib
+            self._allowances.take(caller.user, size, limit, transaction.now)
 
     def _note_strangers(self, request: JobActionRequest, acted: "Future[Outcome]") -> None:
         if acted.cancelled() or acted.exception() is not None:
@@ -240,6 +347,19 @@ class NodeChange:
         transaction.apply(event)
         audit(transaction, caller, f"set {self._state}", f"node {name}", self._reason)
         return transaction.node(name) or known
+
+
+def _apply(
+    caller: Caller,
+    change: Callable[[Site], Site],
+    describe: Callable[[SiteDiff], str],
+    transaction: Transaction,
+) -> SiteDiff:
+    diff = _diff(caller, change, transaction)
+    if diff.after != diff.before:
+        transaction.apply(SiteChanged(at=transaction.now, site=diff.after, by=caller.user))
+        audit(transaction, caller, "apply", "site", describe(diff))
+    return diff
 
 
 def _diff(caller: Caller, change: Callable[[Site], Site], transaction: Transaction) -> SiteDiff:

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 
 from muster.controller.messages import Caller, Receipt
-from muster.controller.rights import demand_class, demand_priority, demand_submission
+from muster.controller.rights import (
+    demand_class,
+    demand_own_labels,
+    demand_priority,
+    demand_submission,
+)
 from muster.controller.use_cases.allowance import Allowances
 from muster.controller.use_cases.audit import audit, remember_request
 from muster.controller.world.groups import is_guarded
@@ -20,12 +25,12 @@ from muster.lifecycle.refusal import (
     TooManyOfUser,
     TooManySubmitted,
 )
-from muster.lifecycle.sizes import launch_bytes, spec_bytes
+from muster.lifecycle.sizes import kept_bytes
 from muster.lifecycle.submission import NodeKind, kinds_of, queues_above
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import JobSubmitted
 from muster.model.forbidden import SubmitsForAnother
-from muster.model.history import Finished, RequestMade
+from muster.model.history import RequestMade
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
 from muster.model.launch import is_image_file
 from muster.model.queue import Queue, WhenFull, is_within, lineage
@@ -59,9 +64,9 @@ class NodeKinds:
 class Submission(Value):
     """A request to run something: one job or, with indices, an array.
 
-    finished: how the ended jobs came out that it depends on.
     instead_of: a job that is there already and would be this one: it takes no second place.
     sends_mail: is there something here that sends mail?
+    patient: what no node here could run waits for other nodes, and is not refused.
     request_key: by which the same request, sent again, is known.
     allowances: what is left to users of what they may submit; None for what is only rehearsed.
     """
@@ -72,9 +77,9 @@ class Submission(Value):
     indices: tuple[int, ...] = ()
     at_once: int | None = None
     held: bool = False
-    finished: Mapping[JobId, Finished] = {}
     instead_of: JobId | None = None
     sends_mail: bool = True
+    patient: bool = False
     request_key: str | None = None
     allowances: Allowances | None = None
 
@@ -108,10 +113,12 @@ class Submission(Value):
         """The spec, completed, if it may come in."""
         demand_submission(self.caller, transaction.site, spec.queue)
         before = None if self.instead_of is None else transaction.job(self.instead_of)
+        demand_own_labels(spec, before)
         demand_priority(self.caller, transaction.site, spec, before)
         demand_class(self.caller, transaction.site, spec, before)
         snapshot = self._snapshot(spec, transaction)
-        answer = admit(spec, snapshot, self.kinds.of(snapshot, transaction.record))
+        kinds = self.kinds.of(snapshot, transaction.record)
+        answer = admit(spec, snapshot, kinds, patient=self.patient)
         if isinstance(answer, Refusal):
             raise RefusedError(answer.reason, answer.advice)
         self._demand_places(spec, snapshot)
@@ -151,7 +158,7 @@ class Submission(Value):
             jobs=jobs,
             allocations=record.allocations,
             reservations=current_windows(transaction.site.reservations, transaction.now),
-            finished={**record.finished, **self.finished} if spec.after else {},
+            finished=transaction.outcomes(each.job for each in spec.after if each.job is not None),
         )
 
     def _demand_places(self, spec: JobSpec, snapshot: Snapshot) -> None:
@@ -186,8 +193,7 @@ class Submission(Value):
                     f"{limits.max_jobs}. Submit {left} or fewer, or wait until some have ended.",
                 )
         if self.allowances is not None:
-            # As a job and as an event, for every part of an array.
-            size = 2 * count * spec_bytes(spec) + launch_bytes(spec.launch)
+            size = kept_bytes(spec, parts=count)
             self.allowances.take(spec.user, size, limits.max_submit_mib, transaction.now)
 
     def _demand_few(self, spec: JobSpec, transaction: Transaction) -> None:
@@ -253,14 +259,13 @@ def _submitted_per_user(path: QueuePath, queues: Mapping[QueuePath, Queue]) -> i
 def _after_by_part(
     after: tuple[Dependency, ...], indices: tuple[int, ...]
 ) -> dict[int, tuple[Dependency, ...]]:
-    """What each part waits for; those that wait for the same share it."""
-    if all(each.part is None for each in after):
-        return dict.fromkeys(indices, after)
-    found: dict[int, list[Dependency]] = {index: [] for index in indices}
+    """What each part waits for: first what all of them do, which they share."""
+    common = tuple(each for each in after if each.part is None)
+    own: dict[int, list[Dependency]] = {}
     for each in after:
-        for index in indices if each.part is None else (each.part,):
-            found[index].append(each)
-    return {index: tuple(conditions) for index, conditions in found.items()}
+        if each.part is not None:
+            own.setdefault(each.part, []).append(each)
+    return {index: (*common, *own[index]) if index in own else common for index in indices}
 
 
 def _demand_container_tool(image: str | None, transaction: Transaction) -> None:

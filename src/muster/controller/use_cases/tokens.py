@@ -17,12 +17,15 @@ from muster.lifecycle.refusal import TooManyTokens
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.forbidden import BadToken, MakesForAnother, TokenFault, TokenIsLess
 from muster.model.site import Role, Site, Token
-from muster.model.value import Duration, Instant, QueuePath, UserName, Value, replace
+from muster.model.value import DAY, Duration, Instant, QueuePath, UserName, Value, replace
 
 PREFIX = "mst"
 
 MOST_TOKENS = 100
 """So many tokens of one user can be good at the same time."""
+
+MOST_IN_A_DAY = 1_000
+"""So many can be made: those that are revoked or over are still known."""
 
 
 class TokenRequest(Value):
@@ -55,6 +58,12 @@ def make_token(caller: Caller, request: TokenRequest, transaction: Transaction) 
             TooManyTokens(user=request.user, limit=MOST_TOKENS),
             f"{request.user} has {len(good)} tokens, which is as many as one user can have. "
             "Revoke those that are not used: muster tokens revoke ID.",
+        )
+    if _made_lately(request.user, transaction) >= MOST_IN_A_DAY:
+        raise RefusedError(
+            TooManyTokens(user=request.user, limit=MOST_IN_A_DAY),
+            f"{request.user} was given {MOST_IN_A_DAY} tokens in a day. "
+            "Use one for longer: muster tokens create --lifetime 30d.",
         )
     new = new_token(request, transaction.now, caller)
     transaction.tokens[new.token.id] = new.token
@@ -91,6 +100,12 @@ def _good_tokens(user: UserName, transaction: Transaction) -> list[str]:
         for name, token in tokens.items()
         if token.user == user and fault_of(token, tokens, transaction.now) is None
     ]
+
+
+def _made_lately(user: UserName, transaction: Transaction) -> int:
+    since = transaction.now - DAY
+    tokens = {**transaction.record.tokens, **transaction.tokens}.values()
+    return sum(token.user == user and token.made_at > since for token in tokens)
 
 
 def new_token(request: TokenRequest, now: Instant, caller: Caller) -> NewToken:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from muster.controller.messages import Caller
-from muster.controller.rights import demand, demand_change, demand_priority
+from muster.controller.rights import demand, demand_change, demand_own_labels, demand_priority
 from muster.controller.use_cases.audit import audit
 from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.transaction import Transaction
@@ -27,8 +27,10 @@ def updated(
     job_id: JobId,
     change: Callable[[JobSpec], JobSpec],
     at: tuple[NodeKinds, Transaction],
+    *,
+    patient: bool = False,
 ) -> Job:
-    """The command: the job with its new request."""
+    """The command: the job with its new request. patient: it may wait for other nodes."""
     kinds, transaction = at
     job = transaction.job(job_id)
     if job is None:
@@ -36,12 +38,14 @@ def updated(
     demand_change(caller, transaction.site, job)
     wanted = change(job.spec)
     if job.state in UNSTARTED:
-        entry = Submission(caller=caller, spec=wanted, kinds=kinds, instead_of=job_id)
+        entry = Submission(
+            caller=caller, spec=wanted, kinds=kinds, instead_of=job_id, patient=patient
+        )
         wanted = entry.admitted(wanted, transaction).spec
     else:
         _demand_running(caller, job, wanted, transaction)
     transaction.apply(JobUpdated(at=transaction.now, job=job_id, spec=wanted, by=caller.user))
-    audit(transaction, caller, "update", f"job {job_id}", _changed(job.spec, wanted))
+    audit(transaction, caller, "update", f"job {job.label}", _changed(job.spec, wanted))
     return transaction.job(job_id) or job
 
 
@@ -63,9 +67,10 @@ def _plain(value: object) -> str:
 def _demand_running(caller: Caller, job: Job, wanted: JobSpec, transaction: Transaction) -> None:
     """Of a running job only what its attempt does not depend on; more time takes a role."""
     if _without_what_is_open(wanted, job.spec) != job.spec:
-        raise ForbiddenError(HasStarted(job=job.id, state=job.state))
+        raise ForbiddenError(HasStarted(job=job.label, state=job.state))
     if refusal := wrong_address(wanted.mail) or too_large(wanted) or unprintable(wanted):
         raise RefusedError(refusal.reason, refusal.advice)
+    demand_own_labels(wanted, job)
     demand_priority(caller, transaction.site, wanted, job)
     old, new = job.spec.time_limit, wanted.time_limit
     if old is not None and (new is None or new > old):
@@ -74,7 +79,7 @@ def _demand_running(caller: Caller, job: Job, wanted: JobSpec, transaction: Tran
             transaction.site,
             Role.QUEUE_ADMIN,
             job.spec.queue,
-            to=f"give running job {job.id} more time",
+            to=f"give running job {job.label} more time",
         )
 
 

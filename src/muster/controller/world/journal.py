@@ -5,7 +5,7 @@ events. Commands that arrive while a batch is being written share the next one, 
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
 from queue import Empty, SimpleQueue
@@ -13,12 +13,14 @@ from threading import Thread, current_thread
 from typing import Any, Generic, Protocol, TypeVar
 
 from muster.controller.world.record import Record, dependencies_of
+from muster.controller.world.request_keys import latest_requests
 from muster.controller.world.transaction import Change, Transaction
 from muster.model.errors import MusterError, StaleSnapshotError, StoreError
 from muster.model.event import JobClaimed, JobPlaced, JobResized, JobResumed
-from muster.model.history import Ended
+from muster.model.history import Ended, Finished
 from muster.model.job import Job
-from muster.model.value import Instant
+from muster.model.kept_object import RemovedObject, object_version
+from muster.model.value import Instant, JobId, replace
 from muster.stores.base import Batch, History, LiveState, Store
 
 T = TypeVar("T")
@@ -97,6 +99,10 @@ class Journal:
         self.last_event = record.last_event
         self._clock = clock
 
+    def transaction(self) -> Transaction:
+        """The world as of now, before anything is changed."""
+        return Transaction(self.record, self._clock(), self.store.finished)
+
     def write(self, command: Command[T]) -> KnownAnswer[T]:
         """One command, now."""
         return KnownAnswer(self._answers([command])[0])
@@ -111,12 +117,21 @@ class Journal:
             missed = self.store.since(self.record.version)
         except StaleSnapshotError:
             # Too far behind to follow step by step.
-            missed = (_everything(self.record, self.store.load()),)
+            missed = (self._everything(),)
         for batch in missed:
             self.record.foreign_version = batch.version
             if _gives_out(batch):
                 self.record.foreign_placement_at = batch.version
-            self._apply(batch, _changes(self.record, batch))
+            self._apply(batch, _changes(self.record, batch), {})
+
+    def _everything(self) -> Batch:
+        """What leads from the record to the store, as if it were one batch."""
+        state = self.store.load()
+        live = {job.id for job in state.jobs}
+        gone = tuple(job for job in self.record.jobs.values() if job.id not in live)
+        came_out = self.store.finished(tuple(job.id for job in gone))
+        batch = _difference(self.record, state, tuple(_over(job, came_out) for job in gone))
+        return replace(batch, audit=latest_requests(self.store))
 
     def _answers(self, commands: list[Command[Any]]) -> list[Any]:
         for _ in range(TRIES):
@@ -130,30 +145,37 @@ class Journal:
         return [StaleSnapshotError(expected=self.record.version, found=-1)] * len(commands)
 
     def _commit(self, commands: list[Command[Any]]) -> list[object]:
-        transaction = Transaction(self.record, self._clock())
+        transaction = self.transaction()
         answers = [_outcome(command, transaction) for command in commands]
         if transaction.is_empty:
             return answers
         batch, changes = transaction.batch(), transaction.changes()
         self.store.append(batch)
-        self._apply(batch, changes)
+        self._apply(batch, changes, transaction.found)
         return answers
 
-    def _apply(self, batch: Batch, changes: tuple[Change, ...]) -> None:
-        self._learn(batch)
+    def _apply(
+        self, batch: Batch, changes: tuple[Change, ...], found: Mapping[JobId, Finished]
+    ) -> None:
+        self._learn(batch, found)
         self.record.apply(batch)
         self.last_event += len(batch.events)
         self.subscribers.notify(batch, changes)
 
-    def _learn(self, batch: Batch) -> None:
-        """Find out how jobs came out that ended before anybody depended on them."""
+    def _learn(self, batch: Batch, found: Mapping[JobId, Finished]) -> None:
+        """How jobs came out that ended before any job depended on them.
+
+        found: what a command asked for. What is written must not wait for another read.
+        """
         named = {each for job in batch.jobs if job.spec.after for each in dependencies_of(job)}
         if not named:
             return
         known = (self.record.jobs, self.record.finished)
         unknown = {each for each in named if not any(each in some for some in known)}
+        asked = {each: found[each] for each in unknown & found.keys()}
+        rest = tuple(sorted(unknown - asked.keys()))
         if unknown:
-            self.record.learn_finished(self.store.finished(tuple(sorted(unknown))))
+            self.record.learn_finished({**asked, **(self.store.finished(rest) if rest else {})})
 
 
 class WriterSignal(Enum):
@@ -254,20 +276,28 @@ def _gives_out(batch: Batch) -> bool:
     return not batch.events or any(isinstance(event, taking) for event in batch.events)
 
 
-def _everything(record: Record, state: LiveState) -> Batch:
-    """What leads from the record to the state, as if it were one batch.
+def _over(job: Job, came_out: Mapping[JobId, Finished]) -> Ended:
+    """A job that is gone from the store; of one that is forgotten there, only that it is over."""
+    outcome = came_out.get(job.id)
+    if outcome is None:
+        return Ended(job=job, started_at=None, ended_at=job.submitted_at)
+    return Ended(
+        job=replace(job, state=outcome.state),
+        started_at=outcome.started_at,
+        ended_at=outcome.ended_at,
+    )
 
-    How jobs ended that are gone meanwhile is in the history; here they are over, and no more.
-    """
-    live = {job.id for job in state.jobs}
+
+def _difference(record: Record, state: LiveState, ended: tuple[Ended, ...]) -> Batch:
     held = {each.job for each in state.allocations}
     nodes = {node.id for node in state.nodes}
-    gone = [job for job in record.jobs.values() if job.id not in live]
+    objects = {each.key for each in state.objects}
+    left = (key for key in record.objects if key not in objects)
     return Batch(
         version=state.version,
         next_job=state.next_job,
         jobs=state.jobs,
-        ended=tuple(Ended(job=job, started_at=None, ended_at=job.submitted_at) for job in gone),
+        ended=ended,
         allocations=state.allocations,
         freed=tuple(job for job in record.allocations if job not in held),
         steps=state.steps,
@@ -277,6 +307,11 @@ def _everything(record: Record, state: LiveState) -> Batch:
         site=state.site,
         used=state.used,
         tokens=state.tokens,
+        objects=state.objects,
+        removed=tuple(
+            RemovedObject(key=key, version=object_version(state.version, place))
+            for place, key in enumerate(left)
+        ),
     )
 
 

@@ -6,7 +6,7 @@ whenever the job is written, and after a restart it is learned again from the hi
 
 from collections.abc import Iterable, Iterator
 
-from muster.lifecycle.predict import Accuracy, Key, Predictor
+from muster.lifecycle.predict import Accuracy, Key, Prediction, Predictor
 from muster.model.history import Ended
 from muster.model.job import WAITING, Job
 from muster.model.value import JobId, replace
@@ -26,8 +26,11 @@ class Predictions:
 
     def predicted(self, job: Job) -> Job:
         """A job that comes in, with what it is expected to take."""
-        expected = self.predictor.expect(job.id, job.spec)
-        return job if expected is None else replace(job, expected=expected)
+        return replace(job, expected=self.predictor.expect(job.id, job.spec))
+
+    def of(self, job: Job) -> Prediction:
+        """What jobs like this one take, as it is known now."""
+        return self.predictor.predict(job.spec)
 
     def mark(self, job: Job) -> None:
         """A job waits, or does not wait any more."""
@@ -54,12 +57,10 @@ class Predictions:
         for ended in past:
             self.learn(ended)
 
-    def refreshed(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        """These jobs, with what they are expected to take as it is seen now."""
-        for job in jobs:
-            expected = self.predictor.again(job.spec)
-            if expected != job.expected:
-                yield replace(job, expected=expected)
+    def refreshed(self, alike: Iterable[Job]) -> Iterator[Job]:
+        """These jobs of one kind, where they are expected to take another time now."""
+        for job, expected in self.predictor.again(alike):
+            yield replace(job, expected=expected)
 
     def _leave(self, kind: Key, job: JobId) -> None:
         self._waiting[kind].discard(job)

@@ -13,8 +13,10 @@ from muster.controller.world.request_keys import RequestKeys
 from muster.controller.world.reservations import current_windows
 from muster.controller.world.usage import UsageLedger, capacity
 from muster.model.cluster import Cluster, Node, Pool
+from muster.model.event import PodSeen
 from muster.model.history import Ended, Finished
 from muster.model.job import WAITING, Ask, Job
+from muster.model.kept_object import KeptObject, ObjectKey
 from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
@@ -56,6 +58,13 @@ class UsualAsks:
         self._total = sum(self._counts.values())
         self._next = 2 * self._total
         self.unwritten = True
+
+
+POD_UID = "kubernetes/uid"
+"""The label by which a job says which pod it is."""
+
+MOST_PODS = 50_000
+"""Of so many pods the last status is remembered."""
 
 
 class LiveSteps:
@@ -105,9 +114,13 @@ class Record:
         self.jobs: dict[JobId, Job] = {job.id: job for job in sorted(state.jobs, key=_by_id)}
         self.allocations: dict[JobId, Allocation] = {each.job: each for each in state.allocations}
         self.steps = LiveSteps(state.steps)
+        # Of pods that run or did lately: their backends report it again after a restart.
+        self.pods: dict[tuple[JobId, int], PodSeen] = {}
+        self.pod_jobs: dict[str, JobId] = {}
         self.clusters: dict[ClusterName, Cluster] = {each.name: each for each in state.clusters}
         self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
         self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
+        self.objects: dict[ObjectKey, KeptObject] = {each.key: each for each in state.objects}
         self.finished: dict[JobId, Finished] = dict(finished)
         # By the job that others depend on, those others.
         self._dependents: dict[JobId, set[JobId]] = {}
@@ -213,6 +226,10 @@ class Record:
                 self.seen.unwritten = False
             for token in batch.tokens:
                 self.tokens[token.id] = token
+            for each in batch.objects:
+                self.objects[each.key] = each
+            for removed in batch.removed:
+                self.objects.pop(removed.key, None)
 
     def is_awaited(self, job: JobId) -> bool:
         """Does a live job depend on it?"""
@@ -272,8 +289,20 @@ class Record:
             self._allocation_versions.drop(job_id)
         self._apply_holds(batch)
         self.steps.apply(batch)
+        self._apply_pods(batch)
         for ended in batch.ended:
+            if uid := ended.job.spec.labels.get(POD_UID):
+                self.pod_jobs[uid] = ended.job.id
             self._end(ended)
+
+    def _apply_pods(self, batch: Batch) -> None:
+        for event in batch.events:
+            if isinstance(event, PodSeen):
+                self.pods.pop((event.job, event.task), None)
+                self.pods[event.job, event.task] = event
+        for known in (self.pods, self.pod_jobs):
+            while len(known) > MOST_PODS:
+                known.pop(next(iter(known)))  # pyright: ignore[reportArgumentType]
 
     def _apply_holds(self, batch: Batch) -> None:
         """Those whose job or allocation is another one, each once, while the ended are there."""
@@ -290,10 +319,9 @@ class Record:
         """Waiting jobs like this one are predicted again, if much more is known now."""
         self.levels.learn(ended)
         alike = self.predictions.learn(ended)
-        if alike and self.site.policy.foresees:
-            waiting = (self.jobs[each] for each in alike if each in self.jobs)
-            for job in self.predictions.refreshed(waiting):
-                self._job_versions.set(job.id, job)
+        waiting = (self.jobs[each] for each in alike if each in self.jobs)
+        for job in self.predictions.refreshed(waiting):
+            self._job_versions.set(job.id, job)
 
     def _mark(self, job: Job) -> None:
         _put(self.waiting, job.id, belongs=job.state in WAITING)
@@ -311,10 +339,7 @@ class Record:
             del self.jobs_of_user[ended.job.spec.user]
         self._learn(ended)
         if ended.job.id in self._dependents:
-            came_out = Finished(
-                state=ended.job.state, started_at=ended.started_at, ended_at=ended.ended_at
-            )
-            self._finished_versions.set(ended.job.id, came_out)
+            self._finished_versions.set(ended.job.id, ended.outcome)
         for other in dependencies_of(ended.job):
             self._depends_no_longer(ended.job.id, other)
 

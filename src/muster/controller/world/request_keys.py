@@ -4,12 +4,18 @@ from collections.abc import Iterable
 
 from muster.model.history import AuditEntry
 from muster.model.value import JobId, UserName
+from muster.stores.base import History
 
 MOST = 100_000
 """So many requests are remembered; who repeats one does so within minutes."""
 
 READ_AGAIN = 1_000
-"""So many entries of the audit log are read for them at the start."""
+"""So many entries of the audit log are read by a process that starts, or was far behind."""
+
+
+def latest_requests(history: History) -> tuple[AuditEntry, ...]:
+    """The latest entries of the audit log, oldest first."""
+    return tuple(reversed(history.audit(before=None, limit=READ_AGAIN)))
 
 
 class RequestKeys:

@@ -7,10 +7,13 @@ from muster.controller.world.record import Record
 from muster.controller.world.request_keys import RequestKeys
 from muster.controller.world.usage import Leaf, amount_of, leaf_of
 from muster.lifecycle.holding import allocation_after
+from muster.lifecycle.marks import marked
 from muster.lifecycle.step import step, submitted
 from muster.model.cluster import Cluster, Node, NodeState
+from muster.model.dates import KeptDate
 from muster.model.event import (
     ClusterSeen,
+    DeadlineMissForeseen,
     DeviceCut,
     Event,
     JobEnded,
@@ -19,15 +22,24 @@ from muster.model.event import (
     NodeChanged,
     NodeEvent,
     NodeGone,
+    NodeMarked,
     NodeSeen,
+    PodSeen,
     SignalAsked,
     SiteChanged,
     StepBegan,
     StepEnded,
     StepEvent,
 )
-from muster.model.history import Attempt, AuditEntry, Ended
+from muster.model.history import Attempt, AuditEntry, Ended, Finished
 from muster.model.job import FINAL, EndReason, HeldBy, Job, JobState
+from muster.model.kept_object import (
+    PLACES_IN_A_BATCH,
+    KeptObject,
+    ObjectKey,
+    RemovedObject,
+    object_version,
+)
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.levels import ran_by
 from muster.model.placement import Allocation
@@ -56,11 +68,20 @@ class Change(Value):
     holds: Allocation | None
 
 
-class Transaction:
-    """The world after events that are not written yet."""
+FindOutcomes = Callable[[tuple[JobId, ...]], Mapping[JobId, Finished]]
+"""How these jobs came out, as far as the store knows them and they are over."""
 
-    def __init__(self, record: Record, now: Instant) -> None:
+
+class Transaction:
+    """The world after events that are not written yet.
+
+    found: how jobs came out that ended earlier, as far as a command asked for them.
+    """
+
+    def __init__(self, record: Record, now: Instant, find_outcomes: FindOutcomes) -> None:
         self.record = record
+        self.found: dict[JobId, Finished] = {}
+        self._find_outcomes = find_outcomes
         self.now = now
         self.next_job = record.next_job
         self.events: list[Event] = []
@@ -69,6 +90,7 @@ class Transaction:
         self.allocations: dict[JobId, Allocation | None] = {}
         self.attempts: list[Attempt] = []
         self.steps: dict[tuple[JobId, int], dict[int, Step]] = {}
+        self.pods: dict[tuple[JobId, int], PodSeen] = {}
         self.launches: list[LaunchOf] = []
         self.clusters: dict[ClusterName, Cluster] = {}
         self.nodes: dict[NodeId, Node | None] = {}
@@ -76,6 +98,9 @@ class Transaction:
         self.used: dict[Leaf, UsedLately] = {}
         self.tokens: dict[str, Token] = {}
         self.audit: list[AuditEntry] = []
+        self.objects: dict[ObjectKey, KeptObject | RemovedObject] = {}
+        self._object_changes = 0
+        self.dates: list[KeptDate] = []
 
     # Reading.
 
@@ -84,6 +109,25 @@ class Transaction:
         if job_id in self.ended:
             return None
         return self.jobs.get(job_id) or self.record.jobs.get(job_id)
+
+    def outcomes(self, jobs: Iterable[JobId]) -> dict[JobId, Finished]:
+        """How these jobs came out, those of this transaction too; who is not over is left out.
+
+        The thread of the journal may read the store here: it has not begun to write.
+        """
+        gone = sorted({job for job in jobs if self.job(job) is None})
+        known = {job: came_out for job in gone if (came_out := self._known_outcome(job))}
+        unknown = tuple(job for job in gone if job not in known)
+        if unknown:
+            found = self._find_outcomes(unknown)
+            self.found.update(found)
+            known.update(found)
+        return known
+
+    def _known_outcome(self, job: JobId) -> Finished | None:
+        if job in self.ended:
+            return self.ended[job].outcome
+        return self.record.finished.get(job) or self.found.get(job)
 
     def jobs_of_user(self, user: UserName) -> int:
         """How many unfinished jobs a user has, with those of this transaction."""
@@ -101,13 +145,20 @@ class Transaction:
     def node(self, name: NodeId) -> Node | None:
         return self.nodes[name] if name in self.nodes else self.record.nodes.get(name)
 
+    def object(self, key: ObjectKey) -> KeptObject | None:
+        """The object at this place, with what this transaction made of it."""
+        changed = self.objects.get(key)
+        if isinstance(changed, RemovedObject):
+            return None
+        return changed or self.record.objects.get(key)
+
     @property
     def site(self) -> Site:
         return self.new_site or self.record.site
 
     @property
     def is_empty(self) -> bool:
-        return not (self.events or self.tokens or self.audit)
+        return not (self.events or self.tokens or self.audit or self.objects or self.dates)
 
     # Changing.
 
@@ -131,7 +182,7 @@ class Transaction:
         match event:
             case JobSubmitted():
                 self._submit(event)
-            case NodeSeen() | DeviceCut() | NodeGone() | NodeChanged():
+            case NodeSeen() | DeviceCut() | NodeGone() | NodeChanged() | NodeMarked():
                 self._apply_to_node(event)
             case ClusterSeen(cluster=cluster):
                 self.clusters[cluster.name] = cluster
@@ -141,6 +192,8 @@ class Transaction:
                 self.events.append(event)
             case StepBegan() | StepEnded():
                 self._apply_to_step(event)
+            case PodSeen():
+                self._apply_to_pod(event)
 
     def apply_all(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -148,6 +201,27 @@ class Transaction:
 
     def keep_launch(self, job: JobId, launch: Launch) -> None:
         self.launches.append(LaunchOf(job=job, launch=launch))
+
+    def put_object(self, key: ObjectKey, body: str) -> KeptObject:
+        """Write an object; it gets a version that no other change has."""
+        kept = KeptObject(key=key, version=self._next_object_version(), body=body)
+        self._object_changes += 1
+        self.objects[key] = kept
+        return kept
+
+    def remove_object(self, key: ObjectKey) -> RemovedObject:
+        """Take an object away; that it is gone has a version as well."""
+        removed = RemovedObject(key=key, version=self._next_object_version())
+        self._object_changes += 1
+        self.objects[key] = removed
+        return removed
+
+    def has_room_for(self, objects: int) -> bool:
+        """Can so many more changes of objects get a version of their own in this batch?"""
+        return self._object_changes + objects <= PLACES_IN_A_BATCH
+
+    def _next_object_version(self) -> int:
+        return object_version(self.record.version + 1, self._object_changes)
 
     def batch(self) -> Batch:
         """All of it, as one transaction."""
@@ -171,6 +245,9 @@ class Transaction:
             usual=self.record.seen.usual if self.record.seen.unwritten else (),
             tokens=tuple(self.tokens.values()),
             audit=tuple(self.audit),
+            objects=tuple([o for o in self.objects.values() if isinstance(o, KeptObject)]),
+            removed=tuple([o for o in self.objects.values() if isinstance(o, RemovedObject)]),
+            dates=tuple(self.dates),
         )
 
     def changes(self) -> tuple[Change, ...]:
@@ -191,10 +268,7 @@ class Transaction:
     # One kind of event after the other.
 
     def _submit(self, event: JobSubmitted) -> None:
-        job = submitted(event)
-        if self.site.policy.foresees:
-            job = self.record.predictions.predicted(job)
-        self.jobs[event.job] = job
+        self.jobs[event.job] = self.record.predictions.predicted(submitted(event))
         self.events.append(event)
 
     def _apply_to_node(self, event: NodeEvent) -> None:
@@ -206,12 +280,16 @@ class Transaction:
                 self.events.append(event)
             case NodeChanged():
                 self._change(event, lambda node: _changed(node, event))
+            case NodeMarked(labels=labels, taints=taints):
+                self._change(event, lambda node: marked(node, labels, taints))
             case DeviceCut():
                 self._change(event, lambda node: _cut(node, event))
 
     def _see(self, node: Node, event: NodeSeen) -> None:
-        """Facts come from the backend; that somebody drained the node stays true."""
+        """Facts come from the backend; that somebody drained or marked the node stays true."""
         known = self.node(node.id)
+        if known is not None:
+            node = marked(node, known.given_labels, known.given_taints)
         if known is not None and known.state is NodeState.DRAINING and node.state is NodeState.UP:
             node = replace(
                 node,
@@ -225,7 +303,9 @@ class Transaction:
         self.nodes[node.id] = node
         self.events.append(event)
 
-    def _change(self, event: NodeChanged | DeviceCut, changed: Callable[[Node], Node]) -> None:
+    def _change(
+        self, event: NodeChanged | NodeMarked | DeviceCut, changed: Callable[[Node], Node]
+    ) -> None:
         known = self.node(event.node)
         if known is not None:
             self.nodes[event.node] = changed(known)
@@ -239,7 +319,7 @@ class Transaction:
         after = _stepped(before, event, held)
         holds = allocation_after(held, event, after)
         if after is before and holds is held:
-            if isinstance(event, SignalAsked):
+            if isinstance(event, SignalAsked | DeadlineMissForeseen):
                 self.events.append(event)
             return
         if held is not None and holds is None:
@@ -264,6 +344,16 @@ class Transaction:
         is_news = known is None or (known.ended_at is None and isinstance(event, StepEnded))
         if is_news:
             staged[reported.number] = reported
+            self.events.append(event)
+
+    def _apply_to_pod(self, event: PodSeen) -> None:
+        """Of the attempt that runs, and only what is new: backends report twice."""
+        held = self.allocation(event.job)
+        key = event.job, event.task
+        known = self.pods.get(key) or self.record.pods.get(key)
+        is_its_own = held is not None and held.attempt == event.attempt
+        if is_its_own and (known is None or known.status != event.status):
+            self.pods[key] = event
             self.events.append(event)
 
     def _end_attempt(self, held: Allocation, after: Job, event: JobEvent) -> None:

@@ -72,6 +72,9 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
     "Administration": {
         "up": Entry(module="daemon.commands", help="Start Muster on this machine."),
         "down": Entry(module="daemon.commands", help="Stop Muster; jobs run on."),
+        "cluster": Entry(
+            module="daemon.clusters", help="Run jobs on a Slurm cluster as well as here."
+        ),
         "backup": Entry(module="daemon.backup", help="Copy the database while Muster runs."),
         "restore": Entry(module="daemon.backup", help="Put a backup in the database's place."),
         "install-service": Entry(
@@ -91,12 +94,15 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         "tokens": Entry(module="rules.tokens", help="List, make and revoke keys for remote use."),
         "audit": Entry(module="rules.audit", help="List who changed what."),
         "import": Entry(
-            module="rules.slurm_files",
-            help="Make a configuration file of Slurm's files.",
+            module="rules.exchange",
+            help="Make a configuration file of another system's.",
             function="import_files",
         ),
         "export": Entry(
-            module="rules.slurm_files", help="Write the configuration as Slurm's files."
+            module="rules.exchange", help="Write the configuration for another system."
+        ),
+        "kubeconfig": Entry(
+            module="daemon.kubeconfig", help="Point kubectl at this Muster, as yourself."
         ),
         "slurm": Entry(module="daemon.slurm", help="Put Slurm's commands on your PATH."),
         "doctor": Entry(module="daemon.doctor", help="Look for what is wrong, and say what to do."),

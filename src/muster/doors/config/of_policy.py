@@ -45,8 +45,8 @@ ORDER = Section(
         Key(
             name="short",
             shape=WHOLE,
-            meaning="the weight of a short expected GPU time, learned from past jobs",
-            example="8000",
+            meaning="the weight of being expected to take little, learned from past jobs",
+            example="4000",
         ),
         Key(
             name="service",
@@ -185,10 +185,11 @@ POLICY = Section(
             example="8000",
         ),
         Key(
-            name="backfill_expected",
-            shape=TRUTH,
-            meaning="is a job without a time limit expected to end when similar jobs do?",
-            example="true",
+            name="patience",
+            shape=SPAN,
+            meaning="who has waited so long goes before everybody else, and room is kept for them;"
+            " 0 turns this off",
+            example="7d",
         ),
         Key(
             name="repartition",

@@ -10,7 +10,7 @@ from muster.doors.request.arrays import array_of
 from muster.doors.request.bad import BadRequestError, bounded, chosen, read
 from muster.doors.request.dependencies import Meant, by_number, dependencies
 from muster.doors.request.launches import launch_of
-from muster.doors.units import duration, instant, memory_mib, slice_of
+from muster.doors.units import duration, instant, memory_mib, slice_of, span_with_unit
 from muster.model.gpu import GpuAsk
 from muster.model.job import (
     ANYWHERE,
@@ -117,10 +117,9 @@ def request_key_of(key: str | None) -> str | None:
 
 def time_limit_of(text: int | str | None) -> Duration | None:
     """Seconds, or text with units: a bare number of text would be minutes to users of sbatch."""
-    if isinstance(text, str) and text.strip().isdecimal():
-        number = text.strip()
-        raise BadRequestError("time", f"write `{number}m` for minutes or `{number}s` for seconds")
-    return None if text is None else read("time", duration, text)
+    if text is None:
+        return None
+    return read("time", span_with_unit if isinstance(text, str) else duration, text)
 
 
 def instant_of(where: str, text: str | None, now: Instant) -> Instant | None:

@@ -10,6 +10,7 @@ from muster.doors.rest import (
     of_cluster,
     of_events,
     of_jobs,
+    of_kubernetes,
     of_logs,
     of_muster,
     of_site,
@@ -20,7 +21,7 @@ from muster.doors.rest.endpoint import Endpoint, send_trouble
 from muster.doors.rest.hub import Hub
 from muster.doors.rest.of_terminals import TerminalEndpoint
 from muster.doors.rest.openapi import described
-from muster.doors.rest.operation import Door, Operation
+from muster.doors.rest.operation import Door, KubernetesEntry, Operation
 from muster.doors.rest.problems import NoSuchPageError
 from muster.model.value import Instant
 
@@ -33,6 +34,7 @@ TABLE: tuple[Operation, ...] = (
     *of_cluster.OPERATIONS,
     *of_site.OPERATIONS,
     *of_slurm.OPERATIONS,
+    *of_kubernetes.OPERATIONS,
 )
 
 
@@ -55,10 +57,12 @@ class RestApp:
         self._door.close()
 
 
-def rest_app(service: Service, clock: Callable[[], Instant]) -> RestApp:
-    """Everything under `/v1`."""
+def rest_app(
+    service: Service, clock: Callable[[], Instant], kubernetes: KubernetesEntry | None = None
+) -> RestApp:
+    """Everything under `/v1`. kubernetes: how to reach the Kubernetes API, where it is served."""
     hub = Hub(service.queries.history.follow)
-    door = Door(service=service, clock=clock, hub=hub)
+    door = Door(service=service, clock=clock, hub=hub, kubernetes=kubernetes)
     people = UserNames()
     operations = (*TABLE, *described(TABLE))
     terminal = WebSocketRoute("/v1/jobs/{id:int}/terminal", TerminalEndpoint(door, people))

@@ -41,7 +41,8 @@ class Listener:
         if not self._waiting and not self._lost.is_set():
             self._more.clear()
             try:
-                await asyncio.wait_for(self._more.wait(), patience_s)
+                async with asyncio.timeout(patience_s):
+                    await self._more.wait()
             except TimeoutError:
                 return ()
         if self._lost.is_set():

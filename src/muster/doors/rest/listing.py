@@ -15,6 +15,7 @@ from muster.doors.request.bad import integer
 from muster.doors.request.parse import chosen
 from muster.doors.rest.operation import Asked
 from muster.doors.rest.show_jobs import job_document, job_line, with_attempts
+from muster.doors.rest.words import end_names
 from muster.model.history import Attempt
 from muster.model.job import FINAL, JobState
 from muster.model.plan import Backlog, Prospect
@@ -146,7 +147,7 @@ def encoded(
     prospect_of, known_line = backlog.get, cache.get
     for view in views:
         prospect = prospect_of(view.job.id)
-        expected = None if prospect is None else prospect.expected
+        expected = None if prospect is None else prospect.date or prospect.expected
         line = known_line(view, expected)
         if line is None:
             wait = view.wait
@@ -181,8 +182,10 @@ def _history_page(asked: Asked, query: HistoryQuery) -> JobPage:
         asked.caller, tuple(each.job.id for each in page.jobs)
     ):
         past[attempt.job].append(attempt)
+    named = (name for each in page.jobs for name in end_names(each.job.why))
+    labels = asked.queries.jobs.labels.found(named)
     views = (
-        JobView(job=each.job, started_at=each.started_at, ended_at=each.ended_at)
+        JobView(job=each.job, started_at=each.started_at, ended_at=each.ended_at, labels=labels)
         for each in page.jobs
     )
     jobs = tuple(with_attempts(job_document(view, now), past[view.job.id], nodes) for view in views)

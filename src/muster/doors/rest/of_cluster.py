@@ -9,6 +9,7 @@ from muster.doors.rest.show_nodes import node_documents
 from muster.doors.rest.show_queues import queue_document
 from muster.doors.rest.show_site import class_document
 from muster.model.errors import UnknownError
+from muster.model.queue import usual_class
 from muster.model.site import Role
 from muster.model.value import NodeId, QueuePath
 
@@ -67,9 +68,10 @@ async def _queue(asked: Asked) -> QueueDocument:
 
 
 async def _classes(asked: Asked) -> ClassPage:
-    classes = asked.queries.site().classes.values()
-    ordered = sorted(classes, key=lambda each: (-each.priority, each.name))
-    return ClassPage(classes=tuple(map(class_document, ordered)))
+    site = asked.queries.site()
+    usual = site.classes.get(usual_class(site.queues, site.default_queue))
+    ordered = sorted(site.classes.values(), key=lambda each: (-each.priority, each.name))
+    return ClassPage(classes=tuple(class_document(each, usual) for each in ordered))
 
 
 OPERATIONS = (

@@ -9,11 +9,12 @@ from muster.api.pages import EventPage
 from muster.doors.request.bad import MOST_INTEGER, bounded, integer
 from muster.doors.rest.hub import TooSlowError
 from muster.doors.rest.operation import Asked, Flow, Operation, Parameter
-from muster.doors.rest.show_site import event_document
+from muster.doors.rest.show_site import event_document, named_in
 from muster.model.errors import UnknownError
 from muster.model.event import JobSubmitted, JobUpdated
 from muster.model.queue import is_within
 from muster.model.value import JobId, QueuePath, UserName
+from muster.model.words import Labels
 from muster.stores.base import EventQuery, Stored
 
 HEARTBEAT_S = 15.0
@@ -45,7 +46,8 @@ async def _read(asked: Asked, job: JobId | None) -> EventPage:
 def _event_page(asked: Asked, query: EventQuery) -> EventPage:
     found = asked.queries.history.events(asked.caller, query)
     last = found[-1].number if found else query.after
-    return EventPage(events=tuple(map(event_document, found)), next=last)
+    labels = asked.queries.jobs.labels.found(named_in(found))
+    return EventPage(events=tuple(event_document(each, labels) for each in found), next=last)
 
 
 async def _stream(asked: Asked) -> Flow:
@@ -97,17 +99,22 @@ async def _encoded_now(asked: Asked, events: tuple[Stored, ...], wish: "_EventFi
 
 def _encoded(events: tuple[Stored, ...], wish: "_EventFilter") -> bytes:
     wanted = [(each, shown) for each, shown in wish.seen(events) if wish.is_for(shown)]
+    labels = wish.labels(shown for _, shown in wanted)
+
+    def written(stored: Stored) -> bytes:
+        return _written(stored, labels)
+
     # What is not shown to all is written for this client alone.
     return b"".join(
         [
-            wish.hub.written(each, _written) if shown is each else _written(shown)
+            wish.hub.written(each, written) if shown is each else written(shown)
             for each, shown in wanted
         ]
     )
 
 
-def _written(stored: Stored) -> bytes:
-    document = event_document(stored)
+def _written(stored: Stored, labels: Labels) -> bytes:
+    document = event_document(stored, labels)
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (
         stored.number,
         document.kind.encode(),
@@ -141,6 +148,10 @@ class _EventFilter:
         """Each event, and what the client may see of it."""
         shown = self._asked.queries.history.seen(self._asked.caller, events)
         return zip(events, shown, strict=True)
+
+    def labels(self, events: Iterable[Stored]) -> Labels:
+        """What the jobs of these events are called; nothing is looked up for it."""
+        return self._asked.queries.jobs.labels.known(named_in(tuple(events)))
 
     def is_for(self, stored: Stored) -> bool:
         """Whether this one is wanted."""

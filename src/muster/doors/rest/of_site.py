@@ -31,7 +31,7 @@ from muster.doors.rest.show_site import (
     user_document,
 )
 from muster.doors.rest.wanted import wanted_of
-from muster.doors.rest.words import waiting
+from muster.doors.rest.words import wait_names, waiting
 from muster.doors.units import duration
 from muster.model.job import Job, JobSpec
 from muster.model.site import Role, Site
@@ -143,7 +143,8 @@ def _explained(rehearsal: Rehearsal, spec: JobSpec, asked: Asked) -> str | None:
         return None
     now = asked.door.clock()
     job = Job(id=rehearsal.job or JobId(0), spec=spec, submitted_at=now)
-    return waiting(rehearsal.wait.why, job, now).text
+    why = rehearsal.wait.why
+    return waiting(why, job, now, asked.queries.jobs.labels.found(wait_names(why))).text
 
 
 async def _audit(asked: Asked) -> AuditPage:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Raw
 
@@ -31,6 +31,24 @@ READERS = 16
 THINKERS = 4
 
 
+class KubernetesEntry(Protocol):
+    """How to reach the Kubernetes API of this installation."""
+
+    @property
+    def server(self) -> str:
+        """Its address."""
+        ...
+
+    @property
+    def ca(self) -> bytes:
+        """The certificate of its CA, in PEM."""
+        ...
+
+    def token_for(self, caller: Caller) -> tuple[str, Instant]:
+        """A token with the caller's own rights, and when it ends."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Door:
     """What all routes share: whom they ask, what time it is, and what happens meanwhile.
@@ -38,12 +56,13 @@ class Door:
     lines: of waiting jobs. slurm_cache, slurm_traffic: what calls of Slurm's commands share.
     readers: threads for what reads a disk. thinkers: for what may take seconds, so that a few who
     ask for explanations never hold up those who only want to look.
-    turns: of costly questions.
+    turns: of costly questions. kubernetes: None where its API is not served.
     """
 
     service: "Service"
     clock: Callable[[], Instant]
     hub: "Hub"
+    kubernetes: KubernetesEntry | None = None
     lines: LineCaches[Raw] = field(default_factory=LineCaches[Raw])
     slurm_cache: Cache = field(default_factory=Cache)
     slurm_traffic: Traffic = field(default_factory=Traffic)

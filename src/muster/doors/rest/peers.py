@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+from websockets.http11 import Request
 
 from muster.doors.rest.auth import PEER
 from muster.doors.rest.connections import STREAMS_OF_ONE_PEER, Connections, Peer
@@ -24,12 +26,16 @@ TAKE_S = 60.0
 MOST_HEAD = 256 * 1_024
 """In bytes: the line of a request with its parameters, and all headers."""
 
+MOST_FRAGMENTS = 4_096
+"""Of one message of a WebSocket."""
+
 CONNECTIONS = "muster.connections"
 """In the state that protocols are given: who is connected."""
 
 STREAM = "muster.stream"
 """In a request's scope: call it before an answer that goes on; False if the peer has enough."""
 
+_PROTOCOLS = "Sec-WebSocket-Protocol"
 _CREDENTIALS = struct.Struct("3i")
 
 _BUSY = (
@@ -226,6 +232,24 @@ class PeerWebSocket(WebSocketsSansIOProtocol):
             self._peer = None
             connections_of(self.app_state).leave(self._key)
         transport.close()
+
+    def handle_connect(self, event: Request) -> None:
+        """Names of protocols are passed on as they are: Kubernetes' have a slash in them."""
+        offered = event.headers.get_all(_PROTOCOLS)
+        if offered:
+            del event.headers[_PROTOCOLS]
+        super().handle_connect(event)
+        if self.close_sent:
+            return
+        named = (each.strip() for text in offered for each in text.split(","))
+        self.scope["subprotocols"] = [each for each in named if each]
+
+    def handle_cont(self, event: Frame) -> None:
+        """Empty fragments are no bytes of a message, and yet something to remember."""
+        if len(self.frames) >= MOST_FRAGMENTS:
+            self.transport.close()
+            return
+        super().handle_cont(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

@@ -6,10 +6,11 @@ import os
 import socket
 import threading
 from pathlib import Path
+from typing import Protocol
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
-from muster.doors.rest.app import RestApp
 from muster.doors.rest.connections import Connections
 from muster.doors.rest.peers import CONNECTIONS, PeerHttp, PeerWebSocket
 from muster.model.errors import MusterError
@@ -19,6 +20,12 @@ GRACE_S = 3
 """How long answers that are under way may take when the server ends."""
 
 KEEP_ALIVE_S = 75
+PONG_S = 120
+"""So long a WebSocket may not answer; one that waits for a slow reader hears nothing meanwhile."""
+
+MOST_MESSAGE = 1 << 20
+"""In bytes: one message of a WebSocket, in however many fragments."""
+
 START_PATIENCE_S = 30.0
 BACKLOG = 4_096
 
@@ -36,11 +43,35 @@ class Tcp(Value):
     key: str | None = None
 
 
+class Application(Protocol):
+    """What is served, and how it ends."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def end_streams(self) -> None:
+        """Let everybody go who listens; called on the loop."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; called when no client is served any more."""
+        ...
+
+
+class Beside(Value):
+    """Another application on a port of its own, which is open already."""
+
+    app: Application
+    tcp: Tcp
+    listening: socket.socket
+
+
 class Serving:
     """A server that runs in a thread of its own until it is closed."""
 
-    def __init__(self, app: RestApp, servers: "list[_Server]", path: Path) -> None:
-        self._app = app
+    def __init__(
+        self, apps: "tuple[Application, ...]", servers: "list[_Server]", path: Path
+    ) -> None:
+        self._apps = apps
         self._servers = servers
         self._path = path
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -73,7 +104,8 @@ class Serving:
 
     def _end(self) -> None:
         self._path.unlink(missing_ok=True)
-        self._app.end_streams()
+        for app in self._apps:
+            app.end_streams()
         for server in self._servers:
             server.should_exit = True
 
@@ -85,7 +117,8 @@ class Serving:
         except BaseException as error:  # noqa: BLE001 -- reported to the thread that started it
             self._failure = error
         finally:
-            self._app.close()
+            for app in self._apps:
+                app.close()
             self._ready.set()
 
     async def _serve(self) -> None:
@@ -99,8 +132,10 @@ class Serving:
         await asyncio.gather(*tasks)
 
 
-def serve(app: RestApp, *, path: Path, tcp: Tcp | None = None) -> Serving:
-    """Answer on the unix socket, and on the port; the result is closed to end it."""
+def serve(
+    app: Application, *, path: Path, tcp: Tcp | None = None, beside: tuple[Beside, ...] = ()
+) -> Serving:
+    """Answer on the unix socket, and on ports; the result is closed to end it."""
     connections = Connections()
     servers = [_Server(_config(app), unix_socket(path), connections)]
     if tcp is not None:
@@ -110,7 +145,10 @@ def serve(app: RestApp, *, path: Path, tcp: Tcp | None = None) -> Serving:
             servers[0].socket.close()
             raise
         servers.append(_Server(_config(app, tcp), listening, connections))
-    serving = Serving(app, servers, path)
+    servers += [
+        _Server(_config(each.app, each.tcp), each.listening, connections) for each in beside
+    ]
+    serving = Serving((app, *(each.app for each in beside)), servers, path)
     serving.start()
     return serving
 
@@ -182,13 +220,15 @@ class _Server(uvicorn.Server):
         self.started = True
 
 
-def _config(app: RestApp, tcp: Tcp | None = None) -> uvicorn.Config:
+def _config(app: Application, tcp: Tcp | None = None) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         loop="uvloop",
         http=PeerHttp,
         ws=PeerWebSocket,
         ws_per_message_deflate=False,
+        ws_max_size=MOST_MESSAGE,
+        ws_ping_timeout=PONG_S,
         lifespan="off",
         log_config=None,
         # What strangers send is not worth a line: a flood of it would fill the log.

@@ -9,9 +9,11 @@ from muster.api.jobs import (
     ExplanationDocument,
     JobDocument,
     JobLine,
+    KnownTimeDocument,
     LaunchDocument,
     ReasonDocument,
     ShareDocument,
+    StartDocument,
     TaskDocument,
     TurnDocument,
 )
@@ -20,7 +22,8 @@ from muster.doors.mail_words import words_of
 from muster.doors.rest.words import ended, kind, reason
 from muster.doors.units import rfc3339, slice_text
 from muster.model.cluster import Node
-from muster.model.explanation import Alternative, Explanation
+from muster.model.dates import OF_TEN, StartDate
+from muster.model.explanation import Alternative, Explanation, KnownTime
 from muster.model.history import Attempt
 from muster.model.job import (
     FINAL,
@@ -44,6 +47,7 @@ from muster.model.placement import Allocation, Placement
 from muster.model.plan import NoEstimate, Priority, Prospect, Wait
 from muster.model.resources import NOTHING, Resources
 from muster.model.value import DAY, MINUTE, SECOND, Instant, NodeId, Value, replace
+from muster.model.words import Labels
 
 
 def job_document(view: JobView, now: Instant, prospect: Prospect | None = None) -> JobDocument:
@@ -60,11 +64,12 @@ def job_document(view: JobView, now: Instant, prospect: Prospect | None = None) 
         queue=spec.queue,
         job_class=spec.job_class,
         state=job.state,
-        reason=reason(job, wait, now),
+        reason=reason(job, wait, now, view.labels),
         submitted_at=stamp(job.submitted_at),
         started_at=stamp_or_none(view.started_at),
         ended_at=stamp_or_none(view.ended_at),
         expected_start=None if prospect is None else _expected(prospect.expected),
+        start=None if prospect is None else start_document(prospect.date),
         time_limit=None if spec.time_limit is None else spec.time_limit // 1_000,
         attempt=job.attempt,
         exit_code=code,
@@ -91,7 +96,7 @@ def job_line(view: JobView, now: Instant) -> JobLine:
     """A live job in one short line."""
     job, held = view.job, view.allocation
     amount, nodes = (_asked(job.spec.groups).amount, ()) if held is None else _held(held)
-    array, why = job.spec.array, None if nodes else reason(job, view.wait, now)
+    array, why = job.spec.array, None if nodes else reason(job, view.wait, now, view.labels)
     marked = " (pretend)" if view.pretend else ""
     return JobLine(
         id=job.id,
@@ -139,12 +144,12 @@ def detail_document(
     return replace(
         document,
         tasks=() if held is None else tuple(map(_task, held.placements)),
-        attempts=tuple(map(attempt_document, detail.attempts)),
+        attempts=tuple(attempt_document(each, detail.view.labels) for each in detail.attempts),
         launch=None if detail.launch is None else _launch(detail.launch),
     )
 
 
-def attempt_document(attempt: Attempt) -> AttemptDocument:
+def attempt_document(attempt: Attempt, labels: Labels) -> AttemptDocument:
     """An attempt that is over."""
     used = attempt.used
     return AttemptDocument(
@@ -154,7 +159,7 @@ def attempt_document(attempt: Attempt) -> AttemptDocument:
         ended_at=stamp(attempt.ended_at),
         reason=None
         if attempt.why is None
-        else ReasonDocument(kind=kind(attempt.why), text=ended(attempt.why)),
+        else ReasonDocument(kind=kind(attempt.why), text=ended(attempt.why, labels)),
         gpu_seconds=_gpu_seconds(attempt),
         lost_gpu_seconds=attempt.lost_gpu_ms / 1_000,
         checkpointed_at=stamp_or_none(attempt.checkpointed_at),
@@ -180,6 +185,36 @@ def explanation_document(
         no_estimate=expected.value if isinstance(expected, NoEstimate) else None,
         alternatives=tuple(map(_alternative, explanation.alternatives)),
         turn=None if priority is None else _turn(priority),
+        start=start_document(explanation.date),
+        time=_known_time(explanation.time),
+    )
+
+
+def _known_time(known: KnownTime | None) -> KnownTimeDocument | None:
+    if known is None:
+        return None
+    return KnownTimeDocument(
+        text=known.text,
+        expected_s=known.expected // 1_000,
+        high_s=known.high // 1_000,
+        samples=known.samples,
+        like=known.like,
+        limit_s=None if known.limit is None else known.limit // 1_000,
+        first_from=None if known.first_from is None else stamp(known.first_from),
+    )
+
+
+def start_document(date: StartDate | None) -> StartDocument | None:
+    """A date as a range."""
+    if date is None:
+        return None
+    return StartDocument(
+        early=stamp(date.early),
+        middle=stamp(date.middle),
+        late=stamp(date.late),
+        of_ten=OF_TEN,
+        after=date.after,
+        newcomers=date.newcomers,
     )
 
 

@@ -29,6 +29,7 @@ def queue_document(use: QueueUse) -> QueueDocument:
         used_share=round(use.used_share, 6),
         quotas=tuple(map(_quota, use.quotas)),
         may_submit=queue.may_submit,
+        private=use.is_private,
     )
 
 

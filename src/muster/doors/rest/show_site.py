@@ -1,7 +1,7 @@
 """Classes, people, keys and events as documents."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -11,6 +11,7 @@ from muster.api.site import (
     AuditDocument,
     ClassDocument,
     EventDocument,
+    MovedDocument,
     RehearsalDocument,
     StatusDocument,
     TokenDocument,
@@ -18,13 +19,14 @@ from muster.api.site import (
 )
 from muster.controller.messages import Health, Rehearsal
 from muster.controller.queries.sight import without_command
-from muster.doors.rest.show_jobs import stamp, stamp_or_none
-from muster.doors.rest.words import happened, kind
+from muster.doors.rest.show_jobs import stamp, stamp_or_none, start_document
+from muster.doors.rest.words import event_names, happened, kind
 from muster.model.cluster import Node
 from muster.model.event import (
     CancelAsked,
     ClaimDropped,
     ClusterSeen,
+    DeadlineMissForeseen,
     DeviceCut,
     JobCheckpointed,
     JobClaimed,
@@ -42,7 +44,9 @@ from muster.model.event import (
     JobUpdated,
     NodeChanged,
     NodeGone,
+    NodeMarked,
     NodeSeen,
+    PodSeen,
     RequeueAsked,
     SignalAsked,
     SiteChanged,
@@ -53,9 +57,11 @@ from muster.model.history import AuditEntry
 from muster.model.job import FINAL, JobState
 from muster.model.launch import NO_LAUNCH
 from muster.model.plan import NoEstimate
-from muster.model.queue import JobClass
+from muster.model.pod import PodStatus
+from muster.model.queue import EVERYONE, JobClass
 from muster.model.site import Grant, Token, User
-from muster.model.value import NodeId, replace
+from muster.model.value import JobId, NodeId, QueuePath, UserName, replace
+from muster.model.words import Labels
 from muster.stores.base import Stored
 
 
@@ -80,11 +86,14 @@ def status_document(
         plan_ms=health.plan_ms,
         planned_at=stamp_or_none(health.planned_at),
         problems=health.problems,
+        dates_told=health.dates.told,
+        dates_held=health.dates.held,
     )
 
 
-def class_document(job_class: JobClass) -> ClassDocument:
-    """A job class."""
+def class_document(job_class: JobClass, usual: JobClass | None) -> ClassDocument:
+    """A job class. usual: that of jobs which name none; nothing more urgent is for everyone."""
+    is_open = job_class.lets_use(UserName(""), QueuePath(""), usual)
     return ClassDocument(
         name=job_class.name,
         priority=job_class.priority,
@@ -94,6 +103,9 @@ def class_document(job_class: JobClass) -> ClassDocument:
         grace=job_class.grace // 1_000,
         max_time=None if job_class.max_time is None else job_class.max_time // 1_000,
         spot_only=job_class.spot_only,
+        may_use=(EVERYONE,) if is_open else job_class.may_use,
+        queues=job_class.queues,
+        may_decline=job_class.may_decline,
     )
 
 
@@ -148,10 +160,15 @@ def rehearsal_document(rehearsal: Rehearsal, explanation: str | None) -> Rehears
         preempted=rehearsal.preempted,
         explanation=explanation,
         expected_start=stamp_or_none(None if isinstance(expected, NoEstimate) else expected),
+        start=start_document(rehearsal.date),
+        moved=tuple(
+            MovedDocument(job=each.job, before=stamp(each.before), after=stamp(each.after))
+            for each in rehearsal.moved
+        ),
     )
 
 
-def event_document(stored: Stored) -> EventDocument:
+def event_document(stored: Stored, labels: Labels) -> EventDocument:
     """A fact with its place in the log. What a job runs, and the rules' text, are left out."""
     event = stored.event
     match event:
@@ -161,6 +178,9 @@ def event_document(stored: Stored) -> EventDocument:
             fact = {**_plain(shown), "spec": _whole(shown.spec)}
         case SiteChanged(at=at, by=by):
             fact = {"at": at, "by": by}
+        case PodSeen(at=at, job=job, attempt=attempt, status=status, task=task):
+            shown = _pod(status)
+            fact = {"at": at, "job": job, "attempt": attempt, "task": task, "containers": shown}
         case StepBegan() | StepEnded():
             fact = _plain(replace(event, step=without_command(event.step)))
         case (
@@ -178,23 +198,34 @@ def event_document(stored: Stored) -> EventDocument:
             | CancelAsked()
             | RequeueAsked()
             | SignalAsked()
+            | DeadlineMissForeseen()
             | JobEnded()
             | JobRequeued()
             | NodeSeen()
             | DeviceCut()
             | NodeGone()
             | NodeChanged()
+            | NodeMarked()
             | ClusterSeen()
         ):
             fact = _plain(event)
+    job: JobId | None = getattr(event, "job", None)
     return EventDocument(
         number=stored.number,
         kind=kind(event),
         at=stamp(event.at),
-        job=getattr(event, "job", None),
-        text=happened(event),
+        job=job,
+        text=happened(event, labels),
         fact=fact,
+        label=None if job is None else labels.get(job, str(job)),
     )
+
+
+def named_in(events: Sequence[Stored]) -> set[JobId]:
+    """The jobs that these events are about, or name."""
+    about = (getattr(each.event, "job", None) for each in events)
+    named = (job for each in events for job in event_names(each.event))
+    return {job for job in (*about, *named) if job is not None}
 
 
 def _plain(value: object) -> Mapping[str, Any]:
@@ -214,3 +245,11 @@ def _whole(value: object) -> object:
             return [_whole(each) for each in cast("tuple[object, ...]", value)]
         case _:
             return msgspec.to_builtins(value)
+
+
+def _pod(status: PodStatus) -> list[dict[str, object]]:
+    """Its containers; what they said last is their user's own."""
+    return [
+        {"name": each.name, "phase": str(each.phase), "restarts": each.restarts}
+        for each in status.containers
+    ]

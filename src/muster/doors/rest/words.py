@@ -9,6 +9,7 @@ from muster.model.event import (
     CancelAsked,
     ClaimDropped,
     ClusterSeen,
+    DeadlineMissForeseen,
     DeviceCut,
     Event,
     JobCheckpointed,
@@ -27,7 +28,9 @@ from muster.model.event import (
     JobUpdated,
     NodeChanged,
     NodeGone,
+    NodeMarked,
     NodeSeen,
+    PodSeen,
     RequeueAsked,
     SignalAsked,
     SiteChanged,
@@ -56,38 +59,68 @@ from muster.model.job import (
 )
 from muster.model.plan import Wait
 from muster.model.queue import PreemptMode
-from muster.model.reason import WaitReason
-from muster.model.value import Instant, QueuePath, UserName, Value
-from muster.model.words import exact_span
+from muster.model.reason import ForOthers, WaitReason, told
+from muster.model.value import Instant, JobId, QueuePath, UserName, Value
+from muster.model.words import NO_LABELS, Labels, exact_span, jobs_listed
 from muster.schedule.explain.words import where
 
 NEW = ReasonDocument(kind="new", text="Is new or was changed; the next plan looks at it.")
 
 _NO_USER = UserName("")
 
+_LabelPairs = tuple[tuple[JobId, str], ...]
 
-def reason(job: Job, wait: Wait | None, now: Instant) -> ReasonDocument | None:
+_OPENINGS = {
+    JobState.STOPPING: "Is being stopped. ",
+    JobState.PENDING: "Waits for another attempt. ",
+    JobState.HELD: "Is held. ",
+}
+"""Of a job that is not over, before what it stops for, or why it waits again."""
+
+
+def reason(
+    job: Job, wait: Wait | None, now: Instant, labels: Labels = NO_LABELS
+) -> ReasonDocument | None:
     """Why the job is where it is; None for one that runs, which needs no reason."""
     if wait is not None:
-        return waiting(wait.why, job, now)
+        return waiting(wait.why, job, now, labels)
     if job.state in {JobState.STARTING, JobState.RUNNING}:
         return None
     if isinstance(job.why, HeldBy):
         return waiting(job.why, job, now)
     if job.why is None:
         return NEW if job.state is JobState.PENDING else None
-    return _past(job.why) if job.state in FINAL else _present(job.why, job.state)
+    opening = "" if job.state in FINAL else _OPENINGS.get(job.state, "")
+    return _past(job.why, opening, _labels_of(end_names(job.why), labels))
 
 
-def waiting(why: WaitReason, job: Job, now: Instant) -> ReasonDocument:
+def waiting(why: WaitReason, job: Job, now: Instant, labels: Labels = NO_LABELS) -> ReasonDocument:
     """Why it waits. Many jobs wait for the same reason, so the texts are kept.
 
     Of the job, only what it asks for can be in the text; the time, only where the reason is dated.
     """
-    return _waiting(why, job.spec.groups, now if why.facts.dated else Instant(0))
+    dated = now if why.facts.dated else Instant(0)
+    return _waiting(why, job.spec.groups, dated, _labels_of(wait_names(why), labels))
 
 
-def ended(why: EndReason) -> str:
+def wait_names(why: WaitReason) -> tuple[JobId, ...]:
+    """The jobs that the sentence names."""
+    return why.names if isinstance(why, ForOthers) else ()
+
+
+def end_names(why: EndReason | HeldBy | None) -> tuple[JobId, ...]:
+    """The same, of how an attempt ended."""
+    return (why.by,) if isinstance(why, Preempted) else ()
+
+
+def event_names(event: Event) -> tuple[JobId, ...]:
+    """The same, of an event, beside the job that it is about."""
+    if isinstance(event, JobEnded):
+        return end_names(event.why)
+    return (event.by,) if isinstance(event, JobPreempted) else ()
+
+
+def ended(why: EndReason, labels: Labels = NO_LABELS) -> str:
     """How an attempt came to its end."""
     match why:
         case Exited() | Signaled():
@@ -103,7 +136,7 @@ def ended(why: EndReason) -> str:
         case DeadlinePassed(deadline=deadline):
             return f"Could no longer end by its deadline, {rfc3339(deadline)}."
         case Preempted() | Cancelled() | Requeued():
-            return _asked_for(why)
+            return _asked_for(why, labels)
 
 
 def kind(why: Value) -> str:
@@ -111,44 +144,41 @@ def kind(why: Value) -> str:
     return str(why.__struct_config__.tag)
 
 
-def happened(event: Event) -> str:
+def happened(event: Event, labels: Labels = NO_LABELS) -> str:
     """An event in one sentence."""
     match event:
         case JobSubmitted() | JobHeld() | JobReleased() | CancelAsked() | RequeueAsked():
             return _by_people(event)
-        case JobUpdated() | SignalAsked():
+        case JobUpdated() | SignalAsked() | DeadlineMissForeseen():
             return _meanwhile(event)
-        case JobEnded() | StepBegan() | StepEnded():
-            return _running(event)
+        case JobEnded() | StepBegan() | StepEnded() | PodSeen():
+            return _running(event, labels)
         case JobClaimed() | ClaimDropped() | JobPlaced() | JobResized() | JobPreempted():
-            return _by_the_planner(event)
+            return _by_the_planner(event, labels)
         case JobStarted() | JobCheckpointed() | JobSuspended() | JobResumed() | JobRequeued():
             return _by_itself(event)
-        case NodeSeen() | NodeGone() | NodeChanged() | DeviceCut():
+        case NodeSeen() | NodeGone() | NodeChanged() | NodeMarked() | DeviceCut():
             return _on_node(event)
         case ClusterSeen() | SiteChanged():
             return _around(event)
 
 
 @lru_cache(maxsize=4_096)
-def _waiting(why: WaitReason, groups: tuple[TaskGroup, ...], now: Instant) -> ReasonDocument:
+def _waiting(
+    why: WaitReason, groups: tuple[TaskGroup, ...], now: Instant, labels: _LabelPairs
+) -> ReasonDocument:
     spec = JobSpec(name="", user=_NO_USER, queue=QueuePath(""), groups=groups)
-    return ReasonDocument(kind=kind(why), text=why.sentence(spec, now))
+    return ReasonDocument(kind=kind(why), text=told(why, spec, now, dict(labels)))
 
 
 @lru_cache(maxsize=4_096)
-def _past(why: EndReason) -> ReasonDocument:
-    return ReasonDocument(kind=kind(why), text=ended(why))
+def _past(why: EndReason, opening: str, labels: _LabelPairs) -> ReasonDocument:
+    return ReasonDocument(kind=kind(why), text=opening + ended(why, dict(labels)))
 
 
-def _present(why: EndReason, state: JobState) -> ReasonDocument:
-    """Of a job that is not over: what it stops for, or why it waits again."""
-    opening = {
-        JobState.STOPPING: "Is being stopped. ",
-        JobState.PENDING: "Waits for another attempt. ",
-        JobState.HELD: "Is held. ",
-    }
-    return ReasonDocument(kind=kind(why), text=opening.get(state, "") + ended(why))
+def _labels_of(jobs: tuple[JobId, ...], labels: Labels) -> _LabelPairs:
+    """Of these jobs alone, as something that texts can be kept by."""
+    return tuple((job, labels[job]) for job in jobs if job in labels)
 
 
 def _by_its_processes(why: Exited | Signaled) -> str:
@@ -162,12 +192,12 @@ def _by_its_processes(why: Exited | Signaled) -> str:
             return f"Was ended by signal {number} ({name}) that Muster did not send."
 
 
-def _asked_for(why: Preempted | Cancelled | Requeued) -> str:
+def _asked_for(why: Preempted | Cancelled | Requeued, labels: Labels) -> str:
     match why:
         case Preempted(by=job, mode=PreemptMode.SUSPEND):
-            return f"Was suspended to make room for job {job}."
+            return f"Was suspended to make room for {jobs_listed([job], labels)}."
         case Preempted(by=job):
-            return f"Made room for job {job}."
+            return f"Made room for {jobs_listed([job], labels)}."
         case Cancelled(by=user):
             return f"Was cancelled by {user}."
         case Requeued(by=user):
@@ -181,10 +211,13 @@ def _signal_name(number: int) -> str:
         return "without a name"
 
 
-def _running(event: JobEnded | StepEvent) -> str:
+def _running(event: JobEnded | StepEvent | PodSeen, labels: Labels) -> str:
     match event:
+        case PodSeen(status=status):
+            told = ", ".join(f"{each.name} {each.phase}" for each in status.containers)
+            return f"Containers: {told}."
         case JobEnded(attempt=attempt, why=why):
-            return f"Attempt {attempt} is over. {ended(why)}"
+            return f"Attempt {attempt} is over. {ended(why, labels)}"
         case StepBegan(step=step):
             return f"Step {step.number} began: {step.name}."
         case StepEnded(step=step):
@@ -209,16 +242,22 @@ def _by_people(
             return f"{by} sent it back to wait."
 
 
-def _meanwhile(event: JobUpdated | SignalAsked) -> str:
+def _meanwhile(event: JobUpdated | SignalAsked | DeadlineMissForeseen) -> str:
     match event:
         case JobUpdated(by=by):
             return f"{by} changed what it asks for."
         case SignalAsked(by=by, signal=number):
             return f"{by} sent it signal {number} ({_signal_name(number)})."
+        case DeadlineMissForeseen(deadline=deadline, starts_at=starts_at):
+            return (
+                f"It is expected to start about {rfc3339(starts_at)}, "
+                f"too late for its deadline, {rfc3339(deadline)}."
+            )
 
 
 def _by_the_planner(
     event: JobClaimed | ClaimDropped | JobPlaced | JobResized | JobPreempted,
+    labels: Labels,
 ) -> str:
     match event:
         case JobClaimed(claim=claim):
@@ -230,7 +269,7 @@ def _by_the_planner(
         case JobResized(placements=placements):
             return f"It was given {where(placements)} beside what it has."
         case JobPreempted(by=job):
-            return f"It was preempted to make room for job {job}."
+            return f"It was preempted to make room for {jobs_listed([job], labels)}."
 
 
 def _by_itself(
@@ -249,7 +288,7 @@ def _by_itself(
             return "It waits again."
 
 
-def _on_node(event: NodeSeen | NodeGone | NodeChanged | DeviceCut) -> str:
+def _on_node(event: NodeSeen | NodeGone | NodeChanged | NodeMarked | DeviceCut) -> str:
     match event:
         case NodeSeen(node=node):
             return f"Node {node.id} reports itself {node.state}."
@@ -257,6 +296,8 @@ def _on_node(event: NodeSeen | NodeGone | NodeChanged | DeviceCut) -> str:
             return f"Node {name} does not exist any more."
         case NodeChanged(node=name, state=state, by=by, reason=why):
             return f"{by} made node {name} {state}" + (f": {why}" if why else ".")
+        case NodeMarked(node=name, by=by):
+            return f"{by} gave node {name} other labels or taints."
         case DeviceCut(node=name, device=device):
             return f"Device {device} of node {name} was repartitioned."
 

@@ -27,6 +27,7 @@ WORDS = {
     Occasion.TIME_LIMIT_80: "Reached 80% of time limit",
     Occasion.TIME_LIMIT_90: "Reached 90% of time limit",
     Occasion.TIME_LIMIT: "Reached time limit",
+    Occasion.MISSES_DEADLINE: "Expected to miss its deadline",
 }
 
 OVER = frozenset({Occasion.END, Occasion.FAIL})

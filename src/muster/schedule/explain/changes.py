@@ -21,7 +21,7 @@ from muster.model.facts import Remedy
 from muster.model.gpu import GpuAsk, Mig, MpsShare
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup, Where
 from muster.model.mig import MigProfile, geometry, mig_profile
-from muster.model.queue import lineage
+from muster.model.queue import lineage, usual_class
 from muster.model.reason import NeverFits, NoRoom, TooLate, WaitReason
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, Duration, GpuModel, QueuePath
@@ -232,7 +232,13 @@ def _other_queues(snapshot: Snapshot, spec: JobSpec) -> list[Ladder]:
         return (path not in known, -len(above.intersection(lineage(path))), path)
 
     paths = [path for path in queues if path in known or path not in inner]
-    suiting = [path for path in paths if path != spec.queue and _may_submit(snapshot, spec, path)]
+    suiting = [
+        path
+        for path in paths
+        if path != spec.queue
+        and _may_submit(snapshot, spec, path)
+        and _may_use_class(snapshot, spec, path)
+    ]
     return [(OtherQueue(queue=path),) for path in sorted(suiting, key=rank)[:MOST_QUEUES]]
 
 
@@ -242,3 +248,11 @@ def _may_submit(snapshot: Snapshot, spec: JobSpec, path: QueuePath) -> bool:
         if queue is not None and queue.may_submit:
             return spec.user in queue.may_submit
     return True
+
+
+def _may_use_class(snapshot: Snapshot, spec: JobSpec, path: QueuePath) -> bool:
+    """Would the job keep its class in that queue? Roles that allow more are not known here."""
+    job_class, usual = snapshot.classes.get(spec.job_class), usual_class(snapshot.queues, path)
+    if job_class is None or spec.job_class == usual:
+        return True
+    return job_class.lets_use(spec.user, path, snapshot.classes.get(usual))

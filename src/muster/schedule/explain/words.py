@@ -21,10 +21,11 @@ from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.placement import Placement
 from muster.model.plan import Clear, Decision, NoEstimate, Resume, Start, Wait
 from muster.model.queue import Quota, is_within
-from muster.model.reason import BorrowedOut
+from muster.model.reason import BorrowedOut, ForOthers, told
 from muster.model.snapshot import Snapshot
-from muster.model.value import GpuModel, Instant, QueuePath
+from muster.model.value import GpuModel, Instant, JobId, QueuePath
 from muster.model.words import (
+    Labels,
     counted,
     either,
     gpus,
@@ -47,12 +48,19 @@ def decided(decision: Decision, job: Job, snapshot: Snapshot) -> str:
         case Resume():
             return "Goes on now, where it was suspended."
         case Clear(placements=placements, victims=victims, until=until):
-            due, others = when(until, snapshot.now), jobs_listed(victims)
+            others = jobs_listed(victims, _labels(victims, snapshot))
+            due = when(until, snapshot.now)
             return f"Starts {due}, when room is made by {others}, on {where(placements)}."
         case Wait(why=BorrowedOut() as why):
             return why.sentence(job.spec, snapshot.now) + _kept_by_others(why, snapshot)
         case Wait(why=why):
-            return why.sentence(job.spec, snapshot.now)
+            named = why.names if isinstance(why, ForOthers) else ()
+            return told(why, job.spec, snapshot.now, _labels(named, snapshot))
+
+
+def _labels(jobs: Iterable[JobId], snapshot: Snapshot) -> Labels:
+    known = snapshot.jobs
+    return {each: known[each].label for each in jobs if each in known}
 
 
 def _kept_by_others(why: BorrowedOut, snapshot: Snapshot) -> str:

@@ -6,7 +6,7 @@ from muster.model.job import JobState
 from muster.model.plan import Clear, Move, Preempt, Resume, Start
 from muster.model.reason import NoRoom, WaitReason
 from muster.model.value import Instant, JobId
-from muster.schedule.policy.backfill import behind, earliest
+from muster.schedule.policy.backfill import Terms, behind, earliest
 from muster.schedule.policy.gates import Singletons, gate
 from muster.schedule.policy.place import Placed, never_fits, place
 from muster.schedule.policy.preempt import Clearing, clearing, preemption
@@ -152,9 +152,12 @@ class Decider:
         verdicts = self._verdicts
         if not verdicts.promises_left:
             return False
+        is_firm = self._cycle.is_overdue(entry.job)
         # The first in line gets a date however far off it is: so no job waits for ever.
-        horizon = self._cycle.policy.backfill_horizon if self.dates else None
-        at = earliest(entry, self._cycle, horizon=horizon)
+        is_first = not self.dates or is_firm
+        horizon = None if is_first else self._cycle.policy.backfill_horizon
+        # One bet at a time: of several, most of the room would be kept for nothing.
+        at = earliest(entry, self._cycle, Terms(horizon, may_bet=is_first, is_firm=is_firm))
         if at is None:
             return False
         verdicts.promises_left -= 1

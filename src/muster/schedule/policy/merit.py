@@ -96,21 +96,27 @@ def waits_since(job: Job) -> Instant:
     return Instant(max(job.submitted_at, job.begin_at or 0))
 
 
+def waited_since(job: Job) -> Instant:
+    """Since when it would have waited without a break: the time that it ran is left out."""
+    return Instant(waits_since(job) + job.ran)
+
+
 def aged(at: int, weights: OrderWeights) -> int:
     """The points of an age, or of an instant as if it were one."""
     return weights.age * FULL * at // weights.age_full
 
 
 def _shortness(job: Job, gpu_milli: int) -> int:
-    """A full factor for no work, none for a hundred million GPU-seconds; tenfold steps are equal.
+    """A full factor for no time, none for a hundred million seconds; tenfold steps are equal.
 
-    Where nothing is known, it is in the middle.
+    Time is what its user waits for, GPU-time what it costs all others; in between, GPUs count by
+    their root. Where nothing is known, it is in the middle.
     """
     if job.expected is None:
         return FULL // 2
-    millionths = 1_000_000 + job.expected * max(FULL, gpu_milli)
-    magnitude = _EXACTLY.log10(Decimal(millionths)) - 6
-    return max(0, FULL - round(FULL * magnitude / 8))
+    time = _EXACTLY.log10(Decimal(1_000 + job.expected)) - 3
+    gpus = _EXACTLY.log10(Decimal(max(FULL, gpu_milli))) - 3
+    return max(0, FULL - round(FULL * (time + gpus / 2) / 8))
 
 
 def _part(priority: int, top: int) -> int:

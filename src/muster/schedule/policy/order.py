@@ -10,13 +10,18 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from muster.model.value import Instant, JobId
+from muster.schedule.policy.merit import waited_since
 from muster.schedule.policy.verdicts import Verdicts
+from muster.schedule.state.follow import PlannerState
 from muster.schedule.state.quota import Quotas
 from muster.schedule.state.roster import Lane, Roster, WaitingJob
 from muster.schedule.state.share import Shares
+
+OVERDUE_FIRST = 1 << 52
+"""More than any priority: who has waited for too long goes before all others."""
 
 OWN_FIRST = 1 << 50
 """More than any merit: what is guaranteed goes before what is borrowed."""
@@ -46,15 +51,38 @@ class _Stretch(NamedTuple):
 
 
 class Order:
-    """The order of jobs in one plan."""
+    """The order of jobs in one plan.
 
-    def __init__(self, shares: Shares, quotas: Quotas, fair_share_weight: int) -> None:
+    overdue: who has waited for longer than anybody should, the longest wait first.
+    """
+
+    def __init__(
+        self, shares: Shares, quotas: Quotas, weight: int, overdue: Iterable[WaitingJob] = ()
+    ) -> None:
         self._shares = shares
         self._quotas = quotas
-        self._weight = fair_share_weight
+        self._weight = weight
+        self._overdue = dict.fromkeys(overdue)
+
+    @classmethod
+    def of(cls, kept: PlannerState) -> Self:
+        """The order of those who wait."""
+        policy, books = kept.policy, kept.books
+        overdue: Iterable[WaitingJob] = ()
+        if policy.patience:
+            overdue = kept.roster.waiting_since(Instant(kept.snapshot.now - policy.patience - 1))
+        return cls(books.shares, books.quotas, policy.order.fair_share, overdue)
 
     def by_priority(self, lanes: Iterable[Lane], verdicts: Verdicts) -> Iterator[WaitingJob]:
         """Jobs by priority, without those that need not be looked at any more."""
+        for entry in self._overdue:
+            if not verdicts.passes_over(entry):
+                yield entry
+        for entry in self._in_lanes(lanes, verdicts):
+            if entry not in self._overdue:
+                yield entry
+
+    def _in_lanes(self, lanes: Iterable[Lane], verdicts: Verdicts) -> Iterator[WaitingJob]:
         heap = [each for lane in lanes if (each := self._next(lane, 0, verdicts)) is not None]
         heapify(heap)
         ahead: list[_Stretch] = []
@@ -133,6 +161,8 @@ class Order:
 
     def rank_now(self, entry: WaitingJob) -> tuple[int, Instant, JobId]:
         """The job's place among all, as things stand: smallest first."""
+        if entry in self._overdue:
+            return (-OVERDUE_FIRST, waited_since(entry.job), entry.id)
         lane = entry.lane
         key = entry.points + self._weight * self._shares.factor(lane.leaf)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):

@@ -14,7 +14,7 @@ from muster.schedule.policy.search import (
     is_bounded,
     no_room,
 )
-from muster.schedule.room.find import Bounds, Seat
+from muster.schedule.room.find import Bounds, Finder, Seat
 from muster.schedule.room.index import Room
 from muster.schedule.room.ledger import Ledger
 from muster.schedule.room.needs import PoolOption, Tier
@@ -166,7 +166,7 @@ def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlace
     finder = search.finder(tier)
     why = search.shut.why
     while True:
-        found = finder.best(bounds) or _on_promised(search, tier, bounds)
+        found = _best_seat(search, finder, tier, bounds)
         if found is None:
             return why or search.no_room(0)
         seat, gpus = found
@@ -191,7 +191,7 @@ def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlac
         if not isinstance(most, int):
             why = why or most
             continue
-        table = search.table(tier, option)
+        table = search.table_now(tier, option)
         shares = table.best_fit(group.together, fewest=group.fewest, most=most)
         if shares:
             return _take_many(search, option, shares)
@@ -211,12 +211,14 @@ def _most_allowed(search: Search, option: PoolOption, before: list[Portion]) -> 
 
 def _take_many(search: Search, option: PoolOption, shares: list[tuple[Room, int]]) -> _GroupPlaced:
     tasks: list[_Task] = []
-    profiles = search.cycle.ledger.profiles
+    profiles, gpus = search.cycle.ledger.profiles, option.gpus
     for room, count in shares:
         for _ in range(count):
-            gpus = option.gpus
-            taking = None if gpus is None else profiles.taking(room.views[gpus.family], gpus)
-            tasks.append(_take(search, Seat(room, taking)))
+            seat = _promised_seat(search, room, gpus) if room.promises else None
+            if seat is None:
+                taking = None if gpus is None else profiles.taking(room.views[gpus.family], gpus)
+                seat = Seat(room, taking)
+            tasks.append(_take(search, seat))
         _seal(search, room)
     amount = search.amount(option.gpus)
     portion = search.portion(option.pool, option.gpus, len(tasks))
@@ -224,8 +226,8 @@ def _take_many(search: Search, option: PoolOption, shares: list[tuple[Room, int]
 
 
 def _take(search: Search, seat: Seat) -> _Task:
-    until = search.ends_at(seat.room.kind.pool.name)
-    return _Task(seat.room, search.cycle.ledger.take(seat, search.need, until))
+    stay = search.stay(seat.room.kind.pool.name)
+    return _Task(seat.room, search.cycle.ledger.take(seat, search.need, stay))
 
 
 def _seal(search: Search, room: Room) -> None:
@@ -233,36 +235,40 @@ def _seal(search: Search, room: Room) -> None:
         search.cycle.ledger.seal(room)
 
 
+def _best_seat(
+    search: Search, finder: Finder, tier: Tier, bounds: Bounds
+) -> tuple[Seat, GpuNeed | None] | None:
+    """The best seat, or one that is promised to others, if the job will have left in time.
+
+    Who must be gone by then tries that first; who is only expected to be gone, last.
+    """
+    if not search.cycle.ledger.promised:
+        return finder.best(bounds)
+    if search.has_limit:
+        return _on_promised(search, tier, bounds) or finder.best(bounds)
+    return finder.best(bounds) or _on_promised(search, tier, bounds)
+
+
 def _on_promised(search: Search, tier: Tier, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:
     """A seat that is promised to a job for later, if this job will have left by then."""
-    ledger = search.cycle.ledger
-    for _, room in sorted(ledger.promised.items()):
-        offer = ledger.catalogue.offer(room.kind, search.need)
-        if offer is None or offer.tier != tier or not _has_left_by(search, room, bounds):
-            continue
+    for room, offer in search.in_time(tier):
         for gpus in offer.gpus:
-            seat = _seat_now(search, room, gpus)
+            seat = _promised_seat(search, room, gpus)
             if seat is not None and (room.kind, gpus) not in bounds.closed:
                 return seat, gpus
     return None
 
 
-def _has_left_by(search: Search, room: Room, bounds: Bounds) -> bool:
-    if room.promise is None or not room.is_listed or room.kind in search.shut.kinds:
-        return False
-    until = search.ends_at(room.kind.pool.name)
-    return until <= room.promise.at and (bounds.allows is None or bounds.allows(room))
-
-
-def _seat_now(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
-    need = search.need
-    if room.cpu_milli < need.cpu_milli or room.memory_mib < need.memory_mib:
+def _promised_seat(search: Search, room: Room, gpus: GpuNeed | None) -> Seat | None:
+    """A seat in a room that is promised in part, for as long as the job stays."""
+    need, ledger, stay = search.need, search.cycle.ledger, search.stay(room.kind.pool.name)
+    cpu_milli, memory_mib = room.host_for(stay)
+    if cpu_milli < need.cpu_milli or memory_mib < need.memory_mib:
         return None
     if gpus is None:
-        return Seat(room, None)
-    ledger = search.cycle.ledger
-    taking = ledger.profiles.taking(ledger.remains.views_of(room.devices)[gpus.family], gpus)
-    return None if taking is None else Seat(room, taking)
+        return Seat(room, None, is_promised=True)
+    taking = ledger.profiles.taking(ledger.views_for(room, stay)[gpus.family], gpus)
+    return None if taking is None else Seat(room, taking, is_promised=True)
 
 
 def _first_seat(search: Search, bounds: Bounds) -> tuple[Seat, GpuNeed | None] | None:

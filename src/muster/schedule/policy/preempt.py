@@ -93,7 +93,8 @@ def _cleared(search: Search, willing: Iterable[Holding]) -> Clearance | None:
     ]
     victims = willing if len(options) == 1 else list(willing)
     for tier, option in options:
-        found = Walk(search, tier, option).until_it_fits(victims)
+        one_by_one = ((each.ends_at, (each,)) for each in victims)
+        found = Walk(search, tier, option).until_it_fits(one_by_one)
         if found is not None:
             return found
     return None

@@ -1,24 +1,25 @@
 """One job's search: what it may have, where it may look, and what keeps it from there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from muster.model.job import TaskGroup
+from muster.model.job import Job, TaskGroup
 from muster.model.policy import Policy
 from muster.model.reason import NoRoom, WaitReason
 from muster.model.resources import Resources
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, Instant, PoolName
+from muster.schedule.policy.merit import waited_since
 from muster.schedule.policy.service import Service
 from muster.schedule.room.find import Bounds, Finder
 from muster.schedule.room.gang import GangTable
-from muster.schedule.room.index import NodeKind, Room, Shut
+from muster.schedule.room.index import NodeKind, Room, Shut, Stay
 from muster.schedule.room.ledger import Ledger
-from muster.schedule.room.needs import Need, PoolOption, Tier
+from muster.schedule.room.needs import Need, Offer, PoolOption, Tier
 from muster.schedule.room.profiles import GpuNeed
 from muster.schedule.state.accounts import WITHOUT_END, Portion, portion_of
 from muster.schedule.state.books import Books
-from muster.schedule.state.calendar import Calendar, likely_time
+from muster.schedule.state.calendar import Calendar, likely_time, time_limit
 from muster.schedule.state.neighbours import Neighbours
 from muster.schedule.state.roster import GroupNeed, WaitingJob
 
@@ -62,8 +63,19 @@ class CycleState(NamedTuple):
         """Is the job within what is guaranteed to its queue?"""
         return self.books.quotas.is_own(entry.lane.queue, entry.shape.least_gpu_milli)
 
+    def is_overdue(self, job: Job) -> bool:
+        """Has it waited for longer than anybody should?"""
+        patience = self.policy.patience
+        return bool(patience) and waited_since(job) + patience < self.now
+
+    def stay(self, entry: WaitingJob, pool: PoolName) -> Stay:
+        """How long the job stays if it begins now in this pool."""
+        limit = time_limit(entry.job.spec, self.snapshot.pools[pool], self.policy)
+        at_most = Instant(min(WITHOUT_END, self.now + limit))
+        return Stay(likely=self.ends_at(entry, pool), at_most=at_most)
+
     def ends_at(self, entry: WaitingJob, pool: PoolName) -> Instant:
-        """When the job must have ended if it begins now in this pool."""
+        """When the job must have ended if it begins now in this pool, or is expected to."""
         is_bound = bool(self.snapshot.reservations)
         limit = likely_time(entry.job, self.snapshot.pools[pool], self.policy, is_bound=is_bound)
         return Instant(min(WITHOUT_END, self.now + limit))
@@ -77,15 +89,37 @@ class Search:
         self.group, self.need = group_need
         self.cycle = cycle
         self.shut = _shut_kinds(entry, self.need, cycle)
-        self._ends: dict[PoolName, Instant] = {}
+        self._stays: dict[PoolName, Stay] = {}
         self.allows = _room_filter(entry, self.need, cycle)
 
-    def ends_at(self, pool: PoolName) -> Instant:
-        """When the job must have ended if it begins now in this pool."""
-        known = self._ends.get(pool)
+    def stay(self, pool: PoolName) -> Stay:
+        """How long the job stays if it begins now in this pool."""
+        known = self._stays.get(pool)
         if known is None:
-            known = self._ends[pool] = self.cycle.ends_at(self.entry, pool)
+            known = self._stays[pool] = self.cycle.stay(self.entry, pool)
         return known
+
+    @property
+    def has_limit(self) -> bool:
+        """Must the job have ended by some time, wherever it runs?"""
+        return self.entry.job.spec.time_limit is not None
+
+    def in_time(self, tier: Tier, pool: PoolName | None = None) -> Iterator[tuple[Room, Offer]]:
+        """Rooms of which the job may use what is promised to others: it leaves in time."""
+        catalogue = self.cycle.ledger.catalogue
+        for _, room in sorted(self.cycle.ledger.promised.items()):
+            kind = room.kind
+            if not room.is_listed or kind in self.shut.kinds or pool not in (None, kind.pool.name):
+                continue
+            stay = self.stay(kind.pool.name)
+            if all(stay.outlives(promise) for promise in room.promises):
+                continue
+            offer = catalogue.offer(kind, self.need)
+            if offer is not None and offer.tier == tier and self._may_have(room):
+                yield room, offer
+
+    def _may_have(self, room: Room) -> bool:
+        return self.allows is None or self.allows(room)
 
     def bounds(self) -> Bounds:
         """What a finder must leave out."""
@@ -96,9 +130,21 @@ class Search:
         return self.cycle.ledger.finder(self.need, tier, self.shut.kinds)
 
     def table(self, tier: Tier, option: PoolOption) -> GangTable:
-        """Tells how many tasks fit where; kept from search to search."""
+        """Tells how many tasks fit where for any length of time; kept from search to search."""
         table = self.cycle.ledger.table(self.need, tier, option, self.shut.kinds)
         return table if self.allows is None else table.among(self.allows)
+
+    def table_now(self, tier: Tier, option: PoolOption) -> GangTable:
+        """The same, with what is promised to others for when this job will have left."""
+        table, stay = self.table(tier, option), self.stay(option.pool)
+        fit_for = self.cycle.ledger.remains.fit_for
+        more = {
+            room: fit_for(room, self.need, option.gpus, stay)
+            for room, offer in self.in_time(tier, option.pool)
+            if option.gpus in offer.gpus
+        }
+        # An expectation may be wrong: only who must be gone by then is sent there first.
+        return table.beside(more, first=self.has_limit) if more else table
 
     def portion(self, pool: PoolName, gpus: GpuNeed | None, count: int) -> Portion:
         """What so many tasks come to."""
@@ -114,7 +160,7 @@ class Search:
         spec, calendar = self.entry.job.spec, self.cycle.calendar
         refusal = self.cycle.books.quotas.refusal(spec.queue, portions)
         if refusal is None and calendar.has_amounts:
-            limit = self.ends_at(portions[-1].pool) - self.cycle.now
+            limit = self.stay(portions[-1].pool).likely - self.cycle.now
             refusal = calendar.refusal(spec, portions, limit)
         return refusal
 

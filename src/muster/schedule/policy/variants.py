@@ -76,7 +76,7 @@ def _outcomes(after: After, guests: list[WaitingJob]) -> dict[WaitingJob, Outcom
     """Decide about everybody, and about each guest where it comes up, if that can be told."""
     kept, decider, verdicts = after.kept, after.decider, after.verdicts
     first, lane = guests[0], guests[0].lane
-    order = OrderWithGuests(kept.books.shares, kept.books.quotas, kept.policy.order.fair_share)
+    order = OrderWithGuests.of(kept)
     found: dict[WaitingJob, Outcome] = {}
     # The first of them is in the roster, and a guest like the others here.
     entries = lane.entries
@@ -161,7 +161,7 @@ class OrderWithGuests(Order):
 def _outcome(entry: WaitingJob, after: After) -> Outcome:
     """Decide about this one, and take back what it was given."""
     ledger, shape = after.cycle.ledger, entry.shape
-    promises = [(room, room.promise) for room in ledger.promised.values()]
+    promises = [(room, room.promises) for room in ledger.promised.values()]
     known, verdicts = shape.verdict, after.verdicts.on_trial()
     decider = after.decider.on_trial(verdicts)
     decider.take(entry)
@@ -184,12 +184,11 @@ def _take_back(entry: WaitingJob, move: Move, after: After) -> None:
     after.kept.change(entry.id, None)
 
 
-def _promise_again(ledger: Ledger, promises: list[tuple[Room, Promise | None]]) -> None:
+def _promise_again(ledger: Ledger, promises: list[tuple[Room, tuple[Promise, ...]]]) -> None:
     """Promises as they were: what was taken beside one made it smaller."""
     ledger.forget_promises()
-    for room, promise in promises:
-        if promise is not None:
-            ledger.promise(room, promise)
+    for room, made in promises:
+        ledger.promise(room, made)
 
 
 def _variant(outcome: Outcome, expected: Expected) -> Variant:

@@ -104,6 +104,9 @@ class Verdicts:
         from_ms = 0
         if isinstance(why, Behind):
             from_ms = min(entry.limit_ms, why.starts_at - self._cycle.now + 1)
+        elif self._cycle.ledger.promised and (len(entry.shape.groups) > 1 or entry.shape.is_picky):
+            # Nobody looked whether promises are in its way: who leaves sooner may find room.
+            from_ms = entry.limit_ms
         entry.shape.verdict = Verdict(why, self.plan, from_ms=from_ms)
 
     def same_for_equivalents(self, entry: WaitingJob, why: WaitReason) -> None:

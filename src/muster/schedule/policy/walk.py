@@ -4,11 +4,12 @@ Backfill lets them leave in the order in which they must end, preemption in the 
 that would be lost. How many tasks then fit is counted by domain, and only where enough came free.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from typing import NamedTuple
 
 from muster.model.placement import Placement
-from muster.model.value import JobId, NodeId
+from muster.model.value import Instant, JobId, NodeId
 from muster.schedule.policy.search import Search
 from muster.schedule.room.fit import domain_of
 from muster.schedule.room.index import Room, Tenant
@@ -21,37 +22,70 @@ Domain = tuple[str, ...]
 
 
 class Clearance(NamedTuple):
-    """The group fits: after whom, on which nodes how many tasks, and who has to leave there."""
+    """The group fits: from when on, on which nodes how many tasks, and who has to leave there."""
 
-    last: Holding
+    at: Instant
     tasks: dict[NodeId, int]
     leaving: dict[JobId, Holding]
+
+
+class Prefer(Enum):
+    """Which nodes, of those on which there will be room.
+
+    ROOMY: where most tasks fit. BUSY: of these, where others have to leave first, so that what is
+    free now stays open. FIRST: where there was room first.
+    """
+
+    ROOMY = auto()
+    BUSY = auto()
+    FIRST = auto()
+
+
+class Due(NamedTuple):
+    """A job that will have its promised room and leave it again, as if it ran already."""
+
+    job: JobId
+    rooms: tuple[Room, ...]
+    ends_at: Instant
+
+
+Leaving = tuple[Instant, Sequence[Holding | Due]]
+"""When these leave, all together."""
 
 
 class _Spot:
     """One node on the walk: who has left it, and what is free there now.
 
     As long as only whole devices are given back, `idle` and the rest can be counted along.
+    due: the promises that still hold there.
     """
 
-    __slots__ = ("cpu_milli", "gone", "idle", "is_plain", "left_milli", "memory_mib", "room")
+    __slots__ = ("cpu_milli", "due", "gone", "idle", "is_plain", "left_milli", "memory_mib", "room")
 
     def __init__(self, room: Room, gpus: GpuNeed | None) -> None:
         self.room = room
         self.gone: dict[JobId, Holding] = {}
+        self.due = {promise.job: promise for promise in room.promises}
         self.cpu_milli, self.memory_mib = room.cpu_milli, room.memory_mib
         self.left_milli = sum([state.left_milli for state in room.devices if state is not None])
-        self.is_plain = _is_whole(gpus) and not any(map(_is_special, room.tenants.values()))
+        is_usual = not room.promises and not any(map(_is_special, room.tenants.values()))
+        self.is_plain = is_usual and _is_whole(gpus)
         self.idle = 0
         if self.is_plain and gpus is not None:
             self.idle = sum([each is not None and _serves(each, gpus) for each in room.devices])
 
 
 class Walk:
-    """One group, one option; jobs leave until the group fits in some domain."""
+    """One group, one option; jobs leave until the group fits in some domain.
 
-    def __init__(self, search: Search, tier: Tier, option: PoolOption) -> None:
+    prefer: which nodes it takes of those that would do.
+    """
+
+    def __init__(
+        self, search: Search, tier: Tier, option: PoolOption, *, prefer: Prefer = Prefer.ROOMY
+    ) -> None:
         self._search = search
+        self._prefer = prefer
         self._option = option
         self._ledger = search.cycle.ledger
         self._spots: dict[NodeId, _Spot | None] = {}
@@ -63,17 +97,37 @@ class Walk:
             for node_id, fit in search.table(tier, option).fits():
                 self._set_fit(self._ledger.rooms[node_id], fit)
 
-    def until_it_fits(self, leaving: Iterable[Holding]) -> Clearance | None:
+    def until_it_fits(self, leaving: Iterable[Leaving]) -> Clearance | None:
         """Let them leave in this order until the group fits; None if it never does."""
-        for holding in leaving:
-            for spot in self._leave(holding):
-                domain = self._set_fit(spot.room, self._fit(spot))
-                if domain is not None and self._by_domain[domain] >= self._search.group.fewest:
-                    return self._clearance(holding, domain)
+        for at, together in leaving:
+            enough: Domain | None = None
+            for each in together:
+                for spot in self._leave(each):
+                    domain = self._set_fit(spot.room, self._fit(spot))
+                    if domain is not None and self._holds_all(domain):
+                        enough = domain if enough is None else enough
+            if enough is not None:
+                return self._clearance(at, enough)
         return None
 
-    def _leave(self, holding: Holding) -> list[_Spot]:
+    def _holds_all(self, domain: Domain) -> bool:
+        return self._by_domain[domain] >= self._search.group.fewest
+
+    def _leave(self, each: Holding | Due) -> list[_Spot]:
         """The nodes on which it now pays to look closer."""
+        return self._end_promise(each) if isinstance(each, Due) else self._vacate(each)
+
+    def _end_promise(self, due: Due) -> list[_Spot]:
+        touched: list[_Spot] = []
+        for room in due.rooms:
+            node_id = room.node.id
+            spot = self._spots[node_id] if node_id in self._spots else self._meet(node_id)
+            if spot is not None:
+                spot.due.pop(due.job, None)
+                touched.append(spot)
+        return touched
+
+    def _vacate(self, holding: Holding) -> list[_Spot]:
         touched: dict[NodeId, _Spot] = {}
         for placement in holding.placements:
             node_id = placement.node
@@ -107,7 +161,7 @@ class Walk:
 
     def _may_use(self, room: Room) -> bool:
         search, kind = self._search, room.kind
-        if not room.is_listed or kind.pool.name != self._option.pool or room.promise is not None:
+        if not room.is_listed or kind.pool.name != self._option.pool:
             return False
         offer = self._ledger.catalogue.offer(kind, search.need)
         if offer is None or self._option.gpus not in offer.gpus or kind in search.shut.kinds:
@@ -118,13 +172,14 @@ class Walk:
     def _fit(self, spot: _Spot) -> int:
         need, gpus = self._search.need, self._option.gpus
         if not spot.is_plain or need.where.exclusive:
-            return self._ledger.remains.fit_without(spot.room, spot.gone.keys(), need, gpus)
+            gone, due = spot.gone.keys(), spot.due.values()
+            return self._ledger.remains.fit_without(spot.room, gone, need, gpus, due)
         fit = tasks_on_host(need, spot.cpu_milli, spot.memory_mib)
         return fit if gpus is None else min(fit, spot.idle // gpus.count)
 
     def _set_fit(self, room: Room, fit: int) -> Domain | None:
         before = self._fits.get(room.node.id, 0)
-        if fit <= before or room.promise is not None:
+        if fit <= before:
             return None
         domain = self._domain(room)
         if not before:
@@ -139,9 +194,11 @@ class Walk:
             return (room.node.id,)
         return domain_of(room.node, group.together, room.kind.pool.levels)
 
-    def _clearance(self, last: Holding, domain: Domain) -> Clearance:
+    def _clearance(self, at: Instant, domain: Domain) -> Clearance:
         """Of the nodes in the domain, those that hold the most tasks, until all have a place."""
-        nodes = sorted(self._nodes[domain], key=lambda node: (-self._fits[node], node))
+        nodes = self._nodes[domain]
+        if self._prefer is not Prefer.FIRST:
+            nodes = sorted(nodes, key=self._preference)
         missing, tasks = self._search.group.fewest, dict[NodeId, int]()
         leaving: dict[JobId, Holding] = {}
         for node_id in nodes:
@@ -150,7 +207,11 @@ class Walk:
                 missing -= tasks[node_id]
                 spot = self._spots.get(node_id)
                 leaving |= {} if spot is None else spot.gone
-        return Clearance(last, tasks, leaving)
+        return Clearance(at, tasks, leaving)
+
+    def _preference(self, node: NodeId) -> tuple[int, bool, NodeId]:
+        is_free = self._spots.get(node) is None
+        return (-self._fits[node], is_free and self._prefer is Prefer.BUSY, node)
 
 
 def _is_special(tenant: Tenant) -> bool:

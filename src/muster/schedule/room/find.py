@@ -22,10 +22,14 @@ MOST_REFUSALS = 8
 
 
 class Seat(NamedTuple):
-    """A room, and what a task would take of its devices there (None without GPUs)."""
+    """A room, and what a task would take of its devices there (None without GPUs).
+
+    is_promised: it is due to others later, and the task will have left by then.
+    """
 
     room: Room
     taking: Taking | None
+    is_promised: bool = False
 
 
 class Fleet(NamedTuple):

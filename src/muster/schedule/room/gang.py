@@ -1,6 +1,6 @@
 """Room for many tasks at once: how many fit where, and the fewest switches that hold them all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 
 import numpy as np
@@ -35,6 +35,18 @@ class GangTable:
         self._fits: Numbers = np.zeros(0, np.int64)
         # How many tasks the domains of a depth hold, once that was asked.
         self._by_depth: dict[int, Numbers] = {}
+        # Nodes that are taken before others with as much room.
+        self._first: frozenset[int] = frozenset()
+
+    def beside(self, fits: Mapping[Room, int], *, first: bool) -> "GangTable":
+        """The same with more room on some nodes, which are taken first if that is asked for."""
+        table = copy(self)
+        table._fits, table._by_depth = self._fits.copy(), {}
+        slots = np.array([room.slot for room in fits], np.int64)
+        places = self._topology.places.take(slots)
+        table._fits[places] = np.array(list(fits.values()), np.int64)
+        table._first = frozenset(places.tolist()) if first else frozenset()
+        return table
 
     def among(self, allows: Callable[[Room], bool]) -> "GangTable":
         """The same, counting only the rooms that a job may have."""
@@ -132,7 +144,8 @@ class GangTable:
         # The tightest that holds all; of several, the first by name.
         place = int(np.where(held >= count, held, MOST_TASKS + 1).argmin())
         if depth == self._node_depth:
-            return [(self._topology.rooms[place], count)]
+            alike = [each for each in sorted(self._first) if held[each] == held[place]]
+            return [(self._topology.rooms[alike[0] if alike else place], count)]
         return self._fill(depth, place, count)
 
     def _fill(self, depth: int, domain: int, count: int) -> list[NodeShare]:
@@ -153,12 +166,14 @@ class GangTable:
 
     def _fill_nodes(self, places: list[int], count: int) -> list[NodeShare]:
         rooms = self._topology.rooms
-        nodes = sorted((-int(self._fits[place]), place) for place in places)
+        late = {place: place not in self._first for place in places}
+        nodes = sorted((-int(self._fits[place]), late[place], place) for place in places)
         chosen: list[NodeShare] = []
-        for rank, (minus_fit, place) in enumerate(nodes):
+        for rank, (minus_fit, _, place) in enumerate(nodes):
             if -minus_fit >= count:
                 # The last tasks go where they just fit.
-                _, tightest = min((-fit, at) for fit, at in nodes[rank:] if -fit >= count)
+                enough = ((-fit, late[at], at) for fit, _, at in nodes[rank:] if -fit >= count)
+                _, _, tightest = min(enough)
                 return [*chosen, (rooms[tightest], count)]
             chosen.append((rooms[place], -minus_fit))
             count += minus_fit

@@ -105,14 +105,38 @@ Size = tuple[int, int, tuple[DeviceState, ...]]
 class Promise(NamedTuple):
     """Part of a node is due to a job at a later time; jobs that outlive it must leave that part.
 
+    until: when that job will have left again, as far as is known.
+    takes: the CPU milli and memory MiB that it will have here.
     cpu_milli and memory_mib are what will be left beside the promise when it falls due.
+    is_firm: only jobs whose limit ends in time may use it before; expectations do not count.
     """
 
     job: JobId
     at: Instant
+    until: Instant
     devices: frozenset[int]
+    takes: tuple[int, int]
     cpu_milli: int
     memory_mib: int
+    is_firm: bool = False
+
+
+class Stay(NamedTuple):
+    """How long a job stays that begins now: until when it is expected to, and at most."""
+
+    likely: Instant
+    at_most: Instant
+
+    def outlives(self, promise: Promise) -> bool:
+        """Must it leave to that job what was promised?"""
+        return (self.at_most if promise.is_firm else self.likely) > promise.at
+
+
+FOR_EVER = Stay(likely=Instant(1 << 62), at_most=Instant(1 << 62))
+"""Who stays for ever must leave everything that was promised."""
+
+A_MOMENT = Stay(likely=Instant(0), at_most=Instant(0))
+"""Who is gone at once need not leave anything that was promised."""
 
 
 class Tenant(NamedTuple):
@@ -145,7 +169,7 @@ class Room:
         "node",
         "open_cpu_milli",
         "open_memory_mib",
-        "promise",
+        "promises",
         "resting",
         "size",
         "slot",
@@ -165,11 +189,30 @@ class Room:
         self.is_listed = False
         # Its place in the columns of the index.
         self.slot = -1
-        self.promise: Promise | None = None
+        # Several jobs may be promised the same one after the other; the first that was given
+        # its promise comes first.
+        self.promises: tuple[Promise, ...] = ()
         self.tenants: dict[JobId, Tenant] = {}
         self.size: Size | None = None
         # What its devices are without tenants, once that was asked.
         self.resting: dict[DeviceId, DeviceState] | None = None
+
+    def barred(self, stay: Stay) -> frozenset[int]:
+        """The places of the devices that a job must leave to others if it stays so long."""
+        found = frozenset[int]()
+        for promise in self.promises:
+            if stay.outlives(promise):
+                found |= promise.devices
+        return found
+
+    def host_for(self, stay: Stay) -> tuple[int, int]:
+        """CPU milli and memory MiB that are free to a job that stays so long."""
+        cpu_milli, memory_mib = self.cpu_milli, self.memory_mib
+        for promise in self.promises:
+            if stay.outlives(promise):
+                cpu_milli = min(cpu_milli, promise.cpu_milli)
+                memory_mib = min(memory_mib, promise.memory_mib)
+        return cpu_milli, memory_mib
 
 
 Shut = frozenset[NodeKind]

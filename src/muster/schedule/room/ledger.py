@@ -11,16 +11,18 @@ from muster.model.gpu import Enforcement, MpsShare, Slice, TimeShare, enforcemen
 from muster.model.placement import DeviceShare, Placement
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
-from muster.model.value import DeviceId, Instant, JobId, NodeId, replace
+from muster.model.value import DeviceId, JobId, NodeId, replace
 from muster.schedule.room.catalogue import Catalogue
 from muster.schedule.room.find import Finder, Fleet, Seat
 from muster.schedule.room.gang import GangTable
 from muster.schedule.room.index import (
+    FOR_EVER,
     Index,
     NodeKind,
     Promise,
     Room,
     Shut,
+    Stay,
     Tenant,
     kind_name,
     private_labels,
@@ -42,7 +44,7 @@ class _Before(NamedTuple):
     memory_mib: int
     devices: tuple[DeviceState | None, ...]
     views: tuple[Profile, ...]
-    promise: Promise | None
+    promises: tuple[Promise, ...]
 
 
 class Trial:
@@ -170,19 +172,20 @@ class Ledger:
         if not self._trials:
             self._undo.clear()
 
-    def take(self, seat: Seat, need: Need, ends_at: Instant) -> tuple[DeviceShare, ...]:
+    def take(self, seat: Seat, need: Need, stay: Stay) -> tuple[DeviceShare, ...]:
         """Give one task its room; the devices it got."""
-        room, taking = seat
+        room, taking = seat.room, seat.taking
         self._undo.append(_before(room))
-        outlives = room.promise is not None and ends_at > room.promise.at
         room.cpu_milli -= need.cpu_milli
         room.memory_mib -= need.memory_mib
-        if outlives and room.promise is not None:
-            room.promise = _beside(room.promise, need)
+        if room.promises:
+            room.promises = tuple(
+                _beside(each, need, 1) if stay.outlives(each) else each for each in room.promises
+            )
         if taking is None:
             self._list(room, room.views)
             return ()
-        shares = self._move(room, taking, need, outlives=outlives)
+        shares = self._move(seat, taking, need, stay)
         self._list(room, self._moved(room, taking))
         return shares
 
@@ -192,18 +195,27 @@ class Ledger:
         room.cpu_milli, room.memory_mib = SEALED, SEALED
         self._list(room, self._views(room))
 
-    def promise(self, room: Room, promise: Promise) -> None:
-        """From `promise.at` on, part of the room is due to a job."""
-        room.promise = promise
-        self.promised[room.node.id] = room
+    def promise(self, room: Room, promises: tuple[Promise, ...]) -> None:
+        """This is promised of the room."""
+        room.promises = promises
+        if promises:
+            self.promised[room.node.id] = room
+        else:
+            self.promised.pop(room.node.id, None)
         self._list(room, self._views(room))
+
+    def promise_more(self, room: Room, promise: Promise, need: Need, count: int) -> None:
+        """From `promise.at` on, part of the room is due to a job, beside what is due to others."""
+        others = tuple(
+            _beside(each, need, count) if promise.at < each.at < promise.until else each
+            for each in room.promises
+        )
+        self.promise(room, (*others, promise))
 
     def forget_promises(self) -> None:
         """Promises are made again in each plan."""
-        for room in self.promised.values():
-            room.promise = None
-            self._list(room, self._views(room))
-        self.promised.clear()
+        for room in list(self.promised.values()):
+            self.promise(room, ())
 
     def occupy(self, job: JobId, placements: tuple[Placement, ...], tenant: Tenant) -> list[Room]:
         """Note who is in which rooms; they must be settled unless the room was taken before."""
@@ -371,9 +383,8 @@ class Ledger:
             room.memory_mib,
             views,
         )
-        if room.promise is not None:
-            room.open_cpu_milli = min(room.cpu_milli, room.promise.cpu_milli)
-            room.open_memory_mib = min(room.memory_mib, room.promise.memory_mib)
+        if room.promises:
+            room.open_cpu_milli, room.open_memory_mib = room.host_for(FOR_EVER)
         if room.node.state is NodeState.UP:
             room.kind.rooms[room.node.id] = room
             self.index.put(room)
@@ -384,31 +395,35 @@ class Ledger:
         """What each family sees of the devices that are not promised."""
         if room.cpu_milli < 0:
             return self._nothing
-        states = room.devices
-        if room.promise is not None:
-            promised = room.promise.devices
-            states = tuple([each for place, each in enumerate(states) if place not in promised])
+        return self.views_for(room, FOR_EVER)
+
+    def views_for(self, room: Room, stay: Stay) -> tuple[Profile, ...]:
+        """What each family sees of the devices that are free to a job that stays so long."""
+        states, barred = room.devices, room.barred(stay)
+        if barred:
+            states = tuple([each for place, each in enumerate(states) if place not in barred])
         return self.remains.views_of(states)
 
     def _moved(self, room: Room, taking: Taking) -> tuple[Profile, ...]:
         """The views after a task took its devices."""
-        if room.promise is not None:
+        if room.promises:
             return self._views(room)
         views = room.views
         for before, after, _, _ in taking.moves:
             views = tuple(self.profiles.swapped(view, before, after) for view in views)
         return views
 
-    def _move(
-        self, room: Room, taking: Taking, need: Need, *, outlives: bool
-    ) -> tuple[DeviceShare, ...]:
+    def _move(self, seat: Seat, taking: Taking, need: Need, stay: Stay) -> tuple[DeviceShare, ...]:
+        room = seat.room
         part = None if need.gpus is None else need.gpus.slice
         states = list(room.devices)
-        barred = room.promise.devices if room.promise is not None and outlives else frozenset[int]()
+        barred = room.barred(stay if seat.is_promised else FOR_EVER)
+        # Who leaves in time takes first what is of no use to those who do not.
+        due = room.barred(FOR_EVER) if seat.is_promised else frozenset[int]()
         shares: list[DeviceShare] = []
         is_apart = isinstance(part, (MpsShare, TimeShare))
         for move in taking.moves:
-            place = _first(states, move.before, barred)
+            place = _first(states, move.before, barred, due)
             states[place] = move.after
             if is_apart:
                 barred |= {place}
@@ -433,12 +448,12 @@ class Ledger:
             before = self._undo.pop()
             room = before.room
             room.cpu_milli, room.memory_mib = before.cpu_milli, before.memory_mib
-            room.devices, room.promise = before.devices, before.promise
+            room.devices, room.promises = before.devices, before.promises
             self._list(room, before.views)
 
 
 def _before(room: Room) -> _Before:
-    return _Before(room, room.cpu_milli, room.memory_mib, room.devices, room.views, room.promise)
+    return _Before(room, room.cpu_milli, room.memory_mib, room.devices, room.views, room.promises)
 
 
 def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, ...]]:
@@ -451,14 +466,22 @@ def by_node(placements: tuple[Placement, ...]) -> dict[NodeId, tuple[Placement, 
     return found
 
 
-def _beside(promise: Promise, need: Need) -> Promise:
+def _beside(promise: Promise, need: Need, count: int) -> Promise:
     return promise._replace(
-        cpu_milli=promise.cpu_milli - need.cpu_milli,
-        memory_mib=promise.memory_mib - need.memory_mib,
+        cpu_milli=promise.cpu_milli - need.cpu_milli * count,
+        memory_mib=promise.memory_mib - need.memory_mib * count,
     )
 
 
-def _first(states: list[DeviceState | None], wanted: DeviceState, barred: frozenset[int]) -> int:
+def _first(
+    states: list[DeviceState | None],
+    wanted: DeviceState,
+    barred: frozenset[int],
+    preferred: frozenset[int],
+) -> int:
+    for place in sorted(preferred):
+        if states[place] == wanted and place not in barred:
+            return place
     place = states.index(wanted)
     while place in barred:
         place = states.index(wanted, place + 1)

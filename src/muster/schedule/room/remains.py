@@ -1,11 +1,11 @@
 """What is left on a node beside those who are there, and what families of tasks see of it."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 from muster.model.gpu import Slice
 from muster.model.placement import DeviceShare, Placement
 from muster.model.value import DeviceId, JobId
-from muster.schedule.room.index import Room, Tenant
+from muster.schedule.room.index import Promise, Room, Stay, Tenant
 from muster.schedule.room.needs import Need, tasks_on_host
 from muster.schedule.room.profiles import Family, GpuNeed, Profile, Profiles
 from muster.schedule.room.slices import DeviceState, resting, with_tenant
@@ -47,28 +47,44 @@ class Remains:
             cpu_milli, memory_mib = SEALED, SEALED
         return cpu_milli, memory_mib, tuple([states.get(device.id) for device in node.devices])
 
-    def fit_without(self, room: Room, gone: Set[JobId], need: Need, gpus: GpuNeed | None) -> int:
-        """How many tasks would fit if some of those who are there left."""
+    def fit_without(
+        self,
+        room: Room,
+        gone: Set[JobId],
+        need: Need,
+        gpus: GpuNeed | None,
+        promises: Iterable[Promise] = (),
+    ) -> int:
+        """How many tasks would fit if some of those who are there left, beside these promises."""
         staying = {job: tenant for job, tenant in room.tenants.items() if job not in gone}
-        if need.where.exclusive and staying:
+        promises = tuple(promises)
+        if need.where.exclusive and (staying or promises):
             return 0
         cpu_milli, memory_mib, devices = self.left(room, staying)
+        for promise in promises:
+            cpu_milli -= promise.takes[0]
+            memory_mib -= promise.takes[1]
+            kept = promise.devices
+            devices = tuple([None if at in kept else each for at, each in enumerate(devices)])
         fit = tasks_on_host(need, cpu_milli, memory_mib)
         if gpus is None or not fit:
             return fit
         return min(fit, self._profiles.most(self._profiles.of(devices, gpus.family), gpus))
 
-    def fit_now(self, room: Room, need: Need, gpus: GpuNeed | None) -> int:
-        """How many tasks would fit beside those who are there, were nothing promised to others."""
+    def fit_for(self, room: Room, need: Need, gpus: GpuNeed | None, stay: Stay) -> int:
+        """How many tasks would fit beside those who are there, if they stay so long."""
+        outlived = [promise for promise in room.promises if stay.outlives(promise)]
         if gpus is not None and gpus.family is Family.MIG:
             # Until a cut is made, the room says more than those who are there.
-            return self.fit_without(room, NO_JOBS, need, gpus)
-        if need.where.exclusive and room.tenants:
+            return self.fit_without(room, NO_JOBS, need, gpus, outlived)
+        if need.where.exclusive and (room.tenants or outlived):
             return 0
-        fit = tasks_on_host(need, room.cpu_milli, room.memory_mib)
+        fit = tasks_on_host(need, *room.host_for(stay))
         if gpus is None or not fit:
             return fit
-        return min(fit, self._profiles.most(self.views_of(room.devices)[gpus.family], gpus))
+        barred = room.barred(stay)
+        devices = tuple([each for at, each in enumerate(room.devices) if at not in barred])
+        return min(fit, self._profiles.most(self.views_of(devices)[gpus.family], gpus))
 
     def views_of(self, devices: tuple[DeviceState | None, ...]) -> tuple[Profile, ...]:
         """What each family sees of these devices."""

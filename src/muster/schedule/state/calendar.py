@@ -26,15 +26,20 @@ def time_limit(spec: JobSpec, pool: Pool, policy: Policy) -> int:
     return WITHOUT_END
 
 
-def likely_time(job: Job, pool: Pool, policy: Policy, *, is_bound: bool) -> int:
+def likely_time(job: Job, pool: Pool, policy: Policy, *, is_bound: bool, ran: int = -1) -> int:
     """How long the job may run there, or, where nothing says so, how long such jobs do run.
 
-    is_bound: somebody has a promise that experience is not good enough for.
+    is_bound: somebody has a reservation that experience is not good enough for.
+    ran: how long it has run already. One that ran longer than expected is expected to take twice
+    as long, then four times: the longer a job has run, the longer it is likely to run on.
     """
     limit = time_limit(job.spec, pool, policy)
-    if limit < WITHOUT_END or is_bound or job.expected is None or not policy.backfill_expected:
+    if limit < WITHOUT_END or is_bound or job.expected is None:
         return limit
-    return job.expected
+    likely = max(1, job.expected)
+    while likely <= ran:
+        likely *= 2
+    return likely
 
 
 class Calendar:

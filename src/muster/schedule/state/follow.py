@@ -75,6 +75,7 @@ class PlannerState:
         for job_id in sorted(changed):
             self._follow_job(old.jobs.get(job_id), snapshot.jobs.get(job_id))
         changed |= _changed(old.allocations, snapshot.allocations) | self._unsure
+        changed |= self._overdue(snapshot.now)
         if _limits(old) != _limits(snapshot):
             # Those that have no time limit of their own end at other times.
             changed |= self._holds.keys()
@@ -239,6 +240,16 @@ class PlannerState:
             self._follow_hold(job_id, hold_of(job_id, new, self.policy), unsettled)
         for _, room in sorted(unsettled.items()):
             self.ledger.settle(room)
+
+    def _overdue(self, now: Instant) -> set[JobId]:
+        """Those that run longer than they were expected to: now they are expected to end later."""
+        found: set[JobId] = set()
+        for pool in self.books.held_by_pool:
+            for ends_at, job_id, _ in self.books.ends(pool):
+                if ends_at > now:
+                    break
+                found.add(job_id)
+        return found
 
     def _follow_hold(
         self, job_id: JobId, new: HeldRoom | None, unsettled: dict[NodeId, Room]
@@ -446,5 +457,6 @@ def _ends_at(
     for name in {placement.pool for placement in placements}:
         pool = snapshot.pools.get(name)
         if pool is not None:
-            longest = max(longest, likely_time(job, pool, policy, is_bound=is_bound))
+            ran = snapshot.now - since
+            longest = max(longest, likely_time(job, pool, policy, is_bound=is_bound, ran=ran))
     return Instant(WITHOUT_END if longest < 0 else min(WITHOUT_END, since + longest))

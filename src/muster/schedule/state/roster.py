@@ -4,7 +4,7 @@ Within a lane the order never changes while nothing is edited: class, size, queu
 and age grows alike for all. Between lanes it follows fair share, which `order.py` looks after.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from muster.model.cluster import Pool
@@ -25,7 +25,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
-from muster.schedule.policy.merit import NO_MERIT, Merits
+from muster.schedule.policy.merit import NO_MERIT, Merits, waited_since
 from muster.schedule.room.needs import Need, Needs
 from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
 from muster.schedule.state.share import Branch, Shares
@@ -151,6 +151,9 @@ class WaitingJob:
 LaneRow = tuple[int, Instant, JobId, WaitingJob]
 """A waiting job behind its rank."""
 
+WaitRow = tuple[Instant, JobId, WaitingJob]
+"""A waiting job behind the instant since which it waits."""
+
 MOST_CLASSES = 10_000
 """So many of them are remembered at once."""
 
@@ -210,6 +213,7 @@ class Roster:
         self._fresh: list[WaitingJob] = []
         self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
         self._unsettled: set[Lane] = set()
+        self._by_wait: SortedRows[WaitRow] = SortedRows()
 
     def follow(self, snapshot: Snapshot) -> list[Job]:
         """Go by the rules of this snapshot. The jobs that wait otherwise, and must be added again.
@@ -247,6 +251,7 @@ class Roster:
         self._unsettled.add(lane)
         entry.shape.entries[job.id] = entry
         self.entries[job.id] = entry
+        self._by_wait.add((waited_since(job), job.id, entry))
         self._fresh.append(entry)
 
     def entry(self, job: Job, lane: Lane) -> WaitingJob:
@@ -282,6 +287,7 @@ class Roster:
         if entry is None:
             return
         del entry.shape.entries[job_id]
+        self._by_wait.remove((waited_since(entry.job), job_id))
         lane = entry.lane
         lane.rows.remove(entry.rank)
         self._unsettled.add(lane)
@@ -305,6 +311,13 @@ class Roster:
         self._line += [entry for entry in self._fresh if known.get(entry.id) is entry]
         self._fresh = []
         return self._line
+
+    def waiting_since(self, at: Instant) -> Iterator[WaitingJob]:
+        """The jobs that have waited since then or longer, the longest wait first."""
+        for since, _, entry in self._by_wait.read():
+            if since > at:
+                return
+            yield entry
 
     def _lane(self, queue: QueuePath, user: UserName, shares: Shares) -> Lane:
         lane = self.lanes.get((queue, user))
@@ -333,7 +346,7 @@ class Roster:
 
     def _least_ms(self, job: Job) -> int:
         """The least time that a job without a limit may be taken to run, whichever pool it gets."""
-        if job.expected is None or not self._policy.backfill_expected:
+        if job.expected is None:
             return self._rules.default_ms
         return min(self._rules.default_ms, job.expected)
 

@@ -37,6 +37,14 @@ def test_every_command_has_help_and_an_example(name: str, command: click.Command
     assert [each.name for each in options if not each.help] == []
 
 
+@pytest.mark.parametrize(("name", "command"), every_command(), ids=str)
+def test_help_fits_a_terminal_of_80_columns(name: str, command: click.Command) -> None:
+    settings = muster.context_settings
+    context = click.Context(command, info_name=f"muster {name}", terminal_width=80, **settings)
+
+    assert [line for line in command.get_help(context).splitlines() if len(line) > 80] == []
+
+
 def test_short_help_in_the_catalogue_is_one_sentence() -> None:
     assert [name for name, entry in COMMANDS.items() if not entry.help.endswith(".")] == []
     assert [name for name, entry in COMMANDS.items() if len(entry.help) > 66] == []

@@ -93,7 +93,7 @@ def test_every_key_sets_its_field() -> None:
         "users: {u: {roles: [viewer], default_queue: q}}\n"
         "everyone: viewer\ndefault_queue: q\ndefault_pool: p\n"
         "policy: {packing: spread, prefer: price, backfill_depth: 1, backfill_horizon: 2,"
-        " backfill_expected: true,"
+        " patience: 3d,"
         " default_time: 1m, repartition: false, grow: false, aim: slowdown,"
         " order: {job_class: 1, fair_share: 2, age: 3, size: -4, short: 7, service: 8,"
         " queue: 5, age_full: 6d},"

@@ -60,6 +60,7 @@ from muster.model.value import (
     UserName,
     replace,
 )
+from muster.model.words import NO_LABELS
 from muster.stores.base import LiveState
 
 NOW = Instant(1_790_000_000_000)
@@ -233,7 +234,7 @@ def test_past_attempts_count_and_tell_where_an_ended_job_was() -> None:
         True,
     )
     assert (shown.gpu_seconds, shown.lost_gpu_seconds) == (20, 5)
-    assert attempt_document(past).cpu_seconds == 1.5
+    assert attempt_document(past, NO_LABELS).cpu_seconds == 1.5
     assert shown.launch is None
 
 

@@ -37,7 +37,7 @@ from muster.model.job import (
 )
 from muster.model.plan import NoEstimate, Plan
 from muster.model.policy import Policy
-from muster.model.queue import CeilingMeter, Meter, Scope, Side
+from muster.model.queue import CeilingMeter, JobClass, Meter, Scope, Side
 from muster.model.reason import (
     ArrayFull,
     Behind,
@@ -439,3 +439,17 @@ def test_without_time_for_another_plan_the_text_says_that_not_all_was_tried() ->
 
     assert hurried.text == patient.text + NOT_ALL_TRIED
     assert set(hurried.alternatives) <= set(patient.alternatives)
+
+
+def test_a_queue_where_the_job_may_not_have_its_class_is_not_suggested() -> None:
+    world = World()
+    for queue in ("root", "team", "team/inner", "other"):
+        world.has_queue(queue)
+    fast = JobClass(name=ClassName("fast"), priority=900, queues=(QueuePath("team"),))
+    snapshot = replace(world.scene.snapshot(), classes={fast.name: fast})
+    job = replace(JOB, spec=replace(SPEC, queue=QueuePath("team"), job_class=fast.name))
+
+    tried = ladders(snapshot, job, Behind(job=JobId(7), starts_at=SOON))
+
+    queues = [each[0].queue for each in tried if isinstance(each[0], OtherQueue)]
+    assert queues == ["team/inner"]

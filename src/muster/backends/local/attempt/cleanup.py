@@ -94,11 +94,14 @@ def _end_steps(folder: Path) -> None:
 
 
 def _remove_containers(folder: Path) -> None:
-    containers: dict[str, list[list[str]]] | None = spool.read(folder / spool.CONTAINERS)
-    for argv in (containers or {}).get("remove", ()):
-        subprocess.run(  # noqa: S603 -- written by a supervisor
-            argv, check=False, capture_output=True, stdin=subprocess.DEVNULL
-        )
+    for name in sorted(os.listdir(folder)):
+        if spool.task_of(spool.CONTAINERS, name) is None:
+            continue
+        containers: dict[str, list[list[str]]] | None = spool.read(folder / name)
+        for argv in (containers or {}).get("remove", ()):
+            subprocess.run(  # noqa: S603 -- written by a supervisor
+                argv, check=False, capture_output=True, stdin=subprocess.DEVNULL
+            )
 
 
 def _remove_tmp(folder: Path) -> None:

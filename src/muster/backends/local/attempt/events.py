@@ -1,5 +1,6 @@
 """What the files of one attempt say, as events, each reported once."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -11,11 +12,13 @@ from muster.model.event import (
     JobEnded,
     JobStarted,
     JobSuspended,
+    PodSeen,
     StepBegan,
     StepEnded,
 )
 from muster.model.history import Used
 from muster.model.job import EndReason
+from muster.model.pod import PodStatus
 from muster.model.resources import Resources
 from muster.model.steps import Step, StepPart
 from muster.model.value import Instant, JobId, NodeId, Value, replace
@@ -109,6 +112,11 @@ class _Checkpointed(Value):
     path: str
 
 
+class _Pod(Value):
+    at: Instant
+    status: PodStatus
+
+
 class AttemptEvents:
     """Remembers what was reported of one attempt."""
 
@@ -120,6 +128,7 @@ class AttemptEvents:
         self._is_started = False
         self._checkpoint: bytes = b""
         self._suspended: bytes = b""
+        self._pod_texts: dict[int, bytes] = {}
         self._steps = StepEvents(folder, self._job, self._attempt)
         self.is_over = False
 
@@ -134,6 +143,7 @@ class AttemptEvents:
             *self._checkpoints(),
             *(() if end else self._suspends()),
             *self._steps.news(),
+            *self._pods(),
         ]
         if end:
             events.append(self._ends(end))
@@ -167,6 +177,30 @@ class AttemptEvents:
             return []
         at: Instant = msgspec.json.decode(written)["at"]
         return [JobSuspended(at=at, job=self._job, attempt=self._attempt)]
+
+    def _pods(self) -> list[Event]:
+        """Of each task of a gang; the first is written at once, so that others are looked for."""
+        if not self._read(spool.POD):
+            return []
+        ranks = (spool.task_of(spool.POD, name) for name in os.listdir(self._folder))
+        found = (
+            self._pod_seen(rank) for rank in sorted(each for each in ranks if each is not None)
+        )
+        return [each for each in found if each is not None]
+
+    def _pod_seen(self, rank: int) -> PodSeen | None:
+        written = self._read(spool.of_task(spool.POD, rank))
+        if not written or written == self._pod_texts.get(rank):
+            return None
+        self._pod_texts[rank] = written
+        found = msgspec.json.decode(written, type=_Pod)
+        return PodSeen(
+            at=found.at,
+            job=self._job,
+            attempt=self._attempt,
+            status=found.status,
+            task=rank,
+        )
 
     def _ends(self, written: bytes) -> Event:
         self.is_over = True

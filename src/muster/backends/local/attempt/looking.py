@@ -11,8 +11,8 @@ import signal
 import time
 from typing import Any, cast
 
+from muster.backends.checkpoints import CheckpointPlace, Seen, candidates
 from muster.backends.local.attempt import processes
-from muster.backends.local.attempt.checkpoints import CheckpointPlace, Seen, candidates
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.isolation import namespaces
 from muster.backends.local.isolation.users import become

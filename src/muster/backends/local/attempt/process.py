@@ -18,6 +18,8 @@ from muster.backends.local.isolation.cgroup import Group
 from muster.backends.local.isolation.users import LaunchError, LocalUser, acting_as, become
 
 _MOST_TEXT = 4_096
+# Where a job that has mounts of its own does not see what the machine has.
+_HIDDEN = ("/tmp/", "/dev/shm/")  # noqa: S108 -- the places themselves, not files in them
 _FOLDER_COMES_WITHIN_S = 2.0
 # The first access to a shared file system may take long; a broken one takes for ever.
 _STARTS_WITHIN_MS = 60_000
@@ -107,7 +109,7 @@ def _spawned(way: Invocation, env: Mapping[str, str], streams: Streams) -> int:
                 setsigdef=_IGNORED,
             )
     except OSError as error:
-        raise _refusal(way.argv[0], error) from None
+        raise _refusal(way, error) from None
     finally:
         os.fchdir(back)
         for number in {back, *opened}:
@@ -171,7 +173,7 @@ def _turn_into(way: Invocation, env: Mapping[str, str], streams: Streams, tells:
         processes.die_with_parent()
         if way.remark:
             os.write(2, way.remark.replace("%d", str(os.getpid())).encode())
-        _execute(way.argv, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
+        _execute(way, {**env, way.pid_name: str(os.getpid())} if way.pid_name else env)
     except LaunchError as error:
         os.write(tells, f"{error.number} {error}".encode()[:_MOST_TEXT])
     except Exception as error:  # noqa: BLE001 -- whatever it is, it becomes the reason that the user reads
@@ -221,9 +223,12 @@ def _bind_folders(way: Invocation) -> None:
     for folder, target in way.binds:
         try:
             with acting_as(way.user):
-                opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
-                # To have it open is not yet to be allowed into it.
-                os.stat(".", dir_fd=opened)
+                opened = os.open(folder, os.O_PATH)
+                if os.path.isdir(target):
+                    # To have it open is not yet to be allowed into it.
+                    os.stat(".", dir_fd=opened)
+                elif not os.access(folder, os.R_OK, effective_ids=True):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise LaunchError(f"cannot enter {folder}: {error.strerror}") from None
         namespaces.bind(f"/proc/self/fd/{opened}", target)
@@ -278,14 +283,17 @@ def _awaited(path: str, flags: int) -> int:
     return os.open(path, flags, 0o666)
 
 
-def _execute(argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+def _execute(way: Invocation, env: Mapping[str, str]) -> None:
     try:
-        os.execvpe(argv[0], argv, env)  # noqa: S606 -- the user's own command
+        os.execvpe(way.argv[0], way.argv, env)  # noqa: S606 -- the user's own command
     except OSError as error:
-        raise _refusal(argv[0], error) from None
+        raise _refusal(way, error) from None
 
 
-def _refusal(command: str, error: OSError) -> LaunchError:
+def _refusal(way: Invocation, error: OSError) -> LaunchError:
+    command = way.argv[0]
     if isinstance(error, FileNotFoundError):
-        return LaunchError(f"cannot run {command}: there is no such command", errno.ENOENT)
+        is_hidden = way.mounts is not None and command.startswith(_HIDDEN)
+        why = "; a job has a /tmp and a /dev/shm of its own, put it elsewhere" if is_hidden else ""
+        return LaunchError(f"cannot run {command}: there is no such command{why}", errno.ENOENT)
     return LaunchError(f"cannot run {command}: {error.strerror}", error.errno or 1)

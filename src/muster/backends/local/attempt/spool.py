@@ -28,9 +28,14 @@ END = "end.json"
 ORDER = "order-"
 TERMINAL_SOCKET = "terminal.sock"
 STEP_SOCKET = "steps.sock"
+VISIT_SOCKET = "visits.sock"
 SCRIPT = "script"
 HOSTS = "hosts"
 CONTAINERS = "containers.json"
+POD = "pod.json"
+OF_GANG = "{}-{}.json"
+"""What a file is called for a task of a gang beside the first: `pod-2.json`."""
+SUPPLIES = "supplies.json"
 PRIVATE_TMP = "private-tmp.json"
 ORDERS_SIGNAL = signal.SIGUSR1
 # Processes of an attempt are recognised by this variable when everything else is lost.
@@ -49,6 +54,7 @@ class TaskFile(TypedDict):
     """One process to start. gpus: the real ones, which a container must be given.
 
     memory_mib: its own part of the attempt's memory; 0 means that it has all of it.
+    node: where it was placed.
     """
 
     env: dict[str, str]
@@ -57,6 +63,7 @@ class TaskFile(TypedDict):
     stderr: str | None
     gpus: list[str]
     memory_mib: int
+    node: NotRequired[str]
 
 
 class WarnFile(TypedDict):
@@ -93,7 +100,8 @@ class LaunchFile(TypedDict):
 
     steps_only: nothing is started by itself; the attempt lasts as long as a client holds it.
     hosts: for scripts of batch systems that expect a host file.
-    shares: each a NodeShare.
+    shares: each a NodeShare. pod: a PodLaunch, whose containers run instead of a command.
+    gang: a PodGang, where each task is a pod. rank: which task it is, where only one is meant.
     processes: at most so many at once; 0 means no limit. wall: which devices may be opened.
     """
 
@@ -127,6 +135,9 @@ class LaunchFile(TypedDict):
     master_port: int
     steps_only: bool
     shares: list[dict[str, Any]]
+    pod: NotRequired[dict[str, Any] | None]
+    gang: NotRequired[dict[str, Any] | None]
+    rank: NotRequired[int]
 
 
 class Begun(TypedDict):
@@ -196,6 +207,19 @@ class End(TypedDict):
     at: int
     why: dict[str, Any]
     used: UsedFile | None
+
+
+def of_task(name: str, rank: int) -> str:
+    """The name of this file for one task of a gang of pods; the first has the plain one."""
+    return OF_GANG.format(name.removesuffix(".json"), rank) if rank else name
+
+
+def task_of(name: str, written: str) -> int | None:
+    """Which task's file this is, if it is this file; see `of_task`."""
+    if written == name:
+        return 0
+    rank = written.removesuffix(".json").removeprefix(f"{name.removesuffix('.json')}-")
+    return int(rank) if rank.isdecimal() and written == of_task(name, int(rank)) else None
 
 
 def key_of(job: int, attempt: int) -> str:

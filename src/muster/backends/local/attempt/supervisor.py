@@ -12,18 +12,22 @@ import select
 import signal
 import socket
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from muster.backends.checkpoints import CheckpointPlace, CheckpointWatch, Seen
 from muster.backends.local.attempt import processes, spool, tasks
-from muster.backends.local.attempt.checkpoints import CheckpointPlace, CheckpointWatch, Seen
 from muster.backends.local.attempt.looking import Look
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.attempt.terminal import TerminalRelay
-from muster.backends.local.attempt.timeline import DueAction, StopOrder, Timeline, Why
 from muster.backends.local.attempt.usage import UsageSum
 from muster.backends.local.isolation.cgroup import CgroupRoots
 from muster.backends.local.isolation.users import LaunchError
 from muster.backends.local.steps.server import Steps
+from muster.backends.timeline import DueAction, StopOrder, Timeline, Why
+
+if TYPE_CHECKING:
+    from muster.backends.local.pods.gang import GangRun
+    from muster.backends.local.pods.runner import PodRun
 
 _LOOK_MS = 1_000
 _HURRIED_LOOK_MS = 200
@@ -85,6 +89,8 @@ class Supervisor:
         self._tally = UsageSum()
         self._unwritten: dict[str, dict[str, Any]] = {}
         self._steps = Steps(launch, self._write)
+        self._gang: GangRun | None = None
+        self._pod = self._made_pod()
 
     def close(self) -> None:
         signal.set_wakeup_fd(-1)
@@ -106,14 +112,33 @@ class Supervisor:
         except LaunchError as error:
             self._finish({"type": "launch_failed", "text": str(error)})
             return
-        self._say_started(self._tasks)
+        try:
+            self._say_started(self._tasks)
+        except LaunchError as error:
+            self._finish({"type": "launch_failed", "text": str(error)})
+            return
         self._turn(self._tasks)
         why = self._reason(self._tasks)
         if why["type"] == "out_of_memory" and self._launch["script"] is not None:
             self._complain_of_memory(self._tasks)
         self._finish(why)
 
+    def _made_pod(self) -> "PodRun | GangRun | None":
+        if self._launch.get("pod") is None:
+            return None
+        # Few jobs need them.
+        if self._launch.get("gang") is not None:
+            from muster.backends.local.pods.gang import GangRun  # noqa: PLC0415
+
+            self._gang = GangRun(self._launch, self._write)
+            return self._gang
+        from muster.backends.local.pods.runner import PodRun  # noqa: PLC0415
+
+        return PodRun(self._launch, self._write)
+
     def _say_started(self, running: RunningTasks) -> None:
+        if self._pod is not None:
+            self._pod.open(running)
         self._steps.open(running)
         limit, now = self._launch["limit_ms"], _clock_ms()
         self._timeline.began_ms = now
@@ -137,6 +162,8 @@ class Supervisor:
             self._look_for_checkpoints(running)
             self._write_all()
             self._steps.advance()
+            if self._pod is not None and not self._timeline.is_suspended:
+                self._pod.advance()
             self._reap()
             if self._is_over(running):
                 return
@@ -145,6 +172,8 @@ class Supervisor:
 
     def _is_over(self, running: RunningTasks) -> bool:
         if self._is_held() or not all(pid in self._statuses for pid in running.pids):
+            return False
+        if self._pod is not None and not self._pod.is_over:
             return False
         if not self._steps.are_over:
             # Steps do not outlive what they belong to; they are given time to end.
@@ -165,15 +194,21 @@ class Supervisor:
         if not self._timeline.is_suspended:
             # Nothing begins while everything stands still.
             self._steps.register(waiting)
+        if self._pod is not None:
+            self._pod.register(waiting)
         ready = {number for number, _ in waiting.poll(self._timeout_ms())}
         if self._wakeup_read.fileno() in ready:
             _drain(self._wakeup_read)
         if relay is not None:
             relay.relay(ready)
         self._steps.serve(ready)
+        if self._pod is not None:
+            self._pod.serve(ready)
 
     def _timeout_ms(self) -> int | None:
         times = [self._timeline.next_ms(), self._next_look_ms(), self._steps.next_ms()]
+        if self._pod is not None and not self._timeline.is_suspended:
+            times.append(self._pod.next_ms())
         if self._killed_at_ms is not None:
             times.append(_clock_ms() + _KILL_AGAIN_MS)
         if self._unwritten:
@@ -194,6 +229,8 @@ class Supervisor:
                     return
                 self._note(pid, status)
                 self._steps.note(pid, status, usage)
+                if self._pod is not None:
+                    self._pod.note(pid, status, usage)
                 if pid not in self._lookers:
                     self._tally.add(usage)
                 self._lookers.discard(pid)
@@ -228,6 +265,8 @@ class Supervisor:
                 self._signal(order)
             case "limit":
                 self._limit(order["ends_at"])
+            case "supply" if self._pod is not None:
+                self._pod.supplied()
             case _:
                 pass
 
@@ -269,6 +308,12 @@ class Supervisor:
             self._steps.send(order["step"], number)
             return
         if self._tasks is None:
+            return
+        if self._pod is not None:
+            if self._gang is None or order.get("task") is None:
+                self._pod.send(number)
+            else:
+                self._gang.send_to(order["task"], number)
             return
         everyone = self._tasks.pids[:1] if order["shell_only"] else self._everyone(self._tasks)
         processes.send(processes.listeners(everyone, number), number)
@@ -328,6 +373,11 @@ class Supervisor:
 
     def _end(self, running: RunningTasks) -> None:
         self._steps.stop(self._timeline.why)
+        if self._pod is not None:
+            self._pod.stop()
+            # At once: nothing else may happen for a while that would wake us.
+            self._pod.advance()
+            return
         processes.send(self._everyone(running), signal.SIGTERM)
 
     def _everyone(self, running: RunningTasks) -> list[int]:
@@ -361,6 +411,8 @@ class Supervisor:
             return self._timeline.why
         if self._steps.released is not None:
             return self._steps.released
+        if self._pod is not None:
+            return self._pod.why()
         if running.memory_kills():
             return {"type": "out_of_memory", "node": self._launch["node"]}
         status = self._failed_first if self._failed_first is not None else 0
@@ -389,6 +441,8 @@ class Supervisor:
             found = self._looked_at_once(self._tasks)
             self._told_of(self._checkpoint_watch.last_news(found, killed_at_ms=self._killed_at_ms))
             self._clear(self._tasks)
+            if self._pod is not None:
+                self._pod.close()
             self._tasks.close(self._statuses)
             self._steps.finish()
         self._write(spool.END, {"at": _now_ms(), "why": why, "used": used})

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from muster.backends.local.attempt import process, processes, spool
 from muster.backends.local.attempt.terminal import TerminalRelay
-from muster.backends.local.attempt.timeline import StopRules
 from muster.backends.local.isolation import private_tmp
 from muster.backends.local.isolation.cgroup import CgroupRoots, Group, Limits
 from muster.backends.local.isolation.devices import DeviceWall
@@ -27,6 +26,7 @@ from muster.backends.local.isolation.users import (
     start_folder,
     surroundings,
 )
+from muster.backends.timeline import StopRules
 
 if TYPE_CHECKING:
     from muster.backends.local.isolation.images import Containers, Images
@@ -147,7 +147,8 @@ def begin(launch: spool.LaunchFile, roots: CgroupRoots) -> RunningTasks:
         pids=[], folder=folder, user=user, group=group, relay=relay, problems=problems
     )
     try:
-        _prepare_image(running, launch, user)
+        if launch.get("pod") is None:
+            _prepare_image(running, launch, user)
         running.private_tmp = _private_tmp(launch, user, folder)
         _start_all(running, replace(way, mounts=running.mounts), launch)
     except LaunchError:
@@ -197,7 +198,7 @@ def stop_rules_of(launch: spool.LaunchFile) -> StopRules:
 
 def _command(launch: spool.LaunchFile, user: LocalUser) -> tuple[str, ...]:
     script = launch["script"]
-    if launch["steps_only"]:
+    if launch["steps_only"] or launch.get("pod") is not None:
         return ()
     if script is None:
         if not launch["argv"]:
@@ -278,6 +279,8 @@ def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.Lau
         facts["MUSTER_ENDS_AT"] = str(int(time.time()) + launch["limit_ms"] // 1_000)
     everywhere = surroundings(way.user) | facts
     used: set[str] = set()
+    if launch.get("pod") is not None:
+        return
     for rank, task in enumerate(launch["tasks"]):
         terminal = running.relay.task_end if running.relay is not None and rank == 0 else None
         streams = _streams(task, launch, used, terminal)

@@ -4,14 +4,14 @@ from dataclasses import asdict
 
 import msgspec
 
-from muster.backends.base import Continue, Limit, Run, Signal, Stop, Suspend
+from muster.backends.base import Continue, Limit, Run, Signal, Stop, Supplies, Supply, Suspend
 from muster.backends.local.attempt import spool
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.launch.prepare import PreparedAttempt, PreparedTask
 from muster.model.launch import Checkpointing, Launch, Runs
 from muster.model.value import Value
 
-Order = Stop | Suspend | Continue | Signal | Limit
+Order = Stop | Suspend | Continue | Signal | Limit | Supply
 
 
 class LocalAccess(Value):
@@ -61,6 +61,8 @@ def launch_file(run: Run, prepared: PreparedAttempt, access: LocalAccess) -> spo
         "master_port": prepared.master_port,
         "steps_only": launch.runs is Runs.STEPS_ONLY,
         "shares": [asdict(share) for share in prepared.shares],
+        "pod": None if launch.pod is None else msgspec.to_builtins(launch.pod),
+        "gang": None if launch.gang is None else msgspec.to_builtins(launch.gang),
     }
 
 
@@ -84,9 +86,18 @@ def order_file(order: Order) -> dict[str, object]:
                 "signal": order.signal,
                 "shell_only": order.shell_only,
                 "step": order.step,
+                "task": order.task,
             }
         case Limit():
             return {"kind": "limit", "ends_at": order.ends_at}
+        case Supply():
+            return {"kind": "supply"}
+
+
+def supplies_file(supplies: Supplies) -> dict[str, object]:
+    """What a pod may read, as its supervisor reads it."""
+    found: dict[str, object] = msgspec.to_builtins(supplies)
+    return found
 
 
 def _task(task: PreparedTask) -> spool.TaskFile:
@@ -97,6 +108,7 @@ def _task(task: PreparedTask) -> spool.TaskFile:
         "stderr": task.stderr,
         "gpus": list(task.gpus),
         "memory_mib": task.memory_mib,
+        "node": task.node,
     }
 
 

@@ -23,7 +23,9 @@ _FREEZER = "freezer"
 _DEVICES = "devices"
 _MAIN = "main"
 _MIB = 1 << 20
+_MADE_BY_US = "/muster-"
 _PATIENCE_S = 10.0
+_LIMIT_AND_PEAK = ("memory.limit_in_bytes", "memory.max_usage_in_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +147,33 @@ class Group:
         for hierarchy, folder in self._seats.items():
             if folder != self._folders[hierarchy] and os.path.basename(folder) != _MAIN:
                 self._gone.memory_kills += self._kills_in(folder)
-                with contextlib.suppress(OSError):
-                    os.rmdir(folder)
+                for each in (*_below(folder), folder):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(each)
+
+    def seat(self) -> str | None:
+        """Its path below the mount of its hierarchy: for tools that make a group within it.
+
+        Such a tool makes its group at this path in every hierarchy, so that all limits are kept.
+        """
+        is_v2 = "memory" in self._roots.unified
+        hierarchy = _V2 if is_v2 or "memory" not in self._seats else "memory"
+        folder = self._seats.get(hierarchy)
+        above = _mounted(_read("/proc/mounts")).get("" if hierarchy == _V2 else hierarchy)
+        if folder is None or above is None:
+            return None
+        return folder.removesuffix(f"/{_MAIN}").removeprefix(above)
+
+    def sweep(self, seat: str) -> None:
+        """Take away what a tool left that made its group at this path in every hierarchy."""
+        ours = set(self._roots.folders.values())
+        for mount in sorted(set(_mounted(_read("/proc/mounts")).values())):
+            path = seat.rstrip("/")
+            while _MADE_BY_US in path and mount + path not in ours:
+                for each in (*_below(mount + path), mount + path):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(each)
+                path = os.path.dirname(path)
 
     def join(self) -> None:
         """Move the calling process in; its children follow."""
@@ -183,6 +210,19 @@ class Group:
     def _kills_in(self, folder: str) -> int:
         name = "memory.events" if "memory" in self._roots.unified else "memory.oom_control"
         return _counter(_read(f"{folder}/{name}"), "oom_kill")
+
+    def has_hit_limit(self) -> bool:
+        """Did its own processes, or those of a group within it, want more memory than it has?
+
+        Version 1 counts who is killed in the group of the victim, which may be gone by now.
+        """
+        folder = self._seats.get(_V2 if "memory" in self._roots.unified else "memory")
+        if folder is None:
+            return False
+        if "memory" in self._roots.unified:
+            return self._kills_in(folder) > 0
+        limit, peak = (_read(f"{folder}/{name}").strip() for name in _LIMIT_AND_PEAK)
+        return limit.isdecimal() and peak.isdecimal() and int(peak) >= int(limit)
 
     def peak_memory_mib(self) -> int | None:
         """The most memory that was held at once, file cache included; None where not counted."""
@@ -490,10 +530,9 @@ def _counter(text: str, name: str) -> int:
 
 
 def _below(folder: str) -> list[str]:
-    try:
-        return [entry.path for entry in os.scandir(folder) if entry.is_dir()]
-    except OSError:
-        return []
+    """Every group below it, those first that have none below them."""
+    found = [path for path, _, _ in os.walk(folder, topdown=False)]
+    return [path for path in found if path != folder]
 
 
 def _has_parts(folder: str) -> bool:

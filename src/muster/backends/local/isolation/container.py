@@ -25,7 +25,7 @@ class ContainerSettings(Value, kw_only=True):
     """What a container gets of the machine around it.
 
     name: of the container; no other on this machine may have it.
-    workdir, home: mounted where they are outside; home may be None.
+    workdir, home: mounted where they are outside; home may be None. An empty workdir: the image's.
     opened: where the tool finds those of them that the user opened for it.
     env: names to pass on from the environment in which the tool is run. See `carried`.
     env_file: a file that `carried` gave the text of, in place of `env` when as_root.
@@ -41,6 +41,8 @@ class ContainerSettings(Value, kw_only=True):
     as_root: the tool is run by root on behalf of `uid` (see `runs_as_root`). Then the tool must
         be given Muster's own environment, never the job's: LD_PRELOAD or CONTAINERS_CONF would
         make the user root.
+    keeps_entrypoint: the command is what the image's own entrypoint is given.
+    stays: the container is not removed when it is over; somebody else does that.
     init: the tool has a first process to put into containers (see `has_init`). Without one the
         command is process 1 itself, and a signal it does not expect is lost on it.
     options: the administrator's own, as `options_of` reads them.
@@ -62,6 +64,8 @@ class ContainerSettings(Value, kw_only=True):
     terminal: bool = False
     cgroup_parent: str | None = None
     as_root: bool = False
+    keeps_entrypoint: bool = False
+    stays: bool = False
     init: bool = True
     options: tuple[str, ...] = ()
 
@@ -146,7 +150,7 @@ def wrapped(
         verb = "exec" if argv else "run"
         return (tool, verb, *_apptainer(around), *around.options, "--", _to_fetch(image), *argv)
     # A command is run as it stands: an image's entrypoint would put words in front of it.
-    entrypoint = ("--entrypoint", "") if argv else ()
+    entrypoint = ("--entrypoint", "") if argv and not around.keeps_entrypoint else ()
     flags = tuple(flag for part in _PARTS for flag in part(_kind(tool), around))
     # After `--` nothing is an option, whatever an image is called.
     return (tool, "run", *flags, *around.options, *entrypoint, "--", _reference(image), *argv)
@@ -164,6 +168,33 @@ def remove_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[st
     """Ends it, and removes what a tool that was itself killed may have left."""
     at_once = ("-t", "0") if _kind(tool) == "podman" else ()
     return _on_container(tool, ("rm", "--force", "--volumes", *at_once), name, options)
+
+
+def exists_argv(tool: str, image: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Ends with 0 where the machine has the image already, and prints its id."""
+    shows = ("--format", "{{.Id}}")
+    return (tool, *_choosing(tool, options), "image", "inspect", *shows, _reference(image))
+
+
+def pull_argv(tool: str, image: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Fetches an image."""
+    return (tool, *_choosing(tool, options), "pull", "--quiet", _reference(image))
+
+
+def exec_argv(
+    tool: str,
+    name: str,
+    argv: tuple[str, ...],
+    options: tuple[str, ...] = (),
+    flags: tuple[str, ...] = (),
+) -> tuple[str, ...]:
+    """Runs a command in a container that runs. flags: of `exec`, such as `-i` and `-t`."""
+    return (tool, *_choosing(tool, options), "exec", *flags, name, *argv)
+
+
+def terminal_flags(tool: str) -> tuple[str, ...]:
+    """Gives a command a terminal; no keys leave it, or the command would seem to have ended."""
+    return ("--tty", "--detach-keys", "") if _kind(tool) == "podman" else ("--tty",)
 
 
 def pause_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -187,7 +218,7 @@ _REFERENCE = re.compile(
     r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z0-9]+:[0-9a-fA-F]{32,128})?"
 )
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[-._A-Za-z][-._A-Za-z0-9]*")
 _OF_IMAGE = frozenset(
     "HOSTNAME LD_LIBRARY_PATH LD_PRELOAD OLDPWD PATH PWD PYTHONHOME SHELL SHLVL TMPDIR _".split()
 )
@@ -245,7 +276,8 @@ def _to_fetch(image: str) -> str:
 
 def _apptainer(around: ContainerSettings) -> Iterator[str]:
     """Its processes are children in our cgroup, with our user and environment: little to say."""
-    yield from ("--pwd", around.workdir)
+    if around.workdir:
+        yield from ("--pwd", around.workdir)
     for outside, inside, how in _mounts(around):
         yield from ("--bind", ":".join(part for part in (outside, inside, how) if part))
     if around.gpus:
@@ -253,16 +285,15 @@ def _apptainer(around: ContainerSettings) -> Iterator[str]:
 
 
 def _foreground(kind: str, around: ContainerSettings) -> Iterator[str]:
-    yield from ("--name", around.name, "--rm", "--interactive")
+    yield from ("--name", around.name, "--interactive")
+    if not around.stays:
+        yield "--rm"
     # What the command writes is in the job's own files already.
     yield from ("--log-driver", "none")
     if around.init:
         yield "--init"
     if around.terminal:
-        yield "--tty"
-    if around.terminal and kind == "podman":
-        # Otherwise Ctrl-P Ctrl-Q would leave the terminal, and the job would seem to have ended.
-        yield from ("--detach-keys", "")
+        yield from terminal_flags(kind)
 
 
 def _sharing(_kind: str, _around: ContainerSettings) -> tuple[str, ...]:
@@ -294,7 +325,8 @@ def _places(_kind: str, around: ContainerSettings) -> Iterator[str]:
             *(["readonly"] if how else []),
         ]
         yield from ("--mount", ",".join(_quoted(part) for part in parts))
-    yield from ("--workdir", around.workdir)
+    if around.workdir:
+        yield from ("--workdir", around.workdir)
 
 
 def _mounts(around: ContainerSettings) -> Iterator[tuple[str, str, str]]:
@@ -303,7 +335,9 @@ def _mounts(around: ContainerSettings) -> Iterator[tuple[str, str, str]]:
         yield around.opened.get(around.home, around.home), around.home, ""
     # A way below the home can lead out of it again, by a link.
     is_opened = around.workdir in around.opened
-    if around.workdir != "/" and (is_opened or not _is_below(around.workdir, around.home)):
+    if around.workdir not in {"", "/"} and (
+        is_opened or not _is_below(around.workdir, around.home)
+    ):
         yield around.opened.get(around.workdir, around.workdir), around.workdir, ""
     for mount in around.mounts:
         outside, _, rest = mount.partition(":")

@@ -17,12 +17,12 @@ from typing import Any
 
 from muster.backends.local.attempt import spool
 from muster.backends.local.attempt.tasks import RunningTasks
-from muster.backends.local.attempt.timeline import Why
 from muster.backends.local.isolation.users import LaunchError, local_user
 from muster.backends.local.steps import messages
 from muster.backends.local.steps.messages import Hold, Release, SignalStep, StartStep, Want
 from muster.backends.local.steps.step import CreatedStep, StepRun, WriteFile
 from muster.backends.local.steps.wire import HungUpError, Line, Message
+from muster.backends.timeline import Why
 from muster.launch.steps.allocator import ImpossibleStepError, StepAllocator
 from muster.launch.steps.shares import NodeShare
 
@@ -45,7 +45,7 @@ class Steps:
         self._launch = launch
         self._write = write
         self._allocator = StepAllocator(_shares(launch))
-        self._listener = _listener()
+        self._listener = _listener(launch["user"])
         self._running: RunningTasks | None = None
         self._lines: dict[int, Line] = {}
         self._most_files = min(_MOST_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
@@ -307,13 +307,15 @@ class Steps:
                 self._waiting.pop(waiting, None)
 
 
-def _listener() -> socket.socket:
+def _listener(user: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(spool.STEP_SOCKET)
     listener.bind(spool.STEP_SOCKET)
-    # Anybody may knock; who they are is looked at when they do.
-    os.chmod(spool.STEP_SOCKET, 0o666)  # noqa: S103 -- see above
+    # Nobody else may even knock. Who does is looked at as well when they do.
+    os.chmod(spool.STEP_SOCKET, 0o600)
+    with contextlib.suppress(LaunchError, PermissionError):
+        os.chown(spool.STEP_SOCKET, local_user(user).uid, -1)
     listener.listen(64)
     listener.settimeout(0)
     return listener

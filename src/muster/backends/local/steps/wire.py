@@ -58,9 +58,20 @@ class Line:
 
     def send(self, kind: str, **content: object) -> None:
         """What cannot be sent at once is not: an end that does not read counts as gone."""
-        text = json.dumps({"kind": kind, **content}).encode()
         with contextlib.suppress(OSError):
-            self._connection.send(_LENGTH.pack(len(text)) + text)
+            self._connection.send(self.message(kind, **content))
+
+    def send_file(self, kind: str, number: int) -> None:
+        """The same with an open file beside it, which is closed here."""
+        with contextlib.suppress(OSError):
+            socket.send_fds(self._connection, [self.message(kind)], [number])
+        os.close(number)
+
+    @staticmethod
+    def message(kind: str, **content: object) -> bytes:
+        """As it goes over the wire."""
+        text = json.dumps({"kind": kind, **content}).encode()
+        return _LENGTH.pack(len(text)) + text
 
     def hear(self) -> Iterator[Message]:
         """The messages that are complete now; HungUpError when there will be none any more."""

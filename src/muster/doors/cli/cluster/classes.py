@@ -14,9 +14,16 @@ from muster.doors.cli.surroundings import Call
 @list_options
 @click.pass_obj
 def classes(call: Call) -> None:
-    """List job classes: their priority, whom they push aside, and what becomes of them then."""
+    """List job classes: their priority, whom they push aside, what becomes of them, who may.
+
+    MAY USE names users, and queues in which everyone may; a queue_admin may in their queues.
+    """
     found = call.client.classes()
     show_list(call, found, COLUMNS, name=lambda each: each.name, none="There are no classes.")
+
+
+def _may_use(each: ClassDocument) -> str:
+    return ",".join((*each.may_use, *(f"in {queue}" for queue in each.queues))) or "queue_admins"
 
 
 COLUMNS: list[Column[ClassDocument]] = [
@@ -30,5 +37,6 @@ COLUMNS: list[Column[ClassDocument]] = [
         ),
     ),
     Column("MAX TIME", lambda each: exact_span(each.max_time) if each.max_time else "-", "right"),
-    Column("SPOT ONLY", lambda each: "yes" if each.spot_only else "no"),
+    Column("MAY USE", _may_use, "flexible"),
+    Column("SPOT ONLY", lambda each: "yes" if each.spot_only else "no", "spare"),
 ]

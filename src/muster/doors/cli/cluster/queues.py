@@ -30,6 +30,7 @@ def queues(call: Call, path: str | None) -> None:
 
     GUARANTEED is always theirs when they need it, LIMIT is the most they may have, BORROWED is
     what they use beyond the guarantee. SHARE is their part by weight, USED SHARE what they had.
+    In a private queue only those with a role there see whose jobs are whose.
     """
     found = sorted(call.client.queues(), key=lambda queue: queue.path.split("/"))
     below = [queue for queue in found if path is None or _is_below(queue.path, path)]
@@ -62,7 +63,7 @@ def _name(line: Line) -> str:
     if line.further:
         return ""
     *above, name = line.queue.path.split("/")
-    return "  " * len(above) + name
+    return "  " * len(above) + name + (" (private)" if line.queue.private else "")
 
 
 def _once(text: str, line: Line) -> str:

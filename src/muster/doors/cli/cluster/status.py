@@ -37,6 +37,8 @@ def _facts(found: StatusDocument, me: MeDocument, moment: Moment) -> Iterator[tu
     yield "GPUs", gpus_text(found)
     yield "Jobs", counts(found.jobs) or "none"
     yield "Last plan", _plan(found, moment)
+    if found.dates_told:
+        yield "Dates", f"{found.dates_held} of {found.dates_told} held in the last week"
 
 
 def counts(of: Mapping[str, int]) -> str:

@@ -69,7 +69,10 @@ def _disk(home: Path) -> Check:
     return _ok("disk", text)
 
 
-def _cgroup() -> Check:
+def _cgroup(home: Path) -> Check:
+    if home.exists() and home.stat().st_uid != os.geteuid():
+        owner = home.owner()
+        return _ok("cgroups", f"this Muster is {owner}'s, for whom muster doctor tells of limits")
     root = Path("/sys/fs/cgroup")
     if (root / "cgroup.controllers").exists():
         return _writable_cgroup(root, "v2")
@@ -126,9 +129,8 @@ def _user() -> Check:
     return _ok("account", f"{name} (uid {number})")
 
 
-HOME_CHECKS: tuple[Callable[[Path], Check], ...] = (_home, _socket, _disk)
+HOME_CHECKS: tuple[Callable[[Path], Check], ...] = (_home, _socket, _disk, _cgroup)
 MACHINE_CHECKS: tuple[Callable[[], Check], ...] = (
-    _cgroup,
     _nvml,
     _mps,
     _clock,

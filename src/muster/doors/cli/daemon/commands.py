@@ -21,6 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
 
+KUBERNETES_ADDRESS = "127.0.0.1:6443"
+"""Where clients of Kubernetes usually find an API."""
+
 _GPUS = re.compile(r"(?:([0-9]{1,4})x)?([A-Za-z][\w.+-]{0,63})")
 
 home_option = click.option(
@@ -35,6 +38,13 @@ def _listening(command: F) -> F:
         click.option("--tls-key", type=FILE, help="The key of that certificate."),
         click.option(
             "--store", metavar="URL", help="Where the state is kept: postgresql://...; else SQLite."
+        ),
+        click.option(
+            "--kubernetes",
+            is_flag=False,
+            flag_value=KUBERNETES_ADDRESS,
+            metavar="[HOST:PORT]",
+            help=f"Serve kubectl as well, at {KUBERNETES_ADDRESS} unless said; none: no more.",
         ),
         home_option,
     )
@@ -101,6 +111,7 @@ def up(call: Call, **chosen: Any) -> int:
             store=chosen["store"],
             standby_for=chosen["standby_for"],
             mail_program=chosen["mail_program"],
+            kubernetes=chosen["kubernetes"],
             recover=chosen["recover"],
             foreground=chosen["foreground"],
         )
@@ -126,7 +137,12 @@ def down(call: Call, home: Path | None, patience_s: int) -> int:
 def serve(call: Call, **chosen: Any) -> int:
     """Answer at the doors only, for a controller that runs elsewhere on the same store."""
     return call.daemon.serve(
-        ServeOptions(home=chosen["home"], listen=_listen(chosen), store=chosen["store"])
+        ServeOptions(
+            home=chosen["home"],
+            listen=_listen(chosen),
+            store=chosen["store"],
+            kubernetes=chosen["kubernetes"],
+        )
     )
 
 

@@ -33,6 +33,7 @@ class UpOptions(Value):
     store: where the state is kept, `postgresql://...`; SQLite in the home folder without it.
     standby_for: the state folder of a Muster on this machine whose jobs this one would take over.
     mail_program: what sends mail, by its whole path; `none` to send none.
+    kubernetes: where to serve the Kubernetes API, `127.0.0.1:6443`; `none` to serve it no more.
     recover: take over jobs that run and that the database does not know.
     foreground: stay in the foreground until it is ended.
     """
@@ -46,6 +47,7 @@ class UpOptions(Value):
     store: str | None = None
     standby_for: Path | None = None
     mail_program: str | None = None
+    kubernetes: str | None = None
     recover: bool = False
     foreground: bool = False
 
@@ -63,6 +65,7 @@ class ServeOptions(Value):
     home: Path | None = None
     listen: ListenOptions = ListenOptions()
     store: str | None = None
+    kubernetes: str | None = None
 
 
 class BackupOptions(Value):
@@ -76,6 +79,38 @@ class RestoreOptions(Value):
     """From which backup."""
 
     file: Path
+    home: Path | None = None
+
+
+class AddClusterOptions(Value):
+    """A Slurm cluster to use besides this machine.
+
+    conf: its slurm.conf; commands: the folder of its commands. delegate: Slurm chooses the nodes.
+    models: which GPUs the types of its gres are, by type.
+    """
+
+    name: str
+    conf: str | None = None
+    commands: str | None = None
+    delegate: bool = False
+    partitions: tuple[str, ...] = ()
+    account: str | None = None
+    qos: str | None = None
+    containers: str = "none"
+    models: tuple[tuple[str, str], ...] = ()
+    home: Path | None = None
+
+
+class RemoveClusterOptions(Value):
+    """Which cluster."""
+
+    name: str
+    home: Path | None = None
+
+
+class ClustersOptions(Value):
+    """Of which installation."""
+
     home: Path | None = None
 
 
@@ -126,5 +161,11 @@ class Daemon(Protocol):
     def backup(self, options: BackupOptions) -> int: ...
 
     def restore(self, options: RestoreOptions) -> int: ...
+
+    def add_cluster(self, options: AddClusterOptions) -> int: ...
+
+    def remove_cluster(self, options: RemoveClusterOptions) -> int: ...
+
+    def clusters(self, options: ClustersOptions) -> int: ...
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport: ...

@@ -32,16 +32,34 @@ NAMED = 12
         "muster cancel 12_*",
         "muster cancel --user alice --state pending",
         "muster cancel --signal USR1 17",
+        "muster cancel --all --wait",
     )
 )
 @jobs_argument
 @filter_options
+@click.option("--all", "every", is_flag=True, help="Every job that waits or runs.")
 @click.option("-s", "--signal", help="Send this signal and let the jobs decide.")
+@click.option("--wait", "waits", is_flag=True, help="Return when they are over.")
 @click.pass_obj
-def cancel(call: Call, jobs: tuple[str, ...], *, signal: str | None, **chosen: Any) -> int:
+def cancel(
+    call: Call,
+    jobs: tuple[str, ...],
+    *,
+    every: bool,
+    signal: str | None,
+    waits: bool,
+    **chosen: Any,
+) -> int:
     """End jobs: waiting ones at once, running ones with SIGTERM, and SIGKILL after their grace."""
-    numbers = _meant(call, jobs, Chosen(**chosen))
-    return _act(call, "signal" if signal else "cancel", numbers, signal=signal)
+    if every and (jobs or Chosen(**chosen) != Chosen()):
+        raise click.UsageError("--all means every job: name none, and choose none.")
+    if signal and waits:
+        raise click.UsageError("--wait waits for an end: leave it out with --signal.")
+    numbers = _every(call) if every else _meant(call, jobs, Chosen(**chosen))
+    code = _act(call, "signal" if signal else "cancel", numbers, signal=signal)
+    for each in numbers if waits else ():
+        call.client.wait(each)
+    return code
 
 
 @click.command(epilog=example("muster hold 17", "muster hold --queue acme/nlp"))
@@ -102,9 +120,12 @@ def _meant(call: Call, jobs: tuple[str, ...], chosen: Chosen) -> tuple[int, ...]
     filtered = chosen != Chosen()
     if bool(jobs) == filtered:
         raise click.UsageError("Name jobs, or choose them with --user, --queue, --state ...")
-    if jobs:
-        return job_numbers(call.client, jobs)
-    return tuple(job.id for job in call.client.all_jobs(chosen.filter()))
+    return job_numbers(call.client, jobs) if jobs else _every(call, chosen)
+
+
+def _every(call: Call, chosen: Chosen | None = None) -> tuple[int, ...]:
+    """All that are not over, or those of them that are chosen."""
+    return tuple(job.id for job in call.client.all_jobs((chosen or Chosen()).filter()))
 
 
 def _act(call: Call, action: str, numbers: tuple[int, ...], *, signal: str | None = None) -> int:
@@ -121,8 +142,10 @@ def _act(call: Call, action: str, numbers: tuple[int, ...], *, signal: str | Non
     elif done:
         more = f" and {len(done) - NAMED} more" if len(done) > NAMED else ""
         say(f"{counted(len(done), 'job')} {DONE[action]}: {listed(labels)}{more}")
+    called = labelled(call.client, [int(job) for job in failed][:NAMED])
     for job, why in failed.items():
-        complain(call, why if job in why else f"job {job}: {why}")
+        label = called.get(int(job), job)
+        complain(call, why if label in why else f"job {label}: {why}")
     if failed and not done and all("there is no job" in why for why in failed.values()):
         return NOT_FOUND
     return REFUSED if failed else 0

@@ -75,15 +75,20 @@ def _follow(call: Call, after: int | None, job: int | None) -> None:
 def _line(call: Call, event: EventDocument) -> str:
     if call.look.output == "json":
         return msgspec.json.encode(event).decode()
-    about = f"job {event.job}" if event.job is not None else "-"
+    about = f"job {_label(event)}" if event.job is not None else "-"
     return clean(f"{call.moment.near(event.at)}  {about:<10}  {event.kind:<18}  {event.text}")
+
+
+def _label(event: EventDocument) -> str:
+    """The job, as it is called everywhere. A server of an earlier version gives its id alone."""
+    return event.label or ("-" if event.job is None else str(event.job))
 
 
 def _columns(moment: Moment) -> list[Column[EventDocument]]:
     return [
         Column("NUMBER", lambda event: str(event.number), "wide right"),
         Column(moment.titled("AT"), lambda event: moment.near(event.at)),
-        Column("JOB", lambda event: "-" if event.job is None else str(event.job), "right"),
+        Column("JOB", _label, "right"),
         Column("EVENT", lambda event: event.kind),
         Column("WHAT", lambda event: event.text, "flexible"),
     ]

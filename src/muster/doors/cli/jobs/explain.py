@@ -11,6 +11,7 @@ from muster.api.jobs import (
     TurnDocument,
     UpdateDocument,
 )
+from muster.doors.cli.jobs.dates import range_text, starts_text, why_then
 from muster.doors.cli.jobs.endings import FINAL
 from muster.doors.cli.jobs.named import job_numbers, label_of, labelled, one_job
 from muster.doors.cli.jobs.ps import where_or_why
@@ -78,7 +79,8 @@ def explained(call: Call, job: int) -> list[str]:
 
 
 def _lines(call: Call, found: ExplanationDocument) -> list[str]:
-    labels = labelled(call.client, (found.job, *found.blockers))
+    after = () if found.start is None else found.start.after
+    labels = labelled(call.client, (found.job, *found.blockers, *after))
     return list(_explained(found, call.screen, call.moment, labels))
 
 
@@ -88,7 +90,8 @@ def _apply(call: Call, found: ExplanationDocument, chosen: int) -> None:
         raise click.UsageError(f"There is no number {chosen}: {many} would help this job.")
     alternative = found.alternatives[chosen - 1]
     call.client.update(found.job, UpdateDocument(alternative=alternative.change))
-    say(f"job {found.job} updated: {clean_lines(alternative.text)}")
+    label = labelled(call.client, (found.job,))[found.job]
+    say(f"job {label} updated: {clean_lines(alternative.text)}")
 
 
 def _explained(
@@ -100,8 +103,11 @@ def _explained(
         screen,
         [
             ("Starts", _start(found, moment)),
+            ("Because", "" if found.start is None else why_then(found.start, labels)),
             ("In its way", jobs_text([labels[each] for each in found.blockers])),
+            ("Takes", "" if found.time is None else clean_lines(found.time.text)),
             ("Priority", "" if found.turn is None else _turn(found.turn)),
+            ("Goes first", _goes_first(found, moment)),
         ],
     )
     if found.alternatives:
@@ -112,11 +118,20 @@ def _explained(
 
 
 def _start(found: ExplanationDocument, moment: Moment) -> str:
+    if found.start is not None:
+        return range_text(found.start, moment)
     if found.expected_start is not None:
         return f"about {moment.relative(found.expected_start)}"
     if found.no_estimate is None:
         return ""
     return f"cannot be said: {UNKNOWN.get(found.no_estimate, found.no_estimate)}"
+
+
+def _goes_first(found: ExplanationDocument, moment: Moment) -> str:
+    """From when on it goes before all others: nobody waits without end."""
+    if found.time is None or found.time.first_from is None:
+        return ""
+    return f"if it still waits on {moment.relative(found.time.first_from)}"
 
 
 def _turn(turn: TurnDocument) -> str:
@@ -154,5 +169,5 @@ def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:
     reason = f": {text.removesuffix('.') if job.expected_start else text}" if text else ""
     where = f" on {where_or_why(job)}" if job.nodes else ""
     verb = "" if job.state in FINAL else "is "
-    starts = f"; starts about {moment.relative(job.expected_start)}" if job.expected_start else ""
+    starts = f"; starts {starts_text(job, moment)}" if job.expected_start else ""
     return f"job {label_of(job)} {verb}{screen.state(job.state)}{where}{reason}{starts}"

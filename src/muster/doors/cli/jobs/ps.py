@@ -100,9 +100,16 @@ def job_columns(moment: Moment) -> list[Column[JobDocument]]:
         Column("PRIORITY", lambda job: str(job.priority), "wide right"),
         Column("ATTEMPT", lambda job: str(job.attempt), "wide right"),
         Column(moment.titled("SUBMITTED"), lambda job: moment.near(job.submitted_at), "wide"),
-        Column(moment.titled("EXPECTED"), lambda job: moment.near(job.expected_start), "wide"),
+        Column(moment.titled("EXPECTED"), lambda job: _expected(job, moment), "wide"),
         Column("NODES OR REASON", where_or_why, "flexible"),
     ]
+
+
+def _expected(job: JobDocument, moment: Moment) -> str:
+    """`14:10 to 15:30` as far as it was forecast."""
+    if job.start is not None:
+        return moment.between(job.start.early, job.start.late)
+    return moment.near(job.expected_start)
 
 
 def where_or_why(job: JobDocument) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import click
 
 from muster.api.jobs import AttemptDocument, JobDocument, LaunchDocument, TaskDocument
+from muster.doors.cli.jobs.dates import starts_text
 from muster.doors.cli.jobs.named import job_numbers, label_of
 from muster.doors.cli.jobs.ps import where_or_why
 from muster.doors.cli.options import document_options, example, jobs_argument
@@ -70,7 +71,7 @@ def _head(job: JobDocument, moment: Moment) -> Iterator[tuple[str, str]]:
     yield "Nodes", where_or_why(job) if job.nodes else ""
     yield "Cluster", job.cluster or ""
     yield "Submitted", moment.relative(job.submitted_at)
-    yield "Starts", moment.relative(job.expected_start) if job.expected_start else ""
+    yield "Starts", starts_text(job, moment)
     yield "Started", moment.relative(job.started_at) if job.started_at else ""
     yield "Ended", moment.relative(job.ended_at) if job.ended_at else ""
     yield "Time limit", "" if job.time_limit is None else exact_span(job.time_limit)

@@ -29,9 +29,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command(
     epilog=example(
-        "muster compare jobs.csv --nodes 64 --gpus 8xA100-80GB --policy a.yaml --policy b.yaml",
-        "muster compare --format history --set spread:policy.packing=spread --html report.html",
-        "muster compare jobs.csv --cluster n.yaml --set short:policy.order.short=9000 --svg plots",
+        "muster compare jobs.csv --nodes 64 --policy a.yaml --policy b.yaml",
+        "muster compare --set spread:policy.packing=spread --html report.html",
+        "muster compare jobs.csv --set short:policy.order.short=9000 --svg plots",
     )
 )
 @scenario_options

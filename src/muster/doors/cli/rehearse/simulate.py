@@ -21,7 +21,7 @@ from muster.doors.cli.surroundings import Call
 @click.command(
     epilog=example(
         "muster simulate --format history --site cluster.yaml",
-        "muster simulate jobs.csv --nodes 64 --gpus 8xA100-80GB --set policy.packing=spread",
+        "muster simulate jobs.csv --nodes 64 --set policy.packing=spread",
         "muster simulate jobs.csv --cluster nodes.yaml --mtbf 30d --repair 4h -o json",
     )
 )

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from muster.api.pages import RehearsalAsked
-from muster.api.site import RehearsalDocument
+from muster.api.site import MovedDocument, RehearsalDocument
+from muster.doors.cli.jobs.dates import range_text
 from muster.doors.cli.options import document_options, example
 from muster.doors.cli.rules.apply import file_option, read_file
 from muster.doors.cli.rules.quota import asked_of, quota_options
@@ -17,6 +18,9 @@ from muster.doors.cli.screen.times import Moment
 from muster.doors.cli.submit.options import SubmitCommand
 from muster.doors.cli.submit.work import command_document, work_of
 from muster.doors.cli.surroundings import Call
+
+MOST_NAMED = 5
+"""So many of the jobs that would move are named."""
 
 
 @click.group()
@@ -71,6 +75,8 @@ def _show(call: Call, asked: RehearsalAsked) -> None:
 def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[str]:
     yield clean_lines(found.text)
     starts = f"about {moment.relative(found.expected_start)}" if found.expected_start else ""
+    if found.start is not None:
+        starts = range_text(found.start, moment)
     because = found.explanation or ""
     because = "" if found.text.endswith(because) else because
     yield from facts(
@@ -81,5 +87,19 @@ def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[
             ("Would start now", jobs_text(found.starts)),
             ("Would have to wait", jobs_text(found.waits)),
             ("Would make room", jobs_text(found.preempted)),
+            ("Would move", "; ".join(_moves(found, moment))),
         ],
     )
+
+
+def _moves(found: RehearsalDocument, moment: Moment) -> Iterator[str]:
+    """`job 7 from 14:10:00 to 13:20:00`, those that move most first."""
+    far = sorted(found.moved, key=lambda each: -abs(_shift_s(each, moment)))
+    for each in far[:MOST_NAMED]:
+        yield f"job {each.job} from {moment.near(each.before)} to {moment.near(each.after)}"
+    if len(far) > MOST_NAMED:
+        yield f"{len(far) - MOST_NAMED} more"
+
+
+def _shift_s(each: MovedDocument, moment: Moment) -> float:
+    return moment.since(each.before) - moment.since(each.after)

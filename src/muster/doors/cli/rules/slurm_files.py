@@ -1,4 +1,4 @@
-"""`muster import` and `muster export`: Slurm's configuration files to ours, and back."""
+"""Slurm's configuration files to ours, and back."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,10 +21,10 @@ MOST_INCLUDED = 20
 
 
 @click.command(
-    name="import",
+    name="slurm",
     epilog=example(
         "muster import /etc/slurm/slurm.conf /etc/slurm/gres.conf > cluster.yaml",
-        "muster import slurm.conf gres.conf topology.conf lab.cfg qos.txt --nodes nodes.yaml",
+        "muster import slurm.conf gres.conf lab.cfg qos.txt --nodes nodes.yaml",
     ),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILES)
@@ -41,7 +41,7 @@ MOST_INCLUDED = 20
     metavar="TYPE=MODEL",
     help="What a GPU type of Slurm is: a100=A100-80GB.",
 )
-def import_files(files: tuple[Path, ...], nodes: Path | None, models: tuple[str, ...]) -> None:
+def import_slurm(files: tuple[Path, ...], nodes: Path | None, models: tuple[str, ...]) -> None:
     """Make a configuration file of Slurm's files, and list what has no counterpart.
 
     FILE is slurm.conf, gres.conf, topology.conf, the output of `sacctmgr dump CLUSTER`, or that of
@@ -56,15 +56,10 @@ def import_files(files: tuple[Path, ...], nodes: Path | None, models: tuple[str,
     if nodes is not None:
         nodes.write_text(_nodes_text(made.racks), encoding="utf-8")
         note(f"{counted(sum(rack.count for rack in made.racks), 'node')} are in {nodes}.")
-    _tell(made.notes)
+    tell(made.notes)
 
 
-@click.group(epilog=example("muster export slurm /etc/slurm.new"))
-def export() -> None:
-    """Write the configuration in force for another system."""
-
-
-@export.command(
+@click.command(
     name="slurm",
     epilog=example(
         "muster export slurm out", "muster export slurm out --site c.yaml --nodes n.yaml"
@@ -95,10 +90,10 @@ def export_slurm(call: Call, folder: Path, **chosen: Any) -> None:
     for name, text in made.files.items():
         (folder / name).write_text(text, encoding="utf-8")
     say(f"{len(made.files)} files are in {folder}: {' '.join(sorted(made.files))}")
-    _tell(made.notes)
+    tell(made.notes)
 
 
-def _tell(notes: "Iterable[Note]") -> None:
+def tell(notes: "Iterable[Note]") -> None:
     found = list(notes)
     if found:
         note(f"Not taken over as it is ({counted(len(found), 'note')}):")

@@ -1,6 +1,10 @@
 """Where the output goes: how wide it is, and whether it takes colours."""
 
+import fcntl
 import os
+import stat
+import termios
+from array import array
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -71,6 +75,19 @@ def is_terminal(stream: TextIO) -> bool:
         return stream.isatty()
     except ValueError:  # a closed stream
         return False
+
+
+def has_input(stream: TextIO) -> bool:
+    """Is it a pipe in which something waits to be read?"""
+    waiting = array("i", [0])
+    try:
+        descriptor = stream.fileno()
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return False
+        fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+    except (OSError, ValueError):  # a closed stream
+        return False
+    return waiting[0] > 0
 
 
 def terminal_size(descriptor: int) -> os.terminal_size:

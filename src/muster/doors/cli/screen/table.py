@@ -10,6 +10,8 @@ T = TypeVar("T")
 
 GAP = "  "
 NARROWEST = 6
+READABLE = 16
+"""So much of a flexible column is worth more than a spare one."""
 
 
 class Column(Generic[T]):
@@ -79,7 +81,7 @@ def _widest(texts: list[str]) -> int:
 
 
 def _affordable(widths: list[int], columns: Sequence[Column[T]], room: int) -> list[int]:
-    """The columns that the screen has room for when every flexible one is cut."""
+    """The columns that the screen has room for when every flexible one is cut, yet readable."""
     kept = list(range(len(columns)))
     while _least(kept, widths, columns) > room:
         spare = [at for at in kept if columns[at].spare]
@@ -90,7 +92,7 @@ def _affordable(widths: list[int], columns: Sequence[Column[T]], room: int) -> l
 
 
 def _least(kept: list[int], widths: list[int], columns: Sequence[Column[T]]) -> int:
-    least = (min(widths[at], NARROWEST) if columns[at].flexible else widths[at] for at in kept)
+    least = (min(widths[at], READABLE) if columns[at].flexible else widths[at] for at in kept)
     return sum(least) + len(GAP) * (len(kept) - 1)
 
 

@@ -29,9 +29,9 @@ def clean(text: str) -> str:
     return "".join(each if each.isprintable() else "�" for each in text)
 
 
-def clean_lines(text: str) -> str:
+def clean_lines(text: str, kept: str = "\n\t") -> str:
     """Like `clean`, but line breaks and tabs stay."""
-    return "".join(each if each.isprintable() or each in "\n\t" else "�" for each in text)
+    return "".join(each if each.isprintable() or each in kept else "�" for each in text)
 
 
 def number(amount: float) -> str:

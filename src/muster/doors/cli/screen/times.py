@@ -46,6 +46,12 @@ class Moment(Value):
         full = self.local(text)
         return full[11:] if full.startswith(self.now.strftime("%Y-%m-%d")) else full
 
+    def between(self, early: str, late: str) -> str:
+        """`14:10 to 15:30`, with days where it is not today; to the minute, which is enough."""
+        first, last = self.near(early)[:-3], self.near(late)[:-3]
+        same_day = len(first) > 5 and first[:10] == last[:10]
+        return f"{first} to {last[11:] if same_day else last}"
+
     def relative(self, text: str | None) -> str:
         """`22:24:36 CET (in 5m)`, `22:24:36 CET (3h ago)`; `-` if it is not known."""
         if text is None:

@@ -18,7 +18,7 @@ from muster.doors.cli.jobs.logs import copy
 from muster.doors.cli.jobs.named import one_job
 from muster.doors.cli.options import example, job_argument
 from muster.doors.cli.screen.printing import caution, complain, note
-from muster.doors.cli.screen.screen import is_terminal, terminal_size
+from muster.doors.cli.screen.screen import has_input, is_terminal, terminal_size
 from muster.doors.cli.submit.options import SubmitCommand
 from muster.doors.cli.submit.work import command_document
 from muster.doors.cli.surroundings import Call
@@ -48,12 +48,15 @@ def run(context: click.Context, **_: Any) -> int:
     At a terminal the job gets a terminal too: keys, Ctrl-C and the size of the window go to it.
     Ctrl-P Ctrl-Q leaves it running; `muster attach` comes back. Elsewhere what it writes is
     printed as it comes, Ctrl-C interrupts it, and a second Ctrl-C cancels it. Ctrl-C while it
-    still waits cancels it. What it writes is kept in its output file as well.
+    still waits cancels it. What it writes is kept in its output file as well. It reads the file
+    that --input names, and nothing that is piped in.
     """
     call: Call = context.obj
     words: tuple[str, ...] = context.params["words"]
     document = command_document(context, words)
     seated = is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    if document.stdin is None and has_input(sys.stdin):
+        caution(call, "The job does not read what is piped in; put it into a file: --input FILE.")
     job = _submitted(call, _with_terminal(document) if seated else document)
     started = _started(call, job)
     if started is None:

@@ -16,7 +16,7 @@ from muster.doors.slurm.lists.filters import (
 from muster.doors.slurm.lists.jobs import by_number
 from muster.doors.slurm.lists.listing import has_usual_limit
 from muster.doors.slurm.submit.job_options import OPTIONS
-from muster.doors.slurm.submit.refusals import UNAVAILABLE, mail_warning, refusal
+from muster.doors.slurm.submit.refusals import UNAVAILABLE, refusal, warnings_of
 from muster.doors.slurm.submit.submission import (
     Wanted,
     World,
@@ -119,7 +119,7 @@ def _submitted(want: Wanted, given: Parsed, door: Door, cluster: str | None) -> 
         said = f"{job};{cluster}" if cluster else str(job)
     quiet = given.has("quiet") and not given.has("parsable")
     then = Again(memo={"waits_for": str(job)}) if given.has("wait") else None
-    messages = _warned(want) + mail_warning(NAME, receipt)
+    messages = _warned(want) + warnings_of(NAME, receipt)
     return Reply(out="" if quiet else f"{said}\n", err=messages, then=then)
 
 

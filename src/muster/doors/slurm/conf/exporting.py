@@ -55,6 +55,10 @@ def exported(site: Site, nodes: Iterable[Node], cluster: str) -> Exported:
         "accounting.sh": _script(site, cluster),
     }
     notes += _unsayable(queue for _, queue in sorted(site.queues.items()))
+    if site.policy.order.short:
+        notes.append(
+            Note(about="policy.order.short", text="Slurm does not learn how long jobs take")
+        )
     if any(node.where for node in known):
         files["topology.conf"] = HEAD + "\n".join(_switches(known)) + "\n"
     return Exported(files=files, notes=tuple(notes))

@@ -9,7 +9,7 @@ from muster.model.policy import OrderWeights, Packing, Policy, PreemptPolicy, Sh
 from muster.model.queue import PreemptMode
 from muster.model.value import DAY, SECOND, Duration
 
-FIRST_COME = OrderWeights(job_class=0, fair_share=0, age=1_000, queue=0)
+FIRST_COME = OrderWeights(job_class=0, fair_share=0, age=1_000, short=0, queue=0)
 USUAL_SPAN = Duration(7 * DAY)
 NEVER_FORGOTTEN = Duration(3_650 * DAY)
 
@@ -126,6 +126,8 @@ def _order(options: Mapping[str, str], notes: Notes) -> OrderWeights:
         fair_share=whole(options, "priorityweightfairshare"),
         age=whole(options, "priorityweightage"),
         size=-size if small else size,
+        # Slurm learns nothing of jobs, so no weight of its own may come before those of the file.
+        short=0,
         queue=whole(options, "priorityweightassoc"),
         age_full=span(options, "prioritymaxage", USUAL_SPAN),
     )

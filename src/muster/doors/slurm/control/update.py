@@ -23,6 +23,7 @@ from muster.model.forbidden import (
     CannotUseClass,
     Forbidden,
     HasStarted,
+    LabelIsOurs,
     MakesForAnother,
     NeedsRole,
     NoRole,
@@ -155,7 +156,7 @@ def _refused_line(why: str, views: list[JobView]) -> str:
 
 def _forbidden(why: Forbidden) -> str:
     match why:
-        case CannotRaisePriority():
+        case CannotRaisePriority() | LabelIsOurs():
             return DENIED
         case HasStarted():
             return "Job is no longer pending execution"

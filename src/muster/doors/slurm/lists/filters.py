@@ -168,10 +168,10 @@ def in_any_state(name: JobName) -> Filter:
 
 def parts_of(door: Door, job: int, index: int | None) -> dict[JobId, int | None]:
     """The jobs that `12` or `12_3` names, over or not, with their indices; as it is, if none."""
-    query = JobQuery(arrays=(JobId(job),), limit=1)
+    live = door.queries.jobs.find(door.caller, JobId(job))
+    if index is None and live is not None and live.spec.array is None:
+        return {live.id: None}
     named = JobName(job=JobId(job), indices=None if index is None else frozenset({index}))
-    if index is None and not door.queries.jobs.page(door.caller, query).jobs:
-        return {JobId(job): None}
     wish = in_any_state(named)
     views = (*live_views(door, wish), *ended_views(door, wish, Instant(0)))
     parts = {view.job.id: view.job.spec.array for view in views} or {JobId(job): None}

@@ -13,6 +13,7 @@ from muster.doors.slurm.words import states, times
 from muster.doors.slurm.words.hostlist import compressed, ranges_text
 from muster.doors.slurm.words.sizes import memory_text
 from muster.doors.slurm.words.states import State
+from muster.model.facts import Mover
 from muster.model.gpu import GpuAsk, Mig
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState, TaskGroup
@@ -293,12 +294,14 @@ def started_at(row: JobRow) -> Instant | None:
 
 
 def expected_at(row: JobRow) -> Instant | None:
-    """When it began, or is expected to."""
-    begun = started_at(row)
+    """When it began, or is expected to. Slurm has no date for a job that waits for another."""
+    begun, wait = started_at(row), row.view.wait
     if begun is not None:
         return begun
-    prospect = None if row.view.wait is None else row.listing.backlog.get(row.job.id)
+    prospect = None if wait is None else row.listing.backlog.get(row.job.id)
     if prospect is None or isinstance(prospect.expected, NoEstimate):
+        return row.job.begin_at
+    if wait is not None and wait.why.facts.mover is Mover.OTHER_JOB:
         return row.job.begin_at
     return max(prospect.expected, row.listing.now)
 

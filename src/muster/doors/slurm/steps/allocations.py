@@ -3,7 +3,7 @@
 from muster.controller.messages import JobView
 from muster.doors.slurm.call import Again, Door, Reply
 from muster.doors.slurm.commands.sbatch import world_of
-from muster.doors.slurm.submit.refusals import mail_warning, refusal
+from muster.doors.slurm.submit.refusals import refusal, warnings_of
 from muster.doors.slurm.submit.request import Request
 from muster.doors.slurm.submit.submission import held_for_steps
 from muster.doors.slurm.words.errors import SlurmError, failed
@@ -44,7 +44,7 @@ def submitted(requests: tuple[Request, ...], door: Door, warnings: str) -> Reply
     except MusterError as error:
         raise refusal(request, error) from error
     waiting = Waiting(job=receipt.jobs[0], since=door.now)
-    given = warnings + mail_warning(request.command, receipt)
+    given = warnings + warnings_of(request.command, receipt)
     return Reply(err=given, then=Again(memo=waiting.memo()))
 
 

@@ -25,6 +25,7 @@ from muster.lifecycle.refusal import (
     PoolTakesNothing,
     Reason,
     TooLarge,
+    TooLateForDeadline,
     TooManyOfUser,
     TooManySubmitted,
     TooMuchOfUser,
@@ -65,10 +66,14 @@ def refusal(request: Request, error: MusterError) -> SlurmError:
     return request.submission_failed(submission_words(error))
 
 
-def mail_warning(command: str, receipt: Receipt) -> str:
-    """Said on stderr when mail was asked for that nothing sends."""
-    unsent = [each for each in receipt.cautions if isinstance(each.reason, NoMailProgram)]
-    return "".join(f"{command}: warning: {each.advice}\n" for each in unsent)
+SAID = NoMailProgram | TooLateForDeadline
+"""Cautions that sbatch has no words of its own for."""
+
+
+def warnings_of(command: str, receipt: Receipt) -> str:
+    """Said on stderr: mail was asked for that nothing sends, or the deadline will be missed."""
+    said = [each for each in receipt.cautions if isinstance(each.reason, SAID)]
+    return "".join(f"{command}: warning: {each.advice}\n" for each in said)
 
 
 def submission_words(error: MusterError) -> str:

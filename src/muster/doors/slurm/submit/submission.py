@@ -32,9 +32,9 @@ from muster.doors.slurm.submit.shape import (
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError, failed
 from muster.doors.slurm.words.options import Manner, Parsed, parsed
-from muster.lifecycle.admit import UNNAMED
 from muster.model.job import Dependency, JobSpec, RetryPolicy, TaskGroup
 from muster.model.launch import Launch, Runs
+from muster.model.queue import UNNAMED
 from muster.model.value import (
     ClassName,
     Duration,

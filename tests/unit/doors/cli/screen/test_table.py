@@ -33,6 +33,19 @@ def test_a_narrow_screen_cuts_the_flexible_columns_only() -> None:
     ]
 
 
+def test_a_spare_column_is_left_out_before_a_name_is_cut() -> None:
+    spare: Column[Row] = Column("SPARE", lambda row: row[2], "spare")
+    columns = [*COLUMNS, spare]
+
+    shown = lines(ROWS, columns, Screen(width=24))
+
+    assert shown == [
+        "ID  NAME         STATE",
+        " 7  train        running",
+        "12  a long name  pending",
+    ]
+
+
 def test_a_column_is_never_cut_to_nothing() -> None:
     shown = lines(ROWS, COLUMNS, Screen(width=5))
 

@@ -92,6 +92,7 @@ def sites(draw: st.DrawFn) -> Site:
                 job_class=draw(weights),
                 fair_share=draw(weights),
                 age=draw(weights),
+                short=0,
                 queue=draw(weights),
                 age_full=Duration(3 * DAY),
             ),
@@ -153,6 +154,7 @@ def test_what_slurms_files_cannot_say_is_reported_to_the_user() -> None:
         "pool p: Slurm knows no AllowUsers: put ada into group muster-p",
         "pool p: price and spot are not known to Slurm",
         "queue a: guarantees and lending are not known to Slurm",
+        "policy.order.short: Slurm does not learn how long jobs take",
     ]
     assert "AllowGroups=lab,muster-p " in found.files["slurm.conf"]
 

@@ -120,6 +120,7 @@ def test_weights_and_half_life_are_taken_over() -> None:
         100_000,
         0,
     )
+    assert policy.order.short == 0, "Slurm gives no priority for what a job is expected to take"
     assert policy.share.half_life == DAY
     assert policy.preempt.by_class
 
@@ -128,7 +129,7 @@ def test_without_multifactor_priority_first_come_is_first_served() -> None:
     policy = read("NodeName=n1 CPUs=2\nPartitionName=p Nodes=ALL").site.policy
 
     order = policy.order
-    assert (order.job_class, order.fair_share, order.age) == (0, 0, 1_000)
+    assert (order.job_class, order.fair_share, order.age, order.short) == (0, 0, 1_000, 0)
     assert not policy.preempt.by_class
 
 

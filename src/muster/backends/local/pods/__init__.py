@@ -1,0 +1,1 @@
+"""The containers of a pod, run on this machine by the supervisor of their attempt."""

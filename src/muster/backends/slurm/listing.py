@@ -1,0 +1,189 @@
+"""What `squeue` says of the jobs of a cluster, ours and those of others. Pure.
+
+One call tells of all jobs: their state, how they ended, what they have, and our mark on our own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+
+from muster.model.hostlist import NoHostlistError, expanded
+from muster.model.resources import Resources
+from muster.model.value import NodeId, Value
+
+_FIELDS = (
+    ("JobID", 20),
+    ("State", 20),
+    ("exit_code", 12),
+    ("StartTime", 24),
+    ("EndTime", 24),
+    ("NumCPUs", 12),
+    ("tres-alloc", 256),
+    ("Comment", 128),
+    ("NodeList", 4_096),
+)
+"""Columns by their widths, because names and comments may hold every other separator."""
+
+FORMAT = ",".join(f"{name}:{width}" for name, width in _FIELDS)
+"""For `squeue -O`, with instants as seconds (SLURM_TIME_FORMAT=%s)."""
+
+_MARK = "muster"
+_UNITS_MIB = {"K": 1 / 1_024, "M": 1, "G": 1_024, "T": 1_048_576}
+
+
+class Phase(Enum):
+    """Where a job of Slurm stands, as far as it matters to an attempt."""
+
+    WAITS = "waits"
+    RUNS = "runs"
+    STANDS = "stands"
+    LEAVES = "leaves"
+    OVER = "over"
+
+
+_PHASES = {
+    "PENDING": Phase.WAITS,
+    "REQUEUED": Phase.WAITS,
+    "REQUEUE_HOLD": Phase.WAITS,
+    "REQUEUE_FED": Phase.WAITS,
+    "SPECIAL_EXIT": Phase.WAITS,
+    "RESV_DEL_HOLD": Phase.WAITS,
+    "CONFIGURING": Phase.WAITS,
+    "RUNNING": Phase.RUNS,
+    "RESIZING": Phase.RUNS,
+    "SIGNALING": Phase.RUNS,
+    "STAGE_OUT": Phase.RUNS,
+    "SUSPENDED": Phase.STANDS,
+    "STOPPED": Phase.STANDS,
+    "COMPLETING": Phase.LEAVES,
+}
+"""Every other state is one in which a job has ended."""
+
+
+class Key(Value, gc=False):
+    """Whose attempt it is. site: which Muster, because several may share a cluster."""
+
+    site: str
+    job: int
+    attempt: int
+
+    @property
+    def mark(self) -> str:
+        """What is written into Slurm's own record of the job, as its comment."""
+        return f"{_MARK}:{self.site}:{self.job}.{self.attempt}"
+
+
+class QueuedJob(Value):
+    """One job of Slurm's. status: as wait(2) has it. Instants are in whole seconds."""
+
+    id: str
+    state: str
+    status: int
+    started_s: int | None
+    ended_s: int | None
+    nodes: tuple[NodeId, ...]
+    holds: Resources
+    key: Key | None
+
+    @property
+    def phase(self) -> Phase:
+        return _PHASES.get(self.state, Phase.OVER)
+
+    @property
+    def is_placed(self) -> bool:
+        """Has it nodes now?"""
+        return self.phase in {Phase.RUNS, Phase.STANDS, Phase.LEAVES}
+
+
+def listed(text: str) -> Iterator[QueuedJob]:
+    """Every job of the listing; a line that is none is left out."""
+    for line in text.splitlines():
+        row = _row(line)
+        if row["JobID"].isdecimal():
+            yield _job(row)
+
+
+def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Resources]:
+    """What jobs that are none of ours have of each node.
+
+    Slurm says what a job has in all; on several nodes it is taken to be spread evenly.
+    """
+    found: dict[NodeId, Resources] = {}
+    for job in jobs:
+        if job.key is not None or not job.is_placed or not job.nodes:
+            continue
+        count = len(job.nodes)
+        each = Resources(
+            cpu_milli=-(-job.holds.cpu_milli // count),
+            memory_mib=-(-job.holds.memory_mib // count),
+            gpu_milli=-(-job.holds.gpu_milli // count),
+        )
+        for node in job.nodes:
+            found[node] = found.get(node, Resources()) + each
+    return found
+
+
+def key_in(comment: str) -> Key | None:
+    """The key that we wrote into a job's comment, if it is one of ours."""
+    word, _, rest = comment.partition(":")
+    site, _, number = rest.rpartition(":")
+    job, _, attempt = number.partition(".")
+    if word != _MARK or not site or not (job.isdecimal() and attempt.isdecimal()):
+        return None
+    return Key(site=site, job=int(job), attempt=int(attempt))
+
+
+def _row(line: str) -> Mapping[str, str]:
+    row: dict[str, str] = {}
+    begin = 0
+    for name, width in _FIELDS:
+        row[name] = line[begin : begin + width].strip()
+        begin += width
+    return row
+
+
+def _job(row: Mapping[str, str]) -> QueuedJob:
+    tres = _tres(row["tres-alloc"])
+    status = row["exit_code"]
+    return QueuedJob(
+        id=row["JobID"],
+        state=row["State"],
+        status=int(status) if status.isdecimal() else 0,
+        started_s=_seconds(row["StartTime"]),
+        ended_s=_seconds(row["EndTime"]),
+        nodes=_nodes(row["NodeList"]),
+        holds=Resources(
+            cpu_milli=1_000 * _count(tres.get("cpu") or row["NumCPUs"]),
+            memory_mib=_mib(tres.get("mem", "0")),
+            gpu_milli=1_000 * _count(tres.get("gres/gpu", "0")),
+        ),
+        key=key_in(row["Comment"]),
+    )
+
+
+def _tres(text: str) -> dict[str, str]:
+    """`cpu=4,mem=4G,gres/gpu=1` by name."""
+    parts = (each.partition("=") for each in text.split(","))
+    return {name: amount for name, _, amount in parts if amount}
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _mib(text: str) -> int:
+    number, unit = (text[:-1], text[-1:]) if text[-1:].isalpha() else (text, "M")
+    try:
+        return int(float(number) * _UNITS_MIB.get(unit.upper(), 1))
+    except ValueError:
+        return 0
+
+
+def _seconds(text: str) -> int | None:
+    return int(text) if text.isdecimal() and int(text) else None
+
+
+def _nodes(text: str) -> tuple[NodeId, ...]:
+    try:
+        return tuple(NodeId(name) for name in expanded(text)) if text != "(null)" else ()
+    except NoHostlistError:
+        return ()

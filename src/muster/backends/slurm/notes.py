@@ -1,0 +1,72 @@
+"""What we must know of an attempt beyond what Slurm keeps of it, in a file each.
+
+Slurm's own record of a job is the truth about what runs. The note has what was ordered, so that a
+controller that was killed goes on as it was, and an end is told the same way twice.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from muster.backends.base import Stop
+from muster.model.event import JobCheckpointed, JobEnded
+from muster.model.launch import Checkpointing, Warn
+from muster.model.value import Duration, Instant, JobId, NodeId, UserName, Value
+
+_SUFFIX = ".json"
+
+
+class Note(Value, omit_defaults=True):
+    """One attempt. handle: its number in Slurm, once that is known.
+
+    began_at: when it was sent to us; started_at: when it was seen to run. checkpoint: absolute.
+    changed_limit: `ends_at` counts in the place of `limit`.
+    """
+
+    job: JobId
+    attempt: int
+    user: UserName
+    nodes: tuple[NodeId, ...]
+    began_at: Instant
+    limit: Duration | None = None
+    grace: Duration = Duration(30_000)
+    warn: Warn | None = None
+    checkpoint: Checkpointing | None = None
+    handle: str | None = None
+    started_at: Instant | None = None
+    changed_limit: bool = False
+    ends_at: Instant | None = None
+    stop: Stop | None = None
+    stopped_at: Instant | None = None
+    saved: JobCheckpointed | None = None
+    ended: JobEnded | None = None
+
+
+class Notes:
+    """The notes of one cluster, in a folder that only we can read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def kept(self) -> Iterator[Note]:
+        """All of them; one that cannot be read is as if it were not there."""
+        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                yield msgspec.json.decode(path.read_bytes(), type=Note)
+
+    def keep(self, note: Note) -> None:
+        """Write it whole, or leave the old one."""
+        path = self._path(note.job, note.attempt)
+        new = path.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(note))
+        os.replace(new, path)
+
+    def drop(self, job: JobId, attempt: int) -> None:
+        self._path(job, attempt).unlink(missing_ok=True)
+
+    def _path(self, job: JobId, attempt: int) -> Path:
+        return self._folder / f"{job}.{attempt}{_SUFFIX}"

@@ -1,0 +1,1 @@
+"""The Kubernetes door: kubectl and other clients of Kubernetes drive Muster."""

@@ -1,0 +1,1 @@
+"""CronJobs: a Job for each time that a schedule names."""

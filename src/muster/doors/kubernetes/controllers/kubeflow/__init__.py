@@ -1,0 +1,1 @@
+"""Kubeflow's training jobs: replicas of several roles that start together."""

@@ -1,0 +1,1 @@
+"""What workloads have where their manifests are silent, and what may not be in them."""

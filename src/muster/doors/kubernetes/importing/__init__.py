@@ -1,0 +1,1 @@
+"""Configuration of Kueue, Volcano and KAI to ours, and back."""

@@ -1,0 +1,1 @@
+"""The Kubernetes API on the wire: paths, bodies, lists, watches, and who may use them."""

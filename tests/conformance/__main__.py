@@ -1,0 +1,104 @@
+"""`python -m conformance PROGRAMS`: Kubernetes' own conformance tests against a Muster of its own.
+
+`make conformance` builds the programs and calls it. FOCUS is a pattern of names of tests.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from conformance import results
+from conformance.images import make_images, repositories
+from conformance.suite import ALONE, PASSED, UNFINISHED, Result, Suite, area_of, listed
+from containers.images import MODEST, own_podman
+from doors.kubernetes.cluster import kubernetes_house
+
+PAGE = Path("docs/reference/kubernetes-conformance.md")
+TEST_S = 180
+"""So long the tests of a batch may take, each of them on average."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="conformance")
+    parser.add_argument("programs", type=Path, help="the folder with e2e.test and agnhost")
+    parser.add_argument("--focus", default="", help="only tests whose names have this pattern")
+    parser.add_argument("--side-by-side", type=int, default=2, help="batches at a time")
+    parser.add_argument("--failed", action="store_true", help="only those that did not pass")
+    parser.add_argument("--reports", type=Path, help="where logs are kept")
+    asked = parser.parse_args()
+    known = results.read()
+    every = listed(asked.programs / "e2e.test")
+    chosen = [
+        test
+        for test in every
+        if re.search(asked.focus, test)
+        and not (asked.failed and test in known and known[test].result == PASSED)
+    ]
+    reports = asked.reports or Path(tempfile.mkdtemp(prefix="muster-conformance-"))
+    reports.mkdir(parents=True, exist_ok=True)
+    found = {each.test: each for each in run(asked.programs, chosen, reports, asked.side_by_side)}
+    results.keep({test: found.get(test) or known.get(test) or _not_run(test) for test in every})
+    PAGE.write_text("".join(f"{line}\n" for line in results.page(results.read().values())))
+    passed = sum(each.result == PASSED for each in found.values())
+    sys.stdout.write(f"{passed} of {len(found)} passed; logs are in {reports}\n")
+    return 0
+
+
+def run(programs: Path, tests: Sequence[str], reports: Path, workers: int) -> Iterator[Result]:
+    """Start a Muster with the images that the suite asks for, and run these tests on it."""
+    with own_podman() as podman:
+        folder = Path(tempfile.mkdtemp(prefix="muster-images-"))
+        make_images(podman, programs / "agnhost", folder)
+        options = f"{' '.join(podman.folders)} {MODEST}"
+        with kubernetes_house(podman=options) as house:
+            suite = Suite(
+                program=programs / "e2e.test",
+                kubeconfig=house.root / "kubeconfig",
+                images=repositories(folder / "repositories.yaml"),
+                report=reports,
+                kubectl=shutil.which("kubectl", path=house.environ["PATH"]) or "kubectl",
+            )
+            yield from _all(suite, tests, workers)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _all(suite: Suite, tests: Sequence[str], workers: int) -> Iterator[Result]:
+    """Batches by area, some beside each other; those that bear no others come last."""
+    together = [test for test in tests if ALONE not in test]
+    alone = [test for test in tests if ALONE in test]
+    for some, count in ((together, workers), (alone, 1)):
+        batches = [list(of) for _, of in groupby(sorted(some, key=area_of), area_of)]
+        with ThreadPoolExecutor(count) as pool:
+            for found in pool.map(partial(_batch, suite), batches):
+                yield from found
+
+
+def _batch(suite: Suite, tests: list[str]) -> list[Result]:
+    """The tests of an area; those not reached when time was up are tried again by themselves."""
+    area = area_of(tests[0])
+    name = re.sub(r"\W+", "-", area).strip("-")
+    began = time.monotonic()
+    found = list(suite.run(tests, name, TEST_S * len(tests)))
+    for place, each in enumerate(found):
+        if each.result == UNFINISHED and len(tests) > 1:
+            found[place] = suite.run([each.test], f"{name}-{place}", TEST_S)[0]
+    passed = sum(each.result == PASSED for each in found)
+    took_s = time.monotonic() - began
+    sys.stderr.write(f"{area}: {passed} of {len(tests)} passed, {took_s:.0f} s\n")
+    return found
+
+
+def _not_run(test: str) -> Result:
+    return Result(test=test, result=UNFINISHED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

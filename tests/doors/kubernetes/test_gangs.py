@@ -1,0 +1,281 @@
+"""Real kubectl, real containers: gangs of pods start whole or not at all."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from containers.images import IMAGE, MODEST, own_podman
+from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 60
+
+TRAIN = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: {name}}}
+spec:
+  runPolicy: {policy}
+  pytorchReplicaSpecs:
+    Master:
+      restartPolicy: Never
+      template: &template
+        spec:
+          terminationGracePeriodSeconds: 1
+          containers:
+          - name: pytorch
+            image: {image}
+            command: [sh, -c, '{master}']
+            resources: {{limits: {{nvidia.com/gpu: "{gpus}", cpu: 100m, memory: 64Mi}}}}
+    Worker:
+      replicas: {workers}
+      restartPolicy: Never
+      template:
+        spec:
+          terminationGracePeriodSeconds: 1
+          containers:
+          - name: pytorch
+            image: {image}
+            command: [sh, -c, '{worker}']
+            resources: {{limits: {{nvidia.com/gpu: "{gpus}", cpu: 100m, memory: 64Mi}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[KubernetesHouse]:
+    with own_podman() as podman:
+        options = f"{' '.join(podman.folders)} {MODEST}"
+        with kubernetes_house(podman=options) as found:
+            yield found
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, "waited in vain"
+
+
+def train(
+    name: str, says: tuple[str, str], *, gpus: int = 1, workers: int = 2, policy: str = "{}"
+) -> str:
+    master, worker = says
+    return TRAIN.format(
+        name=name,
+        image=IMAGE,
+        master=master,
+        worker=worker,
+        gpus=gpus,
+        workers=workers,
+        policy=policy,
+    )
+
+
+def conditions(house: KubernetesHouse, place: str, what: str) -> dict[str, str]:
+    found = json.loads(house.kubectl(f"get {what} {place} -o json"))
+    listed: list[dict[str, Any]] = found.get("status", {}).get("conditions", [])
+    return {each["type"]: each["status"] for each in listed}
+
+
+def phases(house: KubernetesHouse, place: str) -> dict[str, str]:
+    listed = json.loads(house.kubectl(f"get pods {place} -o json"))["items"]
+    return {each["metadata"]["name"]: each["status"]["phase"] for each in listed}
+
+
+def jobs_called(house: KubernetesHouse, name: str) -> int:
+    return house.shell("muster ps --all").out.count(f" {name} ")
+
+
+def test_a_pytorchjob_is_one_job_whose_pods_find_each_other(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('torch')}"
+    says = "echo rank $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT $PET_NNODES; cat /etc/hosts"
+
+    house.kubectl(f"apply {place} -f -", stdin=train("mnist", (says, says)))
+    house.kubectl(f"wait {place} --for=condition=Succeeded pytorchjob/mnist --timeout=60s")
+
+    until(lambda: set(phases(house, place).values()) == {"Succeeded"})
+    logs = [
+        house.kubectl(f"logs {place} mnist-{each}") for each in ("master-0", "worker-0", "worker-1")
+    ]
+    firsts = [each.splitlines()[0].split(":") for each in logs]
+    assert [each[0] for each in firsts] == [
+        f"rank {rank} of 3 at mnist-master-0" for rank in range(3)
+    ]
+    assert len({each[1] for each in firsts}) == 1, "they meet at one port"
+    assert "mnist-master-0" in logs[2]
+    assert house.shell("muster history").out.count("mnist") == 1
+    shown = house.kubectl(f"get pytorchjob {place}").splitlines()
+    assert shown[0].split() == ["NAME", "STATE", "AGE"]
+    assert shown[1].split()[:2] == ["mnist", "Succeeded"]
+    told = json.loads(house.kubectl(f"get pytorchjob mnist {place} -o json"))
+    counted = told["status"]["replicaStatuses"]
+    assert counted["Master"]["succeeded"] == 1
+    assert counted["Worker"]["succeeded"] == 2
+
+
+def test_a_gang_that_fits_only_in_part_does_not_start_in_part(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('whole')}"
+    taken = {"nvidia.com/gpu": "4", "cpu": "100m", "memory": "64Mi"}
+    spec = {
+        "terminationGracePeriodSeconds": 1,
+        "containers": [
+            {
+                "name": "first",
+                "image": IMAGE,
+                "command": ["sleep", "600"],
+                "resources": {"limits": taken},
+            }
+        ],
+    }
+    given = json.dumps({"spec": spec})
+    house.kubectl(f"run first {place} --image={IMAGE} --overrides='{given}'")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/first --timeout=60s")
+
+    manifest = train("large", ("sleep 600", "sleep 600"), gpus=4, workers=1)
+    house.kubectl(f"apply {place} -f -", stdin=manifest)
+
+    def reasons() -> list[str]:
+        listed = json.loads(house.kubectl(f"get pods {place} -o json"))["items"]
+        told = [each["status"].get("conditions", [{}])[0].get("message", "") for each in listed]
+        return [each for each in told if "nodes are available" in each]
+
+    until(lambda: len(reasons()) == 2)
+    waiting = phases(house, place)
+    assert waiting == {"first": "Running", "large-master-0": "Pending", "large-worker-0": "Pending"}
+    house.kubectl(f"delete pod first {place} --timeout=60s")
+    until(lambda: set(phases(house, place).values()) == {"Running"})
+    house.kubectl(f"delete pytorchjob large {place} --timeout=60s")
+    until(lambda: not phases(house, place))
+
+
+def test_a_gang_waits_for_all_of_its_pods(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('groups')}"
+
+    def member(number: int) -> str:
+        overrides = {
+            "metadata": {
+                "labels": {"kueue.x-k8s.io/pod-group-name": "sweep"},
+                "annotations": {"kueue.x-k8s.io/pod-group-total-count": "2"},
+            },
+            "spec": {"terminationGracePeriodSeconds": 1},
+        }
+        given = json.dumps(overrides)
+        line = f"run p{number} {place} --image={IMAGE} --restart=Never --overrides='{given}'"
+        return house.kubectl(f"{line} --command -- sh -c 'sleep 1; exit {number}'")
+
+    member(0)
+    until(
+        lambda: "gang sweep waits for 1 more of 2 pods" in house.kubectl(f"describe pod p0 {place}")
+    )
+    assert phases(house, place) == {"p0": "Pending"}
+    member(1)
+
+    until(lambda: phases(house, place) == {"p0": "Succeeded", "p1": "Failed"})
+    assert house.shell("muster history").out.count("sweep") == 1
+
+
+def test_the_pods_that_still_run_go_when_the_master_has_ended(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('clean')}"
+    policy = "{cleanPodPolicy: Running}"
+
+    house.kubectl(f"apply {place} -f -", stdin=train("tidy", ("true", "sleep 600"), policy=policy))
+
+    house.kubectl(f"wait {place} --for=condition=Succeeded pytorchjob/tidy --timeout=60s")
+    until(lambda: phases(house, place) == {"tidy-master-0": "Succeeded"})
+    until(lambda: "tidy" not in house.shell("muster ps").out)
+    assert "completed" in house.shell("muster history --name tidy").out.lower()
+
+
+def test_a_gang_that_loses_a_pod_before_it_starts_waits_for_another(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('lost')}"
+    limits = {"limits": {"nvidia.com/gpu": "4"}}
+
+    def member(name: str) -> None:
+        annotations = {"muster.io/gang": "trio", "muster.io/gang-size": "3"}
+        container = {"name": "a", "image": IMAGE, "command": ["true"], "resources": limits}
+        given = json.dumps(
+            {
+                "metadata": {"annotations": annotations},
+                "spec": {"containers": [container], "restartPolicy": "Never"},
+            }
+        )
+        house.kubectl(f"run {name} {place} --image={IMAGE} --overrides='{given}'")
+
+    for name in ("a", "b"):
+        member(name)
+    until(lambda: "waits for 1 more of 3" in house.kubectl(f"describe pod a {place}"))
+    house.kubectl(f"delete pod b {place} --timeout=60s")
+
+    until(lambda: "waits for 2 more of 3" in house.kubectl(f"describe pod a {place}"))
+    assert phases(house, place) == {"a": "Pending"}
+
+
+KUEUE = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: default-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: team-a}
+spec:
+  cohort: research
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: default-flavor
+      resources: [{name: nvidia.com/gpu, nominalQuota: 2, borrowingLimit: 0}]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: main, namespace: kueue}
+spec: {clusterQueue: team-a}
+"""
+
+LABELLED = f"""
+apiVersion: batch/v1
+kind: Job
+metadata: {{generateName: work-, labels: {{kueue.x-k8s.io/queue-name: main}}}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: main
+        image: {IMAGE}
+        command: [sleep, "600"]
+        resources: {{limits: {{nvidia.com/gpu: "2"}}}}
+"""
+
+
+def test_queues_of_kueue_are_queues_and_a_labelled_job_waits_in_its_own(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('kueue')}"
+    made = house.shell("kubectl apply -f -", stdin=KUEUE)
+    assert made.code == 0, made.err
+    listed = house.shell("muster queues").out
+    assert all(name in listed for name in ("research", "team-a", "main"))
+
+    for _ in range(2):
+        house.kubectl(f"create {place} -f -", stdin=LABELLED)
+
+    def counts() -> tuple[int, int]:
+        told = json.loads(house.kubectl("get clusterqueue team-a -o json")).get("status", {})
+        return told.get("admittedWorkloads", 0), told.get("pendingWorkloads", 0)
+
+    until(lambda: counts() == (1, 1))
+    until(lambda: sorted(phases(house, place).values()) == ["Pending", "Running"])
+    local = json.loads(house.kubectl(f"get localqueue main {place} -o json"))["status"]
+    assert (local["admittedWorkloads"], local["pendingWorkloads"]) == (1, 1)
+    assert local["conditions"][0]["reason"] == "Ready"
+    used = json.loads(house.kubectl("get cq team-a -o json"))["status"]["flavorsUsage"]
+    assert used[0]["resources"] == [{"name": "nvidia.com/gpu", "total": "2"}]
+    house.kubectl(f"delete jobs --all {place} --timeout=60s")
+    until(lambda: not phases(house, place))

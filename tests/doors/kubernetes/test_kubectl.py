@@ -1,0 +1,266 @@
+"""Real kubectl against a real Muster: what needs no pods."""
+
+import json
+import subprocess
+
+from doors.kubernetes.cluster import KubernetesHouse
+
+CONFIG = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cfg, labels: {app: train}}
+data: {lr: "0.1", epochs: "3"}
+"""
+
+
+def test_the_server_says_which_kubernetes_it_is(house: KubernetesHouse) -> None:
+    assert "Server Version: v1.36" in house.kubectl("version")
+    assert house.kubectl("get --raw /healthz") == "ok"
+
+
+def test_all_kinds_are_listed(house: KubernetesHouse) -> None:
+    names = house.kubectl("api-resources -o name").split()
+
+    assert {"configmaps", "jobs.batch", "deployments.apps", "pods", "nodes"} <= set(names)
+    assert "batch/v1" in house.kubectl("api-versions").split()
+
+
+def test_what_is_applied_again_is_unchanged_and_what_changed_is_configured(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('applied')}"
+
+    assert house.kubectl(f"apply {place} -f -", stdin=CONFIG) == "configmap/cfg created\n"
+    assert house.kubectl(f"apply {place} -f -", stdin=CONFIG) == "configmap/cfg unchanged\n"
+    changed = CONFIG.replace("0.1", "0.2")
+    diff = house.shell(f"kubectl diff {place} -f -", stdin=changed)
+    assert (diff.code, '+  lr: "0.2"' in diff.out) == (1, True)
+    assert house.kubectl(f"apply {place} -f -", stdin=changed) == "configmap/cfg configured\n"
+    assert house.kubectl(f"get {place} cm cfg -o jsonpath='{{.data.lr}}'") == "0.2"
+
+
+def test_a_field_has_one_manager_who_applies_it(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('managed')}"
+    serverside = f"apply {place} --server-side --field-manager"
+
+    house.kubectl(f"{serverside}=ann -f -", stdin=CONFIG)
+    house.kubectl(f"{serverside}=ann -f -", stdin=CONFIG)
+    other = CONFIG.replace("0.1", "0.5").replace(', epochs: "3"', "")
+    said = house.refused(f"{serverside}=bob -f -", stdin=other)
+    house.kubectl(f"{serverside}=bob --force-conflicts -f -", stdin=other)
+    house.kubectl(f"{serverside}=ann -f -", stdin=CONFIG.replace('lr: "0.1", epochs: "3"', ""))
+
+    assert 'conflict with "ann": .data.lr' in said
+    found = json.loads(house.kubectl(f"get {place} cm cfg -o json --show-managed-fields"))
+    assert found["data"] == {"lr": "0.5"}
+    managers = {each["manager"]: each["fieldsV1"] for each in found["metadata"]["managedFields"]}
+    assert managers["bob"]["f:data"] == {"f:lr": {}}
+
+
+def test_what_was_applied_by_the_client_is_taken_over_by_the_server(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('migrated')}"
+    house.kubectl(f"apply {place} -f -", stdin=CONFIG)
+
+    house.kubectl(f"apply {place} --server-side -f -", stdin=CONFIG.replace("0.1", "0.3"))
+
+    assert house.kubectl(f"get {place} cm cfg -o jsonpath='{{.data.lr}}'") == "0.3"
+
+
+def test_patches_of_three_kinds(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('patched')}"
+    house.kubectl(f"create {place} cm cfg --from-literal=a=1 --from-literal=b=2")
+
+    house.kubectl(f"""patch {place} cm cfg -p '{{"data":{{"a":"9"}}}}'""")
+    house.kubectl(f"""patch {place} cm cfg --type=merge -p '{{"data":{{"b":null,"c":"3"}}}}'""")
+    operation = '[{"op":"add","path":"/data/d","value":"4"}]'
+    house.kubectl(f"patch {place} cm cfg --type=json -p '{operation}'")
+
+    data = json.loads(house.kubectl(f"get {place} cm cfg -o json"))["data"]
+    assert data == {"a": "9", "c": "3", "d": "4"}
+
+
+def test_labels_select(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('labelled')}"
+    for name in ("a", "b", "c"):
+        house.kubectl(f"create {place} cm {name}")
+    house.kubectl(f"label {place} cm a b tier=gold")
+    house.kubectl(f"annotate {place} cm a note='two words'")
+    house.kubectl(f"label {place} cm b tier-")
+
+    assert house.kubectl(f"get {place} cm -l tier=gold -o name") == "configmap/a\n"
+    assert house.kubectl(f"get {place} cm -l '!tier' -o name").split()[0] == "configmap/b"
+    found = house.kubectl(f"get {place} cm --field-selector metadata.name=c -o name")
+    assert found == "configmap/c\n"
+
+
+def test_a_trial_leaves_nothing_behind(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('trial')}"
+
+    said = house.kubectl(f"apply {place} --dry-run=server -f -", stdin=CONFIG)
+
+    assert said == "configmap/cfg created (server dry run)\n"
+    assert "not found" in house.refused(f"get {place} cm cfg")
+
+
+def test_unknown_fields_are_refused(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('strict')}"
+
+    said = house.refused(f"create {place} -f -", stdin=CONFIG + "dat: {}\n")
+
+    assert 'strict decoding error: unknown field "dat"' in said
+
+
+def test_secrets_are_shown_to_those_who_may_and_sealed_in_the_store(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('sealed')}"
+    house.kubectl(f"create {place} secret generic key --from-literal=password=open-sesame")
+
+    shown = house.kubectl(f"get {place} secret key -o jsonpath='{{.data.password}}' | base64 -d")
+    database = b"".join(
+        file.read_bytes() for file in (house.root / "home").glob("*") if file.is_file()
+    )
+
+    assert shown == "open-sesame"
+    assert b"sealed" in database
+    assert b"open-sesame" not in database
+    assert b"b3Blbi1zZXNhbWU" not in database
+
+
+def test_a_watch_sees_what_happens(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('watched')}"
+    labelled = "{metadata: {labels: {w: '1'}, name: %s}, apiVersion: v1, kind: ConfigMap}"
+    house.kubectl(f"create {place} -f -", stdin=labelled % "first")
+    with subprocess.Popen(  # noqa: S603  what a test types
+        ["/bin/bash", "-c", f"exec kubectl get {place} cm -l w -w -o name"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=house.environ,
+    ) as watch:
+        assert watch.stdout is not None
+        seen = [watch.stdout.readline()]
+        house.kubectl(f"create {place} -f -", stdin=labelled % "second")
+        seen.append(watch.stdout.readline())
+        house.kubectl(f"label {place} cm first a=b")
+        seen.append(watch.stdout.readline())
+        watch.terminate()
+
+    assert [line.strip() for line in seen] == [
+        "configmap/first",
+        "configmap/second",
+        "configmap/first",
+    ]
+
+
+def test_waiting_ends_when_it_is_so(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('awaited')}"
+    house.kubectl(f"create {place} cm here --from-literal=a=1")
+
+    house.kubectl(f"wait {place} cm/here --for=jsonpath='{{.data.a}}'=1 --timeout=20s")
+    house.kubectl(f"delete {place} cm here")
+    house.kubectl(f"wait {place} cm/here --for=delete --timeout=20s")
+
+
+def test_types_are_explained(house: KubernetesHouse) -> None:
+    said = house.kubectl("explain configmap")
+
+    assert "KIND:       ConfigMap" in said
+    assert "binaryData\t<map[string]string>" in said
+
+
+def test_an_old_version_cannot_be_watched(house: KubernetesHouse) -> None:
+    path = "'/api/v1/configmaps?watch=1&resourceVersion=1&timeoutSeconds=2'"
+
+    event = json.loads(house.kubectl(f"get --raw {path}"))
+
+    assert event["type"] == "ERROR"
+    assert (event["object"]["code"], event["object"]["reason"]) == (410, "Expired")
+
+
+def test_a_long_list_comes_in_pieces(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('pieces')}"
+    for number in range(5):
+        house.kubectl(f"create {place} cm c{number}")
+
+    found = house.kubectl(f"get {place} cm --chunk-size=2 -o name").split()
+
+    assert found[:5] == [f"configmap/c{number}" for number in range(5)]
+
+
+def test_who_deletes_is_shown_what_they_deleted_where_the_api_promises_it(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('shown-last')}"
+    house.kubectl(f"create {place} serviceaccount bot")
+    house.kubectl(f"create {place} cm cfg")
+    path = "/api/v1/namespaces/shown-last"
+
+    account = json.loads(house.kubectl(f"delete --raw {path}/serviceaccounts/bot"))
+    config = json.loads(house.kubectl(f"delete --raw {path}/configmaps/cfg"))
+
+    assert (account["kind"], account["metadata"]["name"]) == ("ServiceAccount", "bot")
+    assert (config["kind"], config["status"]) == ("Status", "Success")
+
+
+def test_roles_bind_people_and_service_accounts(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('bound')}"
+    assert "forbidden" in house.refused(f"get {place} cm --as=alice")
+    house.kubectl(f"create {place} role reader --verb=get,list --resource=configmaps")
+    house.kubectl(f"create {place} rolebinding alice-reads --role=reader --user=alice")
+    house.kubectl(f"create {place} serviceaccount bot")
+    house.kubectl(f"create {place} rolebinding bot-reads --role=reader --serviceaccount=bound:bot")
+
+    house.kubectl(f"get {place} cm --as=alice")
+    assert house.kubectl(f"auth can-i {place} list cm --as=alice") == "yes\n"
+    assert house.shell(f"kubectl auth can-i {place} delete cm --as=alice").out == "no\n"
+    token = house.kubectl(f"create {place} token bot")
+    whoami = house.kubectl(f"auth whoami --kubeconfig=/dev/null {reach(house)} --token={token}")
+    assert "system:serviceaccount:bound:bot" in whoami
+    house.kubectl(f"get {place} cm --kubeconfig=/dev/null {reach(house)} --token={token}")
+    said = house.refused(
+        f"get {place} secrets --kubeconfig=/dev/null {reach(house)} --token={token}"
+    )
+    assert 'User "system:serviceaccount:bound:bot" cannot list resource "secrets"' in said
+
+
+def test_nobody_gives_away_more_than_they_have(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('guarded')}"
+    house.kubectl(f"create {place} role maker --verb=create,get --resource=roles,rolebindings")
+    house.kubectl(f"create {place} rolebinding alice-makes --role=maker --user=alice")
+
+    role = f"create {place} role big --verb=get --resource=secrets --as=alice"
+    binding = f"create {place} rolebinding steal --clusterrole=admin --user=alice --as=alice"
+
+    lacks = '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
+    assert lacks in house.refused(role)
+    assert "attempting to grant RBAC permissions not currently held" in house.refused(binding)
+
+
+def test_kubectl_asks_for_tokens_itself(house: KubernetesHouse) -> None:
+    house.shell("muster kubeconfig --file fresh.yaml --context here --namespace kube-public")
+
+    whoami = house.kubectl("--kubeconfig=fresh.yaml auth whoami")
+
+    assert "system:masters" in whoami
+    assert house.kubectl("--kubeconfig=fresh.yaml config current-context") == "here\n"
+
+
+def test_a_wrong_token_opens_nothing(house: KubernetesHouse) -> None:
+    said = house.refused(f"get cm --kubeconfig=/dev/null {reach(house)} --token=wrong")
+
+    assert "error: You must be logged in to the server" in said
+
+
+def reach(house: KubernetesHouse) -> str:
+    """Options by which kubectl finds the server without its file."""
+    server = house.kubectl("config view -o jsonpath='{.clusters[0].cluster.server}'")
+    ca = house.root / "ca.crt"
+    if not ca.exists():
+        house.shell(
+            "kubectl config view --raw -o "
+            "jsonpath='{.clusters[0].cluster.certificate-authority-data}' "
+            f"| base64 -d > {ca}"
+        )
+    return f"--server={server} --certificate-authority={ca}"
