@@ -103,6 +103,8 @@ SOMETIMES: dict[str, Callable[[str], str]] = {
         "",
         text,
     ),
+    # Whether a CronJob is held, where the session holds it so that it starts no second job.
+    "suspended": lambda text: re.sub(r"(<none> +|Suspend: +)(True|False)", r"\1HELD", text),
     # How many of a long list are left out.
     "more": lambda text: re.sub(r"\+ \d+ more", "+ more", text),
 }
