@@ -31,8 +31,11 @@ SLURM = UserName("slurm")
 """On whose behalf Slurm itself ends a job, or an administrator with its commands."""
 
 
-_RESUMES_IN = Duration(1_500)
-"""So long after a job was resumed Slurm may still lose signals that it is sent."""
+_RESUMES_IN = Duration(2_500)
+"""Suspending takes slurmstepd two seconds, and until a job has gone on it loses its signals."""
+_AGAIN_IN = Duration(2_000)
+_TIMES_AGAIN = 5
+"""On a busy node it takes longer, and nobody says when: SIGTERM is sent again while the job runs."""
 
 
 class Send(Value, gc=False):
@@ -63,6 +66,8 @@ class Attempt:
     _told: set[type[Event]] = field(default_factory=set[type[Event]])
     _acted_at: Instant | None = None
     _resumes_at: Instant | None = None
+    _again_at: Instant | None = None
+    _times_again: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -132,11 +137,25 @@ class Attempt:
             return
         for action in self.timeline.due(now):
             self._acted_at = now
+            if action is DueAction.END and self._resumes_at is not None:
+                self._again_at, self._times_again = Instant(now + _AGAIN_IN), _TIMES_AGAIN
             yield self._deed(action)
+        yield from self._end_again(now)
 
     def next_due(self) -> int | None:
-        due = None if self.timeline is None or self.is_over else self.timeline.next_ms()
-        return due if due is None or self._resumes_at is None else max(due, self._resumes_at)
+        if self.timeline is None or self.is_over:
+            return None
+        dues = [due for due in (self.timeline.next_ms(), self._again_at) if due is not None]
+        return max(min(dues), self._resumes_at or 0) if dues else None
+
+    def _end_again(self, now: Instant) -> Iterator[Deed]:
+        if self._again_at is None or now < self._again_at:
+            return
+        runs = self.seen is not None and self.seen.phase is Phase.RUNS
+        self._times_again -= 1
+        self._again_at = Instant(now + _AGAIN_IN) if runs and self._times_again > 0 else None
+        if runs:
+            yield self._deed(DueAction.END)
 
     def _begins(self, job: QueuedJob) -> bool:
         return self.timeline is None and job.started_s is not None and job.phase is not Phase.WAITS

@@ -124,7 +124,21 @@ def test_one_that_stands_is_resumed_before_it_is_ended() -> None:
     assert list(made.due(Instant(150_000))) == [Resume()]
     assert list(made.due(Instant(150_100))) == []
     list(made.look(job(), Instant(151_000)))
-    assert list(made.due(Instant(152_000))) == [Send(signal=signal.SIGTERM)]
+    assert list(made.due(Instant(153_000))) == [Send(signal=signal.SIGTERM)]
+
+
+def test_a_signal_that_slurm_may_have_lost_is_sent_again_while_the_job_runs() -> None:
+    made = attempt()
+    list(made.look(job(State="SUSPENDED"), Instant(100_000)))
+    made.stop(stop(), Instant(150_000))
+    list(made.due(Instant(150_000)))
+    list(made.look(job(), Instant(151_000)))
+    list(made.due(Instant(152_500)))
+
+    assert made.next_due() == 154_500
+    assert list(made.due(Instant(154_500))) == [Send(signal=signal.SIGTERM)]
+    list(made.look(job(State="COMPLETING"), Instant(155_000)))
+    assert list(made.due(Instant(157_000))) == []
 
 
 def test_a_limit_is_kept_to_the_millisecond_and_can_be_changed() -> None:
