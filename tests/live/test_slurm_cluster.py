@@ -183,6 +183,8 @@ def test_a_slurmctld_that_was_killed_costs_no_job(here: Site, lab: Lab) -> None:
 
 def test_a_job_whose_node_dies_runs_again_elsewhere(here: Site, lab: Lab) -> None:
     job, node = here.runs(here.says("moved", here.until_told()), gpus=GPUS_EACH)
+    # A job runs, to Slurm, from when it has its node: its script may begin much later.
+    until(lambda: here.ran("moved"), lambda lines: len(lines) == 1)
 
     lab.crash(node)
     try:

@@ -4,6 +4,7 @@ An answer that does not come in time says nothing about what happened: the calle
 """
 
 import contextlib
+import errno
 import os
 import subprocess
 from collections.abc import Generator, Mapping
@@ -28,6 +29,9 @@ _DOWN = (
     "Could not establish a configuration source",
 )
 """What the commands say when nobody answers them, or nobody can be trusted yet."""
+
+_MACHINE_IS_FULL = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""What passes. Any other error lies in what was to be run, such as a variable that is too long."""
 
 
 class SlurmDownError(Exception):
@@ -154,8 +158,10 @@ class Commands:
             raise SlurmDownError(f"{words[0]} had no answer in {self._access.answer_s} s") from None
         except FileNotFoundError:
             raise SlurmDownError(f"{words[0]} is not installed here") from None
-        except PermissionError as error:
-            raise SlurmRefusedError(f"{words[0]} cannot be run there: {error.strerror}") from None
+        except OSError as error:
+            if error.errno in _MACHINE_IS_FULL:
+                raise SlurmDownError(f"{words[0]} cannot be run now: {error.strerror}") from None
+            raise SlurmRefusedError(f"{words[0]} cannot be run so: {error.strerror}") from None
         said = done.stderr.decode(errors="replace").strip()
         if done.returncode == 0:
             return done.stdout.decode(errors="replace")
