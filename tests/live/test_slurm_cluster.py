@@ -190,7 +190,9 @@ def test_a_job_whose_node_dies_runs_again_elsewhere(here: Site, lab: Lab) -> Non
     try:
         until(lambda: here.ran("moved"), lambda lines: len(lines) == 2, patience_s=120)
         here.tells()
-        assert over(here, job).state == "completed"
+        found = over(here, job)
+        # It was not sent to the dead node once more.
+        assert (found.state, found.attempt) == ("completed", 2)
         assert [line.split()[0] == node for line in here.ran("moved")] == [True, False]
     finally:
         lab.launch("slurmd", "-D", "-N", node)

@@ -40,7 +40,7 @@ from muster.model.event import (
     JobEnded,
     JobStarted,
 )
-from muster.model.job import LaunchFailed, Requeued
+from muster.model.job import LaunchFailed, NodeFailed, Requeued
 from muster.model.placement import Allocation
 from muster.model.resources import Resources
 from muster.model.running import Output
@@ -219,6 +219,9 @@ class SlurmBackend:
                 self._see_nodes(now)
             if now - self._looked_at >= self._pause_ms or self._unsubmitted:
                 self._look(now)
+            if now - self._nodes_at >= _NODES_MS:
+                # A node failed under a job: that is told with its end, so that none goes there.
+                self._see_nodes(now)
             self._submit_again()
             self._act()
             self._set_reachable(reachable=True)
@@ -496,8 +499,11 @@ class SlurmBackend:
         found = tuple(events)
         if found:
             self._keep(self._attempts[key])
-        if any(isinstance(event, JobEnded) for event in found):
-            self._devices.pop(key, None)
+        for event in found:
+            if isinstance(event, JobEnded):
+                self._devices.pop(key, None)
+                if isinstance(event.why, NodeFailed):
+                    self._nodes_at = Instant(0)
         self._news.extend(found)
 
     def _is_busy(self) -> bool:
