@@ -35,7 +35,7 @@ _RESUMES_IN = Duration(2_500)
 """Suspending takes slurmstepd two seconds, and until a job has gone on it loses its signals."""
 _AGAIN_IN = Duration(2_000)
 _TIMES_AGAIN = 5
-"""On a busy node it takes longer, and nobody says when: SIGTERM is sent again while the job runs."""
+"""On a busy node it takes longer, and nobody says when: SIGTERM is sent again while it runs."""
 
 
 class Send(Value, gc=False):

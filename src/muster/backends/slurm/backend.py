@@ -256,12 +256,12 @@ class SlurmBackend:
         self._news.append(ClusterSeen(at=now, cluster=self.cluster))
 
     def _take_or_refuse(self, action: Action) -> None:
-        self._do_or_refuse(action, partial(self._take, action))
+        self._ask_or_refuse(action, partial(self._take, action))
 
-    def _do_or_refuse(self, action: Action, do: Callable[[], None]) -> None:
+    def _ask_or_refuse(self, action: Action, ask: Callable[[], None]) -> None:
         """What cannot be done at all ends its attempt, and no other."""
         try:
-            do()
+            ask()
         except (SlurmDownError, OSError):
             raise
         except Exception as error:
@@ -312,7 +312,7 @@ class SlurmBackend:
     def _submit_again(self) -> None:
         """Those that could not be submitted; the queue was just listed, and has none of them."""
         for key, run in tuple(self._unsubmitted.items()):
-            self._do_or_refuse(run, partial(self._submit, key))
+            self._ask_or_refuse(run, partial(self._submit, key))
 
     def _submit(self, key: AttemptId) -> None:
         run, attempt = self._unsubmitted[key], self._attempts[key]
