@@ -94,6 +94,7 @@ def policies() -> SearchStrategy[Policy]:
             by_class=_mostly(),
             reclaim=_mostly(),
             by_service=st.booleans(),
+            by_service_if_saved=st.booleans(),
             tries=st.sampled_from((16, 1)),
             min_run=st.sampled_from((Duration(0), Duration(10 * MINUTE))),
             waited_percent=st.sampled_from((0, 25)),

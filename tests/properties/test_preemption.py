@@ -12,6 +12,7 @@ from muster.model.levels import Levels, ran_by
 from muster.model.placement import DeviceShare
 from muster.model.plan import Clear, Plan, Preempt, Repartition, Start, Wait
 from muster.model.policy import Aim, Policy, PreemptPolicy
+from muster.model.queue import PreemptMode
 from muster.model.reason import NoRoom
 from muster.model.snapshot import Snapshot
 from muster.model.value import MINUTE, DeviceId, Instant, JobId, NodeId, replace
@@ -104,6 +105,53 @@ def test_by_service_only_those_are_stopped_who_stand_higher_in_the_same_class(
         one, other = snapshot.jobs[measure.for_job], snapshot.jobs[measure.job]
         assert level(one, snapshot) < level(other, snapshot)
         assert 100 * ran_for(other, snapshot) >= 25 * waited_for(other, snapshot)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), *[st.booleans()] * 2), max_size=4),
+    st.lists(st.sampled_from((1, 2, 4, 8)), min_size=1, max_size=4),
+    LEARNED,
+)
+def test_where_only_savers_are_stopped_by_service_nobody_else_is(
+    running: list[tuple[int, bool, bool]], waiting: list[int], levels: Levels
+) -> None:
+    world = World(Policy(preempt=PreemptPolicy(by_service_if_saved=True)))
+    world.has_nodes("n1", "n2", gpus=8)
+    free = {"n1": 8, "n2": 8}
+    for number, (gpus, says_so, has_written) in enumerate(running):
+        node = next((each for each, left in free.items() if left >= gpus), None)
+        if node is not None:
+            free[node] -= gpus
+            world.runs(f"r{number}", on=node, gpus=gpus, ran=10_000)
+            saves(world, f"r{number}", says_so=says_so, has_written=has_written)
+    for number, gpus in enumerate(waiting):
+        world.submits(f"w{number}", gpus=gpus)
+    snapshot = replace(world.scene.snapshot(), levels=levels)
+    without = replace(world.policy, preempt=PreemptPolicy())
+
+    made = plan(snapshot, world.policy)
+
+    assert violations(snapshot, made) == []
+    for measure in made.measures:
+        assert isinstance(measure, Preempt)
+        victim = snapshot.jobs[measure.job]
+        assert victim.spec.preempt_mode is PreemptMode.CHECKPOINT
+        assert victim.checkpoint is not None
+        assert level(snapshot.jobs[measure.for_job], snapshot) < level(victim, snapshot)
+    if not any(says_so and has_written for _, says_so, has_written in running):
+        usual = plan(snapshot, without)
+        assert (made.moves, made.measures) == (usual.moves, usual.measures)
+
+
+def saves(world: World, name: str, *, says_so: bool, has_written: bool) -> None:
+    """The job says that it saves when it is stopped, or a checkpoint of it was seen, or both."""
+    job = world.scene.jobs[world.names[name]]
+    mode = PreemptMode.CHECKPOINT if says_so else None
+    world.scene.jobs[job.id] = replace(
+        job,
+        spec=replace(job.spec, preempt_mode=mode),
+        checkpoint="step-100" if has_written else None,
+    )
 
 
 def level(job: Job, snapshot: Snapshot) -> int:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.placement import Allocation
 from muster.model.policy import PreemptPolicy
+from muster.model.queue import JobClass, PreemptMode
 from muster.model.value import Duration, Instant, Value
 
 FIRST_BRACKET = Duration(10 * PreemptPolicy().restart_cost)
@@ -67,6 +68,12 @@ def ran_by(job: Job, allocation: Allocation | None, now: Instant) -> Duration:
         return job.ran
     since = max(allocation.started_at, allocation.resumed_at or 0)
     return Duration(job.ran + max(0, now - since))
+
+
+def has_saved(job: Job, job_class: JobClass | None) -> bool:
+    """Does the job save when it is stopped, and was a checkpoint of it seen that was written?"""
+    mode = job.spec.preempt_mode or (None if job_class is None else job_class.preempt_mode)
+    return mode is PreemptMode.CHECKPOINT and job.checkpoint is not None
 
 
 def has_its_due(job: Job, allocation: Allocation | None, now: Instant, percent: int) -> bool:

@@ -60,14 +60,16 @@ class PreemptPolicy(Value, gc=False):
 
     tries: for how many waiting jobs one plan looks for victims; candidates: among how many of the
     cheapest running jobs it looks. They bound the time of a plan.
-    by_service: may a job stop others of its class that had more service, and stand on a higher
+    by_service: may a job stop any others of its class that had more service, and stand on a higher
     level?
+    by_service_if_saved: may it stop those of them that save when they are stopped, and did before?
     waited_percent: no job is preempted by service before it ran this percentage of its wait.
     """
 
     by_class: bool = True
     reclaim: bool = True
     by_service: bool = False
+    by_service_if_saved: bool = False
     tries: int = 6
     candidates: int = 500
     min_run: Duration = Duration(0)
@@ -102,4 +104,9 @@ class Policy(Value):
     @property
     def has_levels(self) -> bool:
         """Does it count how much service jobs had?"""
+        return self.counts_all_service or self.preempt.by_service_if_saved
+
+    @property
+    def counts_all_service(self) -> bool:
+        """Does it count so of every job, not only of those that save?"""
         return self.preempt.by_service or bool(self.order.service)

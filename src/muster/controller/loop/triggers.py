@@ -17,7 +17,7 @@ from muster.model.event import (
     JobSubmitted,
 )
 from muster.model.job import Dependency, DependencyKind, Job, JobState
-from muster.model.levels import bracket_of, end_of, ran_by
+from muster.model.levels import bracket_of, end_of, has_saved, ran_by
 from muster.model.site import Site
 from muster.model.value import DAY, Duration, Instant, JobId
 from muster.stores.base import Batch
@@ -100,7 +100,7 @@ class PlanTriggers:
         return rang
 
     def _remember_bracket(self, job: Job, now: Instant) -> None:
-        if job.state is not JobState.RUNNING or not self._record.site.policy.has_levels:
+        if job.state is not JobState.RUNNING or not self._stands_on_level(job):
             self._leaves_at.pop(job.id, None)
             return
         ran = ran_by(job, self._record.allocations.get(job.id), now)
@@ -108,6 +108,14 @@ class PlanTriggers:
         if self._leaves_at.get(job.id) != at:
             self._leaves_at[job.id] = at
             heapq.heappush(self._leaving, (at, job.id))
+
+    def _stands_on_level(self, job: Job) -> bool:
+        """May others take its room by service, now or later?"""
+        site = self._record.site
+        if site.policy.counts_all_service:
+            return True
+        is_saved = has_saved(job, site.classes.get(job.spec.job_class))
+        return site.policy.preempt.by_service_if_saved and is_saved
 
     def _remember(self, job: Job, now: Instant) -> None:
         self._remember_bracket(job, now)

@@ -90,7 +90,7 @@ class PlanQueries:
     def own_priority(self, job: Job) -> Priority:
         """What a job itself brings to its priority: all but age, fair share and guarantee."""
         level = 0
-        if self._record.site.policy.has_levels:
+        if self._record.site.policy.order.service:
             with self._record.lock:
                 levels = self._record.service_levels(self._clock())
             level = levels.level(job.spec, job.ran)

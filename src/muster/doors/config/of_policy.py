@@ -111,7 +111,13 @@ PREEMPT = Section(
         Key(
             name="by_service",
             shape=TRUTH,
-            meaning="may a job preempt jobs of its class that have had more GPU time?",
+            meaning="may a job preempt any jobs of its class that have had more GPU time?",
+            example="true",
+        ),
+        Key(
+            name="by_service_if_saved",
+            shape=TRUTH,
+            meaning="may it preempt those of them that save when they are stopped, and did before?",
             example="true",
         ),
         Key(

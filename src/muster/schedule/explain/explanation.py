@@ -5,7 +5,7 @@ from collections.abc import Callable
 from muster.model.errors import RefusedError, StaleSnapshotError
 from muster.model.explanation import Explanation, UnknownJob
 from muster.model.job import WAITING, Job, JobState
-from muster.model.levels import has_its_due, ran_by, waited_by
+from muster.model.levels import has_its_due, has_saved, ran_by, waited_by
 from muster.model.plan import Backlog, Clear, Decision, NoEstimate, Plan, Resume, Start, Wait
 from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId
@@ -82,7 +82,9 @@ def _blockers(decision: Decision, job: Job, snapshot: Snapshot, plan: Plan) -> t
 
 def _service(snapshot: Snapshot, job: Job, plan: Plan) -> str:
     """Where the job stands by the service it had, if that counts."""
-    if not plan.policy.has_levels:
+    is_saved = has_saved(job, snapshot.classes.get(job.spec.job_class))
+    counts_saved = is_saved and plan.policy.preempt.by_service_if_saved
+    if not plan.policy.counts_all_service and not counts_saved:
         return ""
     ran = ran_by(job, snapshot.allocations.get(job.id), snapshot.now)
     level = snapshot.levels.level(job.spec, ran)

@@ -124,8 +124,7 @@ def _peers(rights: Rights, cycle: CycleState, least_milli: int) -> Iterator[Hold
         return
     ranked = cycle.service.ranked
     if rights.peers not in ranked:
-        peers = cycle.books.by_class.get(rights.peers, {}).values()
-        ranked[rights.peers] = sorted(peers, key=_dearness(rights, cycle))
+        ranked[rights.peers] = sorted(rights.those_beside(), key=_dearness(rights, cycle))
     for peer in ranked[rights.peers]:
         # They come by their level: behind the first that is too low, guarantees alone count.
         if not rights.reclaims and not rights.is_below(peer):

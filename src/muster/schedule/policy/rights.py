@@ -2,15 +2,16 @@
 
 A chain of preemptions cannot come back to where it began. By class, priority strictly rises.
 By service, the class stays and the level strictly falls; who has waited long has a while to itself.
+A site may say that only those are stopped so that save their work, and have shown it.
 Reclaiming, a queue within its guarantee takes from one beyond it, and a job that starts within its
 guarantee is protected from other queues; the one who lost the room cannot take it back in that way,
 because with him his queue was beyond its guarantee.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from muster.model.job import JobState
-from muster.model.levels import HIGHEST_LEVEL
+from muster.model.levels import HIGHEST_LEVEL, has_saved
 from muster.model.queue import lineage
 from muster.model.snapshot import Snapshot
 from muster.model.value import ClassName, JobId, QueuePath
@@ -35,7 +36,7 @@ class Rights:
         self._portions = _likely_portions(entry, cycle)
         self.lower = _lower_classes(entry, cycle.snapshot) if _by_class(cycle) else ()
         self.reclaims = cycle.policy.preempt.reclaim and self._has_guarantee()
-        self.peers = entry.job.spec.job_class if cycle.policy.preempt.by_service else None
+        self.peers = self._peers(entry)
         self._level = entry.level
 
     @property
@@ -44,14 +45,16 @@ class Rights:
         held = self._cycle.books.by_class
         if self.reclaims or any(held.get(ClassName(name)) for name in self.lower):
             return True
-        return self.peers is not None and any(map(self.outranks, held.get(self.peers, {}).values()))
+        return any(map(self.outranks, self.those_beside()))
 
     def outranks(self, victim: Holding) -> bool:
         """Is the victim of a lower class, or of the same and has it had more service?"""
         name = victim.spec.job_class
         if name in self.lower:
             return True
-        return name == self.peers and self.is_below(victim) and not self._rests(victim)
+        if name != self.peers or not self.is_below(victim) or self._rests(victim):
+            return False
+        return self._cycle.policy.preempt.by_service or self._has_saved(victim)
 
     def is_below(self, peer: Holding) -> bool:
         """Of the same class: does the job stand on a lower level than this one?"""
@@ -75,6 +78,24 @@ class Rights:
         if known is None:
             known = self._open[key] = self._is_open(victim)
         return known and is_takeable(victim, self._cycle) and not self._needs(victim)
+
+    def those_beside(self) -> Iterable[Holding]:
+        """Who runs of the same class, and may be stopped by service at all."""
+        if self.peers is None:
+            return ()
+        books, by_all = self._cycle.books, self._cycle.policy.preempt.by_service
+        return (books.by_class if by_all else books.with_checkpoint).get(self.peers, {}).values()
+
+    def _peers(self, entry: WaitingJob) -> ClassName | None:
+        rules, name = self._cycle.policy.preempt, entry.job.spec.job_class
+        if rules.by_service:
+            return name
+        # Who takes back a guarantee takes from all who borrow, by the work that would be lost.
+        may_take = rules.by_service_if_saved and not self.reclaims
+        return name if may_take and self._cycle.books.with_checkpoint.get(name) else None
+
+    def _has_saved(self, victim: Holding) -> bool:
+        return has_saved(victim.job, self._cycle.snapshot.classes.get(victim.spec.job_class))
 
     def _rests(self, victim: Holding) -> bool:
         return self._cycle.service.rests(victim)

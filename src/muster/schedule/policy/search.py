@@ -63,6 +63,11 @@ class CycleState(NamedTuple):
         """Is the job within what is guaranteed to its queue?"""
         return self.books.quotas.is_own(entry.lane.queue, entry.shape.least_gpu_milli)
 
+    @property
+    def may_take_saved(self) -> bool:
+        """Do jobs run that might be stopped by service, because they save?"""
+        return self.policy.preempt.by_service_if_saved and bool(self.books.with_checkpoint)
+
     def is_overdue(self, job: Job) -> bool:
         """Has it waited for longer than anybody should?"""
         patience = self.policy.patience

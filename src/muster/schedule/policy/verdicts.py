@@ -63,7 +63,9 @@ class Verdicts:
         """In this lane no job gets a promise any more, nor victims unless its class takes them."""
         if self.promises_left:
             return False
-        return not self.clearings_left or not self._cycle.books.quotas.may_own(lane.queue)
+        if not self.clearings_left:
+            return True
+        return not self._cycle.may_take_saved and not self._cycle.books.quotas.may_own(lane.queue)
 
     def known(self, entry: WaitingJob) -> WaitReason | None:
         """Why a job of the same class could not start in this very state of things."""
@@ -85,7 +87,8 @@ class Verdicts:
         """May others be made to leave for this job, and was that not tried in vain?"""
         if not self.clearings_left:
             return False
-        if not entry.may_preempt and not self._cycle.is_own(entry):
+        may_take = entry.may_preempt or self._cycle.may_take_saved
+        if not may_take and not self._cycle.is_own(entry):
             return False
         return _claimants(entry) not in self._in_vain
 

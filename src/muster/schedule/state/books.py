@@ -83,6 +83,8 @@ class Books:
         self.held_by_pool: Counter[PoolName] = Counter()
         self.in_array: Counter[JobId] = Counter()
         self.by_class: dict[ClassName, dict[JobId, Holding]] = {}
+        # Those of them of which a checkpoint was seen.
+        self.with_checkpoint: dict[ClassName, dict[JobId, Holding]] = {}
         self._losses: dict[LossKey, SortedRows[Loss]] = {}
         # Only for sides of a class that have a ceiling.
         self.by_class_side: dict[ClassSide, dict[JobId, Holding]] = {}
@@ -140,6 +142,8 @@ class Books:
         self.holdings[job_id] = holding
         self.by_queue.setdefault(spec.queue, {})[job_id] = holding
         self.by_class.setdefault(spec.job_class, {})[job_id] = holding
+        if job.checkpoint is not None:
+            self.with_checkpoint.setdefault(spec.job_class, {})[job_id] = holding
         self._losses_of(holding).add((-holding.since, -job_id, holding))
         for pool, milli in holding.by_pool:
             ends = self._ends.get(pool)
@@ -156,6 +160,11 @@ class Books:
             return None
         del self.by_queue[holding.spec.queue][job_id]
         del self.by_class[holding.spec.job_class][job_id]
+        if holding.job.checkpoint is not None:
+            beside = self.with_checkpoint[holding.spec.job_class]
+            del beside[job_id]
+            if not beside:
+                del self.with_checkpoint[holding.spec.job_class]
         self._losses_of(holding).remove((-holding.since, -job_id))
         for pool, milli in holding.by_pool:
             self._ends[pool].remove((holding.ends_at, job_id))
@@ -192,6 +201,8 @@ class Books:
         self.holdings[job_id] = new
         self.by_queue[spec.queue][job_id] = new
         self.by_class[spec.job_class][job_id] = new
+        if job.checkpoint is not None:
+            self.with_checkpoint.setdefault(spec.job_class, {})[job_id] = new
         for side in self._bounded_sides(spec):
             self.by_class_side[side][job_id] = new
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from muster.model.amounts import covers, measured
 from muster.model.job import Job
-from muster.model.levels import has_its_due, ran_by
+from muster.model.levels import has_its_due, has_saved, ran_by
 from muster.model.placement import Placement
 from muster.model.plan import Clear
 from muster.model.queue import Meter, Scope, lineage
@@ -169,7 +169,10 @@ def _outranks(case: Case, job: Job, victim: Job) -> bool:
 def _had_less(case: Case, job: Job, victim: Job) -> bool:
     """Both are of one class, the victim stands on the higher level, and has its due."""
     snapshot, rules = case.snapshot, case.plan.policy.preempt
-    if not rules.by_service or job.spec.job_class != victim.spec.job_class:
+    if job.spec.job_class != victim.spec.job_class:
+        return False
+    is_saved = has_saved(victim, snapshot.classes.get(victim.spec.job_class))
+    if not rules.by_service and not (rules.by_service_if_saved and is_saved):
         return False
     allocation = snapshot.allocations.get(victim.id)
     if not has_its_due(victim, allocation, snapshot.now, rules.waited_percent):
