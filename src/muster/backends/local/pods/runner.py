@@ -28,6 +28,7 @@ from muster.backends.local.pods.errands import Done, Errands
 from muster.backends.local.pods.logs import last_lines
 from muster.backends.local.pods.starting import Prepared, Starter, has_begun, last_words
 from muster.backends.local.pods.stdio import Stdio
+from muster.backends.local.pods.telling import Telling
 from muster.backends.local.pods.visits import Command, Hosts, NotRunningError, Visits
 from muster.backends.timeline import Why
 from muster.launch.pods.machine import (
@@ -56,8 +57,6 @@ OUT_OF_MEMORY = 125
 """By which a run says that it needed more memory than it had."""
 
 _LOOKS_FOR_START_MS = 30
-_WRITES_EVERY_MS = 100
-_COUNTS_EVERY_MS = 10_000
 _NOT_STARTED = (125, 126, 127)
 _START_ERROR = 128
 _KILLED = 128 + signal.SIGKILL
@@ -83,12 +82,8 @@ class _Run:
 
 @dataclass
 class _Known:
-    """What was written last, and when more may be."""
+    """What was supplied."""
 
-    told: bytes = b""
-    whole: bytes = b""
-    next_ms: int = 0
-    counts_ms: int = 0
     sources: Sources = field(default_factory=dict[str, dict[str, bytes] | None])
     supplied: bytes = b""
 
@@ -107,6 +102,7 @@ class PodRun:
         self._left: dict[str, int] = {}
         self._seats: set[str] = set()
         self._known = _Known()
+        self._telling = Telling()
         self._starter: Starter | None = None
         self._visits: Visits | None = None
         self._is_out_of_memory = False
@@ -182,10 +178,9 @@ class PodRun:
             times.append(run.kills_ms)
             if not run.is_running:
                 times.append(now + _LOOKS_FOR_START_MS)
-        if self._known.next_ms > now:
-            times.append(self._known.next_ms)
-        known = [at for at in times if at is not None]
-        return _clock_ms() + max(0, min(known) - now) if known else None
+        known = [_clock_ms() + max(0, at - now) for at in times if at is not None]
+        told = self._telling.next_ms()
+        return min([*known, *([] if told is None else [told])], default=None)
 
     def advance(self) -> None:
         """Do what is due, and write down how it is."""
@@ -241,7 +236,7 @@ class PodRun:
             run.stdio.close()
         self._runs.clear()
         self._errands.close()
-        self._known.next_ms = 0
+        self._telling.hurry()
         self._tell_status(_now_ms())
         if self._starter is not None:
             for argv in self._starter.remove_commands(self._left):
@@ -548,21 +543,10 @@ class PodRun:
         self._machine.note(note)
 
     def _tell_status(self, now: int) -> None:
-        if now < self._known.next_ms:
-            return
         status = self._machine.status(self._node.ip)
-        kinds = [(each.container, each.reason, each.text) for each in status.notes]
-        told = msgspec.json.encode((status.containers, kinds, status.over))
-        whole = msgspec.json.encode(status)
-        is_old = now >= self._known.counts_ms and whole != self._known.whole
-        if told == self._known.told and not is_old:
-            return
-        # That something happened once more is worth less than that it happened.
-        self._known.counts_ms = now + _COUNTS_EVERY_MS
-        self._known.next_ms = now + _WRITES_EVERY_MS
-        self._known.told, self._known.whole = told, whole
-        content = {"at": now, "status": msgspec.json.decode(whole)}
-        self._write(places.name_of(spool.POD, self._launch), content)
+        if self._telling.is_due(status, _clock_ms()):
+            content = {"at": now, "status": msgspec.to_builtins(status)}
+            self._write(places.name_of(spool.POD, self._launch), content)
 
     def _known_starter(self) -> Starter:
         if self._starter is None:
