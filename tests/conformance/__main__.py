@@ -10,8 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import groupby
 from pathlib import Path
 
@@ -44,15 +43,20 @@ def main() -> int:
     ]
     reports = asked.reports or Path(tempfile.mkdtemp(prefix="muster-conformance-"))
     reports.mkdir(parents=True, exist_ok=True)
-    found = {each.test: each for each in run(asked.programs, chosen, reports, asked.side_by_side)}
-    results.keep({test: found.get(test) or known.get(test) or _not_run(test) for test in every})
-    PAGE.write_text("".join(f"{line}\n" for line in results.page(results.read().values())))
+    found: dict[str, Result] = {}
+    for some in run(asked.programs, chosen, reports, asked.side_by_side):
+        found.update({each.test: each for each in some})
+        # After each batch: a run that is broken off has been of use.
+        results.keep({test: found.get(test) or known.get(test) or _not_run(test) for test in every})
+        PAGE.write_text("".join(f"{line}\n" for line in results.page(results.read().values())))
     passed = sum(each.result == PASSED for each in found.values())
     sys.stdout.write(f"{passed} of {len(found)} passed; logs are in {reports}\n")
     return 0
 
 
-def run(programs: Path, tests: Sequence[str], reports: Path, workers: int) -> Iterator[Result]:
+def run(
+    programs: Path, tests: Sequence[str], reports: Path, workers: int
+) -> Iterator[list[Result]]:
     """Start a Muster with the images that the suite asks for, and run these tests on it."""
     with own_podman() as podman:
         folder = Path(tempfile.mkdtemp(prefix="muster-images-"))
@@ -70,15 +74,16 @@ def run(programs: Path, tests: Sequence[str], reports: Path, workers: int) -> It
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _all(suite: Suite, tests: Sequence[str], workers: int) -> Iterator[Result]:
+def _all(suite: Suite, tests: Sequence[str], workers: int) -> Iterator[list[Result]]:
     """Batches by area, some beside each other; those that bear no others come last."""
     together = [test for test in tests if ALONE not in test]
     alone = [test for test in tests if ALONE in test]
     for some, count in ((together, workers), (alone, 1)):
         batches = [list(of) for _, of in groupby(sorted(some, key=area_of), area_of)]
         with ThreadPoolExecutor(count) as pool:
-            for found in pool.map(partial(_batch, suite), batches):
-                yield from found
+            begun = [pool.submit(_batch, suite, each) for each in batches]
+            for done in as_completed(begun):
+                yield done.result()
 
 
 def _batch(suite: Suite, tests: list[str]) -> list[Result]:
