@@ -16,6 +16,8 @@ ALONE = "[Serial]"
 _CODE_NAME = re.compile(r"^  codename: (.*)$", re.MULTILINE)
 _AREA = re.compile(r"\[sig-([a-z-]+)\] ([A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)*)?")
 _LONGEST_REASON = 300
+_FOLDER = re.compile(r"(^|[\s=\"'])/(?:\S+/)+")
+_PORT = re.compile(r"(127\.0\.0\.1):\d+")
 # How long the suite may take to clean up after a test that was broken off.
 _GRACE_S = 60
 
@@ -113,7 +115,12 @@ def _result(test: str, by_name: dict[str, Xml.Element]) -> Result:
     # What was not begun when time was up is told as skipped, without a reason of its own.
     if result == SKIPPED and not said.startswith("skipped - "):
         result = UNFINISHED
-    return Result(test=test, result=result, said=said[:_LONGEST_REASON])
+    return Result(test=test, result=result, said=_anywhere(said)[:_LONGEST_REASON])
+
+
+def _anywhere(said: str) -> str:
+    """Without the folders and ports of the machine that it was said on."""
+    return _PORT.sub(r"\1:PORT", _FOLDER.sub(r"\1", said))
 
 
 def _unquoted(text: str) -> str:
