@@ -8,50 +8,7 @@ Heat and power limits make a GPU slow, not broken, and are not looked at here.
 from collections.abc import Mapping
 
 from muster.model.value import Value
-
-# The program's own mistakes, and what the driver says while it cleans up after one.
-APPLICATION_XIDS: Mapping[int, str] = {
-    8: "a kernel ran for too long",
-    13: "a kernel did something that the GPU does not allow",
-    31: "a kernel used memory that is not its own",
-    32: "a program sent commands that the GPU cannot read",
-    43: "a program's work was stopped because of its own fault",
-    45: "a program was ended, and its work with it",
-    66: "a program used the driver wrongly",
-    68: "the video engine met a stream that it cannot read",
-    69: "a program asked an engine for what it does not do",
-    109: "a program's context could not be switched in time",
-    137: "a program used memory of another GPU that it may not use",
-}
-
-# Worth a line in a log; the GPU goes on by itself.
-PASSING_XIDS: Mapping[int, str] = {
-    63: "a bad row of memory was taken note of, to be replaced at the next reset",
-    92: "many memory errors were corrected",
-    94: "a memory error was contained to the program that met it",
-    154: "the driver's advice on how to recover changed",
-}
-
-# What is known to leave the GPU unusable until it is reset or replaced. Critical errors that are
-# in none of these tables count as such too.
-FATAL_XIDS: Mapping[int, str] = {
-    38: "the driver's firmware does not answer",
-    46: "the GPU stopped working",
-    48: "memory error that could not be corrected",
-    61: "internal microcontroller stopped",
-    62: "internal microcontroller halted",
-    64: "a bad row of memory could not be taken note of",
-    74: "NVLink error",
-    79: "fallen off the bus",
-    95: "memory error that could not be contained",
-    110: "security fault",
-    119: "the GPU's system processor does not answer",
-    120: "the GPU's system processor failed",
-    121: "error on the link to the CPU",
-    140: "memory error that was not recovered",
-    143: "the GPU could not be set up",
-    158: "the GPU lost its timing",
-}
+from muster.model.xid import xid_of, xid_text
 
 # NVML's advice, by number; 0 is "nothing to do". Draining peers is for the others, not for this.
 _ADVICE: Mapping[int, str] = {
@@ -111,7 +68,7 @@ def judged(before: Health, reading: Reading) -> Health:
 
 def struck(before: Health, xid: int) -> Health:
     """The standing after the driver reported this error."""
-    if xid in APPLICATION_XIDS or xid in PASSING_XIDS or before.reason:
+    if before.reason or not xid_of(xid).verdict.breaks:
         return before
     return Health(reason=xid_text(xid), uncorrected=before.uncorrected, known=before.known)
 
@@ -120,14 +77,6 @@ def resumed(before: Health, reading: Reading | None) -> Health:
     """The administrator wants it used: what the last look found is known from now on."""
     found = () if reading is None else tuple(_findings(reading, 0))
     return Health(uncorrected=before.uncorrected, known=frozenset(found))
-
-
-def xid_text(xid: int) -> str:
-    """`Xid 79: fallen off the bus`."""
-    for table in (FATAL_XIDS, PASSING_XIDS, APPLICATION_XIDS):
-        if xid in table:
-            return f"Xid {xid}: {table[xid]}"
-    return f"Xid {xid}: a critical error that we have no words for"
 
 
 def _grown(before: int | None, now: int | None) -> int:
