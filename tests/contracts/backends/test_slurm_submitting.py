@@ -11,7 +11,7 @@ from bench.slurm.lab import Lab
 from contracts.backends.engine import Doing
 from contracts.backends.slurm_engine import SlurmEngine
 from muster.backends.base import Run
-from muster.backends.slurm.notes import Note, Notes
+from muster.backends.notes import Note, Notes
 from muster.model.job import LaunchFailed
 from muster.model.value import replace
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+from muster.backends.attempts import Attempt, Kill, Phase, Resume, Send
 from muster.backends.base import (
     Action,
     Continue,
@@ -24,14 +25,15 @@ from muster.backends.base import (
     Suspend,
     Wake,
 )
+from muster.backends.fleet import NodeWatch
 from muster.backends.local.attempt.output import read_output
-from muster.backends.slurm.attempt import Attempt, Kill, Resume, Send
+from muster.backends.looking import CheckpointLook
+from muster.backends.notes import Note, Notes
+from muster.backends.slurm.attempt import look_of
 from muster.backends.slurm.commands import Commands, SlurmDownError, SlurmRefusedError
-from muster.backends.slurm.listing import Key, Phase, QueuedJob, listed
+from muster.backends.slurm.listing import Key, QueuedJob, held_by_others, listed
 from muster.backends.slurm.nodes import Fleet, nodes, partitions
-from muster.backends.slurm.notes import Note, Notes
 from muster.backends.slurm.submission import Containers, Manner, prepared_for, submission
-from muster.backends.slurm.watching import CheckpointLook, NodeWatch
 from muster.launch.attempt import in_rank_order
 from muster.model.cluster import Abilities, BackendKind, Cluster
 from muster.model.event import (
@@ -41,12 +43,11 @@ from muster.model.event import (
     JobStarted,
 )
 from muster.model.job import LaunchFailed, NodeFailed, Requeued
-from muster.model.placement import Allocation
+from muster.model.placement import Allocation, DeviceShare
 from muster.model.resources import Resources
 from muster.model.running import Output
 from muster.model.value import (
     ClusterName,
-    DeviceId,
     GpuModel,
     Instant,
     JobId,
@@ -118,7 +119,7 @@ class SlurmBackend:
         self._attempts: dict[AttemptId, Attempt] = {}
         self._unsubmitted: dict[AttemptId, Run] = {}
         self._looks: dict[AttemptId, CheckpointLook] = {}
-        self._devices: dict[AttemptId, tuple[DeviceId, ...]] = {}
+        self._devices: dict[AttemptId, tuple[DeviceShare, ...]] = {}
         self._nodes = NodeWatch()
         self._looked_at = self._nodes_at = Instant(0)
         self._pause_ms = _LOOK_MS
@@ -415,7 +416,7 @@ class SlurmBackend:
         self._pause_ms = max(_LOOK_MS if self._is_busy() else _IDLE_LOOK_MS, _SHARE * took_ms)
         # Components of one job carry one mark: the first of them stands for all.
         ours = {_attempt_id(job.key): job for job in reversed(jobs) if self._is_ours(job)}
-        self._nodes.others_run(job for job in jobs if not self._is_ours(job))
+        self._nodes.others_hold(held_by_others(job for job in jobs if not self._is_ours(job)))
         for key, job in ours.items():
             self._look_at(key, job, now)
         if self._adopting:
@@ -437,7 +438,7 @@ class SlurmBackend:
             attempt.note = replace(attempt.note, handle=job.id)
             self._keep(attempt)
         self._unsubmitted.pop(key, None)
-        self._finish(key, attempt.look(job, now))
+        self._finish(key, attempt.look(look_of(job, attempt.note), now))
         waited = now - attempt.note.began_at
         is_stuck = job.phase is Phase.WAITS and waited > _PATIENCE_MS
         if is_stuck and not self._link.manner.delegates and attempt.note.stop is None:
@@ -460,7 +461,10 @@ class SlurmBackend:
                 # It is sent again, and then submitted unless it was.
                 continue
             job = self._remembered(attempt)
-            self._finish(key, attempt.lost(now) if job is None else attempt.look(job, now))
+            self._finish(
+                key,
+                attempt.lost(now) if job is None else attempt.look(look_of(job, attempt.note), now),
+            )
 
     def _remembered(self, attempt: Attempt) -> QueuedJob | None:
         handle = attempt.note.handle
@@ -484,7 +488,7 @@ class SlurmBackend:
                 self._news.append(saved)
 
     def _report_nodes(self, now: Instant) -> None:
-        ours = frozenset(each for devices in self._devices.values() for each in devices)
+        ours = [share for shares in self._devices.values() for share in shares]
         self._news.extend(self._nodes.news(ours, now))
 
     def _act(self) -> None:
@@ -565,8 +569,8 @@ def _told_again(note: Note) -> Iterable[Event]:
     yield note.ended
 
 
-def _devices_of(allocation: Allocation) -> tuple[DeviceId, ...]:
-    return tuple(share.device for each in allocation.placements for share in each.devices)
+def _devices_of(allocation: Allocation) -> tuple[DeviceShare, ...]:
+    return tuple(share for each in allocation.placements for share in each.devices)
 
 
 def _accounted(handle: str, row: str) -> QueuedJob | None:

@@ -6,12 +6,13 @@ An answer that does not come in time says nothing about what happened: the calle
 import contextlib
 import errno
 import os
+import signal
 import subprocess
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
+from muster.backends.attempts import Deed, End, Kill, Resume, Send
 from muster.backends.local.isolation.users import LaunchError, LocalUser, local_user, surroundings
-from muster.backends.slurm.attempt import Deed, Kill, Resume, Send
 from muster.backends.slurm.listing import FORMAT
 from muster.backends.slurm.submission import Submission
 from muster.model.value import UserName, Value
@@ -117,6 +118,8 @@ class Commands:
                 self._ask("scancel", "--batch", f"--signal={number}", handle)
             case Send(signal=number):
                 self._ask("scancel", "--full", f"--signal={number}", handle)
+            case End():
+                self._ask("scancel", "--full", f"--signal={int(signal.SIGTERM)}", handle)
             case Kill():
                 self._ask("scancel", "--signal=KILL", handle)
                 # A job that waits has no process for a signal; cancelling twice does no harm.

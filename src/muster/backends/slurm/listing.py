@@ -4,8 +4,9 @@ One call tells of all jobs: their state, how they ended, what they have, and our
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
 
+from muster.backends.attempts import Phase
+from muster.backends.fleet import Taken
 from muster.model.hostlist import NoHostlistError, expanded
 from muster.model.resources import Resources
 from muster.model.value import NodeId, Value
@@ -28,16 +29,6 @@ FORMAT = ",".join(f"{name}:{width}" for name, width in _FIELDS)
 
 _MARK = "muster"
 _UNITS_MIB = {"K": 1 / 1_024, "M": 1, "G": 1_024, "T": 1_048_576}
-
-
-class Phase(Enum):
-    """Where a job of Slurm stands, as far as it matters to an attempt."""
-
-    WAITS = "waits"
-    RUNS = "runs"
-    STANDS = "stands"
-    LEAVES = "leaves"
-    OVER = "over"
 
 
 _PHASES = {
@@ -102,12 +93,12 @@ def listed(text: str) -> Iterator[QueuedJob]:
             yield _job(row)
 
 
-def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Resources]:
+def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Taken]:
     """What jobs that are none of ours have of each node.
 
     Slurm says what a job has in all; on several nodes it is taken to be spread evenly.
     """
-    found: dict[NodeId, Resources] = {}
+    found: dict[NodeId, Taken] = {}
     for job in jobs:
         if job.key is not None or not job.is_placed or not job.nodes:
             continue
@@ -118,7 +109,7 @@ def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Resources]:
             gpu_milli=-(-job.holds.gpu_milli // count),
         )
         for node in job.nodes:
-            found[node] = found.get(node, Resources()) + each
+            found[node] = found.get(node, Taken()) + Taken(amount=each)
     return found
 
 

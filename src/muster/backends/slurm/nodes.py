@@ -1,12 +1,11 @@
 """What `scontrol` says of nodes and partitions, as nodes of ours. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from muster.model.cluster import Node, NodeState
 from muster.model.gpu import Device
 from muster.model.gpu_products import memory_of, sizes_of
-from muster.model.resources import Resources
 from muster.model.value import (
     ClusterName,
     DeviceId,
@@ -15,7 +14,6 @@ from muster.model.value import (
     NodeId,
     PoolName,
     Value,
-    replace,
 )
 
 _PAIR = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=")
@@ -89,23 +87,6 @@ def duration(text: str) -> Duration | None:
 def nodes(text: str, fleet: Fleet) -> tuple[Node, ...]:
     """Every node of `scontrol -o show node` that is in a partition that we may use."""
     return tuple(_nodes(text, fleet))
-
-
-def without(node: Node, taken: Resources, ours: Iterable[DeviceId]) -> Node:
-    """The node less what others have of it.
-
-    Slurm says how many GPUs others have, not by the names that we gave them: those are taken away
-    that none of our attempts holds, the last ones first.
-    """
-    held = frozenset(ours)
-    count = min(-(-taken.gpu_milli // 1_000), sum(each.id not in held for each in node.devices))
-    spare = [each.id for each in reversed(node.devices) if each.id not in held][:count]
-    return replace(
-        node,
-        cpu_milli=max(0, node.cpu_milli - taken.cpu_milli),
-        memory_mib=max(0, node.memory_mib - taken.memory_mib),
-        devices=tuple(each for each in node.devices if each.id not in spare),
-    )
 
 
 def _nodes(text: str, fleet: Fleet) -> Iterator[Node]:

@@ -1,4 +1,6 @@
-from muster.backends.slurm.listing import Key, Phase, held_by_others, key_in, listed
+from muster.backends.attempts import Phase
+from muster.backends.fleet import Taken
+from muster.backends.slurm.listing import Key, held_by_others, key_in, listed
 from muster.model.resources import Resources
 from muster.model.value import NodeId
 from unit.backends.slurm.given import line
@@ -40,5 +42,5 @@ def test_what_others_hold_is_spread_over_their_nodes() -> None:
         )
     )
 
-    each = Resources(cpu_milli=2_000, memory_mib=4_096, gpu_milli=1_000)
+    each = Taken(amount=Resources(cpu_milli=2_000, memory_mib=4_096, gpu_milli=1_000))
     assert held_by_others(listed(text)) == {NodeId("node1"): each, NodeId("node2"): each}

@@ -1,7 +1,9 @@
 import pytest
 
-from muster.backends.slurm.nodes import Fleet, Partition, duration, nodes, partitions, without
+from muster.backends.fleet import Taken, without
+from muster.backends.slurm.nodes import Fleet, Partition, duration, nodes, partitions
 from muster.model.cluster import NodeState
+from muster.model.placement import DeviceShare
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, DeviceId, GpuModel, PoolName
 from unit.backends.slurm.given import node
@@ -61,9 +63,9 @@ def test_the_state_is_what_it_can_do(said: str, state: NodeState) -> None:
 
 
 def test_others_take_those_devices_that_we_do_not_hold() -> None:
-    taken = Resources(cpu_milli=4_000, memory_mib=1_024, gpu_milli=2_000)
+    taken = Taken(amount=Resources(cpu_milli=4_000, memory_mib=1_024, gpu_milli=2_000))
 
-    left = without(node("n1"), taken, [DeviceId("n1/gpu3")])
+    left = without(node("n1"), taken, [DeviceShare(device=DeviceId("n1/gpu3"))])
 
     assert [each.index for each in left.devices] == [0, 3]
     assert (left.cpu_milli, left.memory_mib) == (60_000, 510_976)

@@ -1,6 +1,6 @@
-"""What we must know of an attempt beyond what Slurm keeps of it, in a file each.
+"""What we must know of an attempt beyond what its engine keeps of it, in a file each.
 
-Slurm's own record of a job is the truth about what runs. The note has what was ordered, so that a
+The engine's own record is the truth about what runs. The note has what was ordered, so that a
 controller that was killed goes on as it was, and an end is told the same way twice.
 """
 
@@ -20,7 +20,7 @@ _SUFFIX = ".json"
 
 
 class Note(Value, omit_defaults=True):
-    """One attempt. handle: its number in Slurm, once that is known.
+    """One attempt. handle: what the engine calls it, once that is known.
 
     began_at: when it was sent to us; started_at: when it was seen to run. checkpoint: absolute.
     changed_limit: `ends_at` counts in the place of `limit`.
