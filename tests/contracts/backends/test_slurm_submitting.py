@@ -12,7 +12,8 @@ from contracts.backends.engine import Doing
 from contracts.backends.slurm_engine import SlurmEngine
 from muster.backends.base import Run
 from muster.backends.notes import Note, Notes
-from muster.model.job import LaunchFailed
+from muster.backends.slurm.listing import Key
+from muster.model.job import Exited, LaunchFailed
 from muster.model.value import replace
 
 LONGER_THAN_AN_ARGUMENT = "x" * 200_000
@@ -65,3 +66,20 @@ def test_one_sent_again_that_cannot_be_submitted_fails_alone(slurm: SlurmEngine,
 
     assert isinstance(slurm.end_of(run).why, LaunchFailed)
     slurm.passes()
+
+
+def test_a_mark_that_another_user_forged_stands_for_no_attempt(
+    slurm: SlurmEngine, lab: Lab
+) -> None:
+    run = slurm.begins(Doing(code=0), None)
+    mark = Key(site=slurm.home.name, job=run.job.id, attempt=run.allocation.attempt).mark
+    options = ("--parsable", "--uid=nobody", "--chdir=/", "-o", "/dev/null", f"--comment={mark}")
+    forged = lab.ask("sbatch", *options, "--wrap", "sleep 600").strip()
+    try:
+        slurm.does(run)
+
+        assert slurm.end_of(run).why == Exited(code=0)
+        assert slurm.times_run(run) == 1
+        assert lab.ask("squeue", "-h", "-j", forged, "-o", "%T").strip() == "RUNNING"
+    finally:
+        lab.ask("scancel", forged)

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import pwd
 import queue
 import threading
 from collections import deque
@@ -31,7 +32,7 @@ from muster.backends.looking import CheckpointLook
 from muster.backends.notes import Note, Notes
 from muster.backends.slurm.attempt import look_of
 from muster.backends.slurm.commands import Commands, SlurmDownError, SlurmRefusedError
-from muster.backends.slurm.listing import Key, QueuedJob, held_by_others, listed
+from muster.backends.slurm.listing import Key, QueuedJob, accounted, held_by_others, listed
 from muster.backends.slurm.nodes import Fleet, nodes, partitions
 from muster.backends.slurm.submission import Containers, Manner, prepared_for, submission
 from muster.launch.attempt import in_rank_order
@@ -44,14 +45,12 @@ from muster.model.event import (
 )
 from muster.model.job import LaunchFailed, NodeFailed, Requeued
 from muster.model.placement import Allocation, DeviceShare
-from muster.model.resources import Resources
 from muster.model.running import Output
 from muster.model.value import (
     ClusterName,
     GpuModel,
     Instant,
     JobId,
-    NodeId,
     UserName,
     Value,
     replace,
@@ -120,6 +119,7 @@ class SlurmBackend:
         self._unsubmitted: dict[AttemptId, Run] = {}
         self._looks: dict[AttemptId, CheckpointLook] = {}
         self._devices: dict[AttemptId, tuple[DeviceShare, ...]] = {}
+        self._uids: dict[UserName, int] = {}
         self._nodes = NodeWatch()
         self._looked_at = self._nodes_at = Instant(0)
         self._pause_ms = _LOOK_MS
@@ -420,14 +420,28 @@ class SlurmBackend:
         for key, job in ours.items():
             self._look_at(key, job, now)
         if self._adopting:
-            self._end_strangers(ours)
+            self._end_strangers(jobs)
             self._adopting = False
         self._find_lost(ours, now)
         self._look_for_checkpoints(now)
         self._report_nodes(now)
 
     def _is_ours(self, job: QueuedJob) -> bool:
+        """Is it an attempt's? Others see our marks and can forge them, but not whose a job is."""
+        attempt = self._attempts.get(_attempt_id(job.key))
+        if attempt is None or not self._is_marked(job):
+            return False
+        uid = self._uid_of(attempt.note.user)
+        return attempt.note.handle == job.id or (uid is not None and job.uid == uid)
+
+    def _is_marked(self, job: QueuedJob) -> bool:
         return job.key is not None and job.key.site == self._link.site
+
+    def _uid_of(self, user: UserName) -> int | None:
+        if user not in self._uids:
+            with contextlib.suppress(KeyError):
+                self._uids[user] = pwd.getpwnam(user).pw_uid
+        return self._uids.get(user)
 
     def _look_at(self, key: AttemptId, job: QueuedJob, now: Instant) -> None:
         attempt = self._attempts.get(key)
@@ -446,10 +460,11 @@ class SlurmBackend:
             attempt.stop(Stop(job=key[0], attempt=key[1], why=why, grace=attempt.note.grace), now)
             self._keep(attempt)
 
-    def _end_strangers(self, ours: dict[AttemptId, QueuedJob]) -> None:
+    def _end_strangers(self, jobs: Iterable[QueuedJob]) -> None:
         """What is marked as ours and is not known: nobody waits for it any more."""
-        for key, job in ours.items():
-            if key not in self._attempts and job.phase is not Phase.OVER:
+        for job in jobs:
+            is_known = _attempt_id(job.key) in self._attempts
+            if self._is_marked(job) and not is_known and job.phase is not Phase.OVER:
                 self._tried(partial(self._commands.do, job.id, Kill()))
 
     def _find_lost(self, ours: dict[AttemptId, QueuedJob], now: Instant) -> None:
@@ -474,7 +489,7 @@ class SlurmBackend:
             rows = self._commands.finished(handle).splitlines()
         except (SlurmDownError, SlurmRefusedError):
             return None
-        return _accounted(handle, rows[-1]) if rows else None
+        return accounted(handle, rows[-1]) if rows else None
 
     def _look_for_checkpoints(self, now: Instant) -> None:
         for key, attempt in self._attempts.items():
@@ -571,21 +586,3 @@ def _told_again(note: Note) -> Iterable[Event]:
 
 def _devices_of(allocation: Allocation) -> tuple[DeviceShare, ...]:
     return tuple(share for each in allocation.placements for share in each.devices)
-
-
-def _accounted(handle: str, row: str) -> QueuedJob | None:
-    """A row of `sacct` as the queue would list it."""
-    state, exit_code, started, ended, *_ = [*row.split("|"), "", "", "", ""]
-    code, _, number = exit_code.partition(":")
-    if not code.isdecimal() or not number.isdecimal():
-        return None
-    return QueuedJob(
-        id=handle,
-        state=state.partition(" ")[0],
-        status=(int(code) << 8) | int(number),
-        started_s=int(started) if started.isdecimal() else None,
-        ended_s=int(ended) if ended.isdecimal() else None,
-        nodes=(NodeId("slurm"),),
-        holds=Resources(),
-        key=None,
-    )

@@ -14,6 +14,7 @@ from muster.model.value import NodeId, Value
 _FIELDS = (
     ("JobID", 20),
     ("State", 20),
+    ("UserID", 12),
     ("exit_code", 12),
     ("StartTime", 24),
     ("EndTime", 24),
@@ -64,7 +65,10 @@ class Key(Value, gc=False):
 
 
 class QueuedJob(Value):
-    """One job of Slurm's. status: as wait(2) has it. Instants are in whole seconds."""
+    """One job of Slurm's. status: as wait(2) has it. Instants are in whole seconds.
+
+    uid: whose it is; None where that is not told. Anybody can write a mark of ours on their job.
+    """
 
     id: str
     state: str
@@ -74,6 +78,7 @@ class QueuedJob(Value):
     nodes: tuple[NodeId, ...]
     holds: Resources
     key: Key | None
+    uid: int | None = None
 
     @property
     def phase(self) -> Phase:
@@ -94,13 +99,13 @@ def listed(text: str) -> Iterator[QueuedJob]:
 
 
 def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Taken]:
-    """What jobs that are none of ours have of each node.
+    """What these jobs have of each node.
 
     Slurm says what a job has in all; on several nodes it is taken to be spread evenly.
     """
     found: dict[NodeId, Taken] = {}
     for job in jobs:
-        if job.key is not None or not job.is_placed or not job.nodes:
+        if not job.is_placed or not job.nodes:
             continue
         count = len(job.nodes)
         each = Resources(
@@ -111,6 +116,24 @@ def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Taken]:
         for node in job.nodes:
             found[node] = found.get(node, Taken()) + Taken(amount=each)
     return found
+
+
+def accounted(handle: str, row: str) -> QueuedJob | None:
+    """A row of `sacct` as the queue would list it."""
+    state, exit_code, started, ended, *_ = [*row.split("|"), "", "", "", ""]
+    code, _, number = exit_code.partition(":")
+    if not code.isdecimal() or not number.isdecimal():
+        return None
+    return QueuedJob(
+        id=handle,
+        state=state.partition(" ")[0],
+        status=(int(code) << 8) | int(number),
+        started_s=int(started) if started.isdecimal() else None,
+        ended_s=int(ended) if ended.isdecimal() else None,
+        nodes=(NodeId("slurm"),),
+        holds=Resources(),
+        key=None,
+    )
 
 
 def key_in(comment: str) -> Key | None:
@@ -138,6 +161,7 @@ def _job(row: Mapping[str, str]) -> QueuedJob:
     return QueuedJob(
         id=row["JobID"],
         state=row["State"],
+        uid=int(row["UserID"]) if row["UserID"].isdecimal() else None,
         status=int(status) if status.isdecimal() else 0,
         started_s=_seconds(row["StartTime"]),
         ended_s=_seconds(row["EndTime"]),

@@ -26,6 +26,7 @@ WIDTHS = [(each.split(":")[0], int(each.split(":")[1])) for each in FORMAT.split
 USUAL = {
     "JobID": "12",
     "State": "RUNNING",
+    "UserID": "1000",
     "exit_code": "0",
     "StartTime": "100",
     "EndTime": "N/A",

@@ -38,7 +38,6 @@ def test_what_others_hold_is_spread_over_their_nodes() -> None:
         (
             line(JobID="1", Comment="(null)", NodeList="node[1-2]"),
             line(JobID="2", Comment="(null)", State="PENDING", NodeList="(null)"),
-            line(JobID="3", Comment="muster:here:9.1"),
         )
     )
 
