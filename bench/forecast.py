@@ -2,8 +2,10 @@
 
 The site is the one that `muster up` begins with. Of some thousands of jobs it is known how long
 they took; then so many are submitted that all GPUs are taken and the others wait. First in line:
-when those have a date who start first; all: when there is a date for everybody who gets one. It is
-expected that jobs come as those did of which that is known: one a minute.
+when those have a date who start first, by a forecaster that knows nothing of this world yet, and
+again after one more job came, as it is in an installation that runs; the second is judged. All:
+when there is a date for everybody who gets one. It is expected that jobs come as those did of which
+that is known: one a minute.
 """
 
 import argparse
@@ -41,6 +43,7 @@ def main() -> None:
     figures: dict[str, Cell] = {}
     for row in table:
         figures[f"first_of_{row['waiting']}_cpu_s"] = row["first in line, s"]
+        figures[f"again_of_{row['waiting']}_cpu_s"] = row["again, s"]
         figures[f"all_of_{row['waiting']}_cpu_s"] = row["all, s"]
     report("forecast", figures, table)
 
@@ -57,16 +60,29 @@ def _measured(waiting: int, nodes: int) -> Row:
         all_s = process_time() - began
         first_s = first_s or all_s
         dated = max(dated, len(told))
-    waits, is_met = len(simulation.record.waiting), first_s <= FIRST_S and all_s <= ALL_S
+    waits = len(simulation.record.waiting)
+    again_s = _again(simulation, forecaster)
+    is_met = again_s <= FIRST_S and all_s <= ALL_S
     return {
         "waiting": waits,
         "running": len(snapshot.allocations),
         "nodes": nodes,
         "first in line, s": round(first_s, 2),
+        "again, s": round(again_s, 2),
         "all, s": round(all_s, 2),
         "dated": dated,
         "verdict": "met" if is_met and dated == waits else "MISSED",
     }
+
+
+def _again(simulation: Simulation, forecaster: Forecaster) -> float:
+    """Until those first in line have a date again, after one more job came."""
+    now = Instant(simulation.now + SECOND)
+    simulation.run([Arrival(at=now, spec=_spec(Random(2)))], until=now)
+    snapshot = simulation.record.snapshot(simulation.now)
+    began = process_time()
+    next(forecaster.dates(snapshot, simulation.record.site))
+    return process_time() - began
 
 
 def _crowded(waiting: int, nodes: int) -> tuple[Simulation, tuple[Ended, ...]]:

@@ -71,7 +71,8 @@ class Calibration:
 
     def __init__(self) -> None:
         self._seen: list[tuple[Floats, Group, float]] = []
-        self._table: tuple[Floats, list[Group], Floats] | None = None
+        self._table: tuple[Floats, Floats, Floats] | None = None
+        self._numbers: dict[Group, int] = {}
         self._stretch: dict[Group, float] = {}
         self._common_stretch = 0.0
         # By the ratio to the forecast, and by waits alone.
@@ -120,7 +121,7 @@ class Calibration:
         if not self._seen:
             return guess, guess
         features, groups, waits = self._known()
-        others = np.array([each != group for each in groups], dtype=np.float64)
+        others = (groups != self._number(group)).astype(np.float64)
         apart = (np.abs(features - here) / SCALES[:4]).sum(axis=1) + others / SCALES[4]
         count = min(ALIKE, len(waits))
         nearest = np.argpartition(apart, count - 1)[:count]
@@ -130,10 +131,14 @@ class Calibration:
             return by_ratio, by_wait
         return np.concatenate([by_ratio, guess]), np.concatenate([by_wait, guess])
 
-    def _known(self) -> tuple[Floats, list[Group], Floats]:
+    def _number(self, group: Group) -> int:
+        """Numbers are compared all at once."""
+        return self._numbers.setdefault(group, len(self._numbers))
+
+    def _known(self) -> tuple[Floats, Floats, Floats]:
         if self._table is None:
             features = np.stack([each for each, _, _ in self._seen])
-            groups = [group for _, group, _ in self._seen]
+            groups = np.array([self._number(group) for _, group, _ in self._seen], dtype=np.float64)
             self._table = features, groups, np.array([waited for _, _, waited in self._seen])
         return self._table
 

@@ -17,6 +17,7 @@ from muster.model.event import JobReleased, JobStarted
 from muster.model.facts import Mover
 from muster.model.job import HeldBy, Job, JobSpec, JobState
 from muster.model.placement import Allocation
+from muster.model.reason import NoRoom, WaitReason
 from muster.model.site import Site
 from muster.model.snapshot import Snapshot
 from muster.model.value import (
@@ -64,11 +65,15 @@ class CourseStart(Value, gc=False):
 
 
 class Opening(Value):
-    """What a course begins with, the same for all courses of one forecast."""
+    """What a course begins with, the same for all courses of one forecast.
+
+    order: where many wait, those that only room is missing for, in the order of their turns.
+    """
 
     snapshot: Snapshot
     site: Site
     lines: Lines
+    order: tuple[JobId, ...] = ()
 
 
 def opening(snapshot: Snapshot, site: Site, planner: PlannerClient) -> Opening:
@@ -79,13 +84,20 @@ def opening(snapshot: Snapshot, site: Site, planner: PlannerClient) -> Opening:
     waiting = [job for job in snapshot.jobs.values() if job.state is JobState.PENDING]
     if len(waiting) <= IN_LINE:
         return Opening(snapshot=snapshot, site=site, lines={})
-    planner.plan(snapshot, site.policy)
+    waits = planner.plan(snapshot, site.policy).waits
     lines: dict[Kind, list[JobId]] = {}
+    order: list[JobId] = []
     for job_id, prospect in planner.backlog().items():
         if prospect.position is not None and snapshot.jobs[job_id].state is JobState.PENDING:
             lines.setdefault(kind_of(snapshot.jobs[job_id].spec), []).append(job_id)
+            if job_id in waits and _is_for_room(waits[job_id].why):
+                order.append(job_id)
     later = {kind: tuple(line[IN_LINE:]) for kind, line in lines.items() if len(line) > IN_LINE}
-    return Opening(snapshot=snapshot, site=site, lines=later)
+    return Opening(snapshot=snapshot, site=site, lines=later, order=tuple(order))
+
+
+def _is_for_room(why: WaitReason) -> bool:
+    return isinstance(why, NoRoom) or why.facts.mover is Mover.LINE
 
 
 def kind_of(spec: JobSpec) -> Kind:
@@ -121,6 +133,11 @@ class Course:
         self._left: dict[NodeId, JobId] = {}
         self._is_new = True
         simulation.watch(self._hear)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """How things stand where it got to."""
+        return self._simulation.record.snapshot(self._simulation.now)
 
     def play(self, is_time: Callable[[], bool]) -> bool:
         """Play until it is time to look; are all there that can be?"""

@@ -35,13 +35,14 @@ from muster.simulator.course import (
 )
 from muster.simulator.recent import RecentArrivals
 from muster.simulator.settled import Expected, SettledPredictions
+from muster.simulator.sketch import Lasts, sketched
 
 MOST_DRAWS = 5
 BUDGET_S = 2.0
 """Further courses are played while all of them together take no longer than this."""
 
-LONGEST_S = 18.0
-"""No course is played for longer than this; who has not started by then gets no date."""
+LONGEST_S = 15.0
+"""No course is played for longer than this; the start of who still waits then is sketched."""
 
 FIRST_LOOK_S = 0.2
 LOOK_S = 2.0
@@ -97,7 +98,10 @@ class Forecaster:
         wanted = [job.id for job in snapshot.jobs.values() if job.state is JobState.PENDING]
         if not wanted:
             return
-        start = opening(snapshot, site, self._planner)
+        start, lasts = opening(snapshot, site, self._planner), self._lasts(snapshot.now, 0)
+        sketch = sketched(snapshot, start.order, lasts)
+        if sketch:
+            yield self.told(snapshot, [sketch])
         first = self.course(start, 0, wanted)
         yield from self._news(snapshot, first, began)
         found = [first.found]
@@ -107,6 +111,9 @@ class Forecaster:
             course = self.course(start, draw, wanted)
             course.play(self._until(began, LONGEST_S))
             found.append(course.found)
+        rest = [job for job in start.order if job not in first.found]
+        if rest:
+            found[0] = {**first.found, **sketched(first.snapshot, rest, lasts)}
         yield self.told(snapshot, found)
 
     def date(self, snapshot: Snapshot, site: Site, job: JobId) -> JobDate | None:
@@ -215,13 +222,17 @@ class Forecaster:
         return lambda: stopwatch() - began > look_s
 
     def _lasting(self, now: Instant, draw: int) -> Lasting:
-        def lasts(job: Job, allocation: Allocation) -> Behaviour:
+        lasts = self._lasts(now, draw)
+        return lambda job, allocation: Behaviour(work=lasts(job, allocation))
+
+    def _lasts(self, now: Instant, draw: int) -> Lasts:
+        def lasts(job: Job, allocation: Allocation | None) -> Duration:
             ran = 0
-            if allocation.started_at is not None:
+            if allocation is not None and allocation.started_at is not None:
                 until = now if allocation.stands_since is None else allocation.stands_since
                 ran = max(0, until - allocation.started_at - allocation.stood)
             part = (chance(job.id) + TURN * draw) % 1.0
-            return Behaviour(work=self._durations.drawn(job.spec, part, ran))
+            return self._durations.drawn(job.spec, part, ran)
 
         return lasts
 
