@@ -25,6 +25,7 @@ from muster.model.snapshot import Snapshot
 from muster.model.value import Duration, Instant, JobId
 from muster.simulator.chance import chance
 from muster.simulator.course import (
+    IN_LINE,
     LONGEST_FORECAST,
     Course,
     CourseStart,
@@ -99,9 +100,7 @@ class Forecaster:
         if not wanted:
             return
         start, lasts = opening(snapshot, site, self._planner), self._lasts(snapshot.now, 0)
-        sketch = sketched(snapshot, start.order, lasts)
-        if sketch:
-            yield self.told(snapshot, [sketch])
+        yield from self._sketch(snapshot, start.order, lasts)
         first = self.course(start, 0, wanted)
         yield from self._news(snapshot, first, began)
         found = [first.found]
@@ -142,6 +141,16 @@ class Forecaster:
         course = self.course(opening(snapshot, site, InlinePlanner()), 0, wanted)
         course.play(self._until(self._stopwatch(), LONGEST_SUPPOSED_S))
         return course.found
+
+    def _sketch(
+        self, snapshot: Snapshot, order: Sequence[JobId], lasts: Lasts
+    ) -> Iterator[list[JobDate]]:
+        """Where many wait, at once: the first in line before the others."""
+        found = sketched(snapshot, order, lasts).items()
+        for part in (islice(found, IN_LINE), islice(found, IN_LINE, None)):
+            told = self.told(snapshot, [dict(part)])
+            if told:
+                yield told
 
     def _news(self, snapshot: Snapshot, course: Course, began: float) -> Iterator[list[JobDate]]:
         """Play the first course, and tell of those who start in it while it goes on."""

@@ -71,6 +71,7 @@ def test_where_there_is_no_time_to_play_all_have_a_date_all_the_same() -> None:
     frames = list(made.dates(desk.record.snapshot(desk.simulation.now), desk.record.site))
 
     last: dict[JobId, JobDate] = {each.job: each for each in frames[-1]}
-    assert {each.job for each in frames[0]} == set(waiting)
+    assert [each.job for each in frames[0]] == waiting[: len(frames[0])]
+    assert {each.job for frame in frames[:2] for each in frame} == set(waiting)
     assert set(last) == set(waiting)
     assert last[waiting[0]].date.middle < last[waiting[-1]].date.middle
