@@ -41,11 +41,11 @@ LOCK_CLIENTS = $(abspath $(UV)) pip compile --quiet --upgrade --python-version 3
 SYNCED := .venv/synced-with-$(notdir $(PYTHON))
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test check clients kubectls kubernetes conformance test-long chaos lint format bench counts reference changelog lock clean
+.PHONY: help up down test check clients kubectls kubernetes observers conformance test-real test-long chaos chaos-slurm lint format bench counts reference changelog lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-11s %s\n", $$1, $$2}'
 
 up: $(SYNCED) ## start Muster on this machine: make up, make up ARGS="--nodes 2 --gpus 4xA100-40GB"
 	@.venv/bin/muster up $(ARGS)
@@ -74,17 +74,34 @@ kubectls: $(UV) ## install several versions of kubectl that the tests use; two a
 kubernetes: ## build a real Kubernetes 1.36.3 to compare with, from Go modules, and keep it: 8 minutes
 	@bash tests/kubernetes_real/build.sh
 
+observers: ## build Prometheus 3.15, Alertmanager 0.31 and statsd_exporter, which tests let watch Muster, and keep them: 10 minutes
+	@bash tests/observers/build.sh
+
 conformance: $(SYNCED) ## Kubernetes' own conformance tests against Muster, an hour: FOCUS="sig-apps"
 	@bash tests/conformance/install.sh
 	@programs=$$(nice -n 10 bash tests/kubernetes_real/build.sh conformance) && \
 	PYTHONPATH=tests .venv/bin/python -m conformance "$$programs" --focus "$(FOCUS)"
 
+test-real: $(SYNCED) ## backends, stories and fault rounds with a real Slurm and a real Kubernetes, built for that: FAULTS=20
+	@bash tests/kubernetes_real/install.sh
+	@bash tests/kubernetes_real/build.sh >/dev/null
+	@bash tests/differential/install.sh
+	@.venv/bin/pytest tests/contracts/backends tests/live/test_kubernetes_cluster.py tests/live/test_kubernetes_adopting.py -k "kubernetes or slurm"
+	@.venv/bin/pytest tests/live/test_slurm_cluster.py tests/live/test_same_names.py tests/live/test_standby_of_slurm.py tests/live/test_two_clusters.py
+	@PYTHONPATH=tests:. .venv/bin/python -m kubernetes_real.rounds --rounds $(or $(FAULTS),20) --seed $(SEED)
+	@PYTHONPATH=tests:. .venv/bin/python -m chaos.slurm --rounds $(or $(FAULTS),20) --seed $(SEED)
+
 test-long: $(SYNCED) ## the property tests with many more examples, and 100,000 senseless messages to each socket
-	@HOSTILE_MESSAGES=100000 .venv/bin/pytest tests/hostile/test_fuzz.py tests/hostile/test_fuzz_doors.py
+	@HOSTILE_MESSAGES=100000 .venv/bin/pytest tests/hostile/test_fuzz.py tests/hostile/test_fuzz_doors.py \
+		tests/hostile/test_fuzz_kubernetes.py
 	@HYPOTHESIS_PROFILE=long .venv/bin/pytest tests/properties
 
 chaos: $(SYNCED) ## kill everything at random moments and see that nothing is lost: ROUNDS=300 SEED=1
 	@PYTHONPATH=tests .venv/bin/python -m chaos --rounds $(ROUNDS) --seed $(SEED)
+
+chaos-slurm: $(SYNCED) ## the same with a real Slurm behind Muster, its daemons, and answers that are lost: ROUNDS=100
+	@bash tests/differential/install.sh
+	@PYTHONPATH=tests:. .venv/bin/python -m chaos.slurm --rounds $(ROUNDS) --seed $(SEED) $(ARGS)
 
 lint: $(SYNCED) ## format, lint, type and import checks, changing nothing
 	@$(STATIC_CHECKS)
@@ -109,6 +126,8 @@ reference: $(SYNCED) ## write the pages of docs/reference that are made from cod
 	@.venv/bin/python -m muster.doors.request.page schema > docs/reference/job-file.schema.json
 	@.venv/bin/python -m muster.doors.kubernetes.pods.page > docs/reference/kubernetes-pods.md
 	@.venv/bin/python -m muster.doors.kubernetes.foreign.page > docs/reference/kubernetes-foreign.md
+	@.venv/bin/python -m muster.telemetry.page > docs/reference/metrics.md
+	@.venv/bin/python -m muster.telemetry.alerting.page < src/muster/telemetry/rules/muster.rules.yml > docs/alerts.md
 	@cd tests && ../.venv/bin/python -m doors.kubernetes.differences > ../docs/reference/kubernetes-differences.md
 
 changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/muster/__init__.py

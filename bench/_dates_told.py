@@ -1,18 +1,20 @@
 """First dates that jobs of a trace get when they must wait, by two methods."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import process_time
 
 from bench._default_ours import Setting, arrivals, backends, rows_by_id
 from bench._jct_queue import TESTED, Limits, Profile, Running, Started, easy
 from bench._jct_trace import Park, Row
-from muster.controller.dates.board import kept_date
-from muster.controller.dates.protocol import JobDate, Lessons
+from muster.controller.dates.board import DateBoard
+from muster.controller.loop.controller import LastPlan
 from muster.controller.world.transaction import Change
+from muster.model.dates import KeptDate
 from muster.model.event import JobStarted, JobSubmitted
+from muster.model.plan import Plan
 from muster.model.value import Instant, JobId
-from muster.simulator.forecast import Forecaster
+from muster.simulator.forecast_server import InlineForecasts
 from muster.simulator.run import Simulation
 from muster.stores.base import Batch
 
@@ -88,68 +90,77 @@ def by_limits(park: Park, limits: Limits, every: int) -> Dates:
     return dates
 
 
-def forecast(park: Park, setting: Setting, every: int) -> Dates:
+def forecast(
+    park: Park, setting: Setting, every: int, stopwatch: Callable[[], float] = process_time
+) -> Dates:
     """Run the default policy, and have some jobs that must wait told when they start.
 
-    As in an installation, what becomes of a date is known when its job starts.
+    The board of an installation asks and remembers: the date is the first that it shows, be it
+    early news of one course or a sketch, and it learns from all jobs that it told one.
     """
-    simulation = _Telling(park, setting, every)
+    simulation = _Telling(park, setting, every, stopwatch)
     simulation.run(arrivals(park.rows, setting))
+    simulation.settle()
     return simulation.dates
 
 
 class _Telling(Simulation):
-    """Asks for a date after the turn in which a job was submitted."""
+    """Has the board look after the turn in which a job was submitted."""
 
-    def __init__(self, park: Park, setting: Setting, every: int) -> None:
+    def __init__(
+        self, park: Park, setting: Setting, every: int, stopwatch: Callable[[], float]
+    ) -> None:
         self.dates = Dates()
-        self._forecaster = Forecaster(process_time)
-        self._told: dict[JobId, tuple[Instant, JobDate]] = {}
         self._rows = rows_by_id(park)
         self._sample = Sample(every)
         self._new: list[JobId] = []
+        self._asked: dict[JobId, Instant] = {}
         super().__init__(setting.site, backends(park, setting))
+        self._last_plan = LastPlan()
+        forecasts = InlineForecasts(stopwatch)
+        self._board = DateBoard(
+            self.journal, self._last_plan, forecasts, lambda: self.now, self.journal.write
+        )
+        self._board.begin(self.journal.transaction())
         self.watch(self._hear)
 
     def turn(self) -> None:
         super().turn()
-        waits = {} if self.plan is None else self.plan.waits
+        plan = self.plan
+        waits = {} if plan is None else plan.waits
         for job in self._new:
-            if job in waits and self._sample.has():
-                self._tell(job)
+            if plan is not None and job in waits and self._sample.has():
+                self._ask(job, plan)
         # A plan can be put off; who starts then did not have to wait for another.
         self._new = [job for job in self._new if job in self.record.waiting and job not in waits]
 
-    def _tell(self, job: JobId) -> None:
-        snapshot = self.record.snapshot(self.now)
-        told = self._forecaster.date(snapshot, self.record.site, job)
-        number = self._rows[job].number
-        self.dates.first[number] = None
-        if told is not None:
-            self._told[job] = (self.now, told)
-            date = told.date
-            self.dates.first[number] = Range(
-                date.early / 1_000, date.middle / 1_000, date.late / 1_000
-            )
+    def settle(self) -> None:
+        """All jobs are over: have the last outcomes written down as well."""
+        self._board.look()
+
+    def _ask(self, job: JobId, plan: Plan) -> None:
+        self._asked[job] = self.now
+        self.dates.first[self._rows[job].number] = None
+        self._last_plan.settle(plan, self.now, 0)
+        self._board.look()
 
     def _hear(self, batch: Batch, _: tuple[Change, ...]) -> None:
         for event in batch.events:
             match event:
                 case JobSubmitted(job=job):
                     self._new.append(job)
-                    self._forecaster.note(self.record.jobs[job])
                 case JobStarted(job=job, at=at):
                     self.dates.started.setdefault(self._rows[job].number, _seconds(at))
-                    self._learn(event)
                 case _:
                     continue
-        if batch.ended:
-            self._forecaster.learn(Lessons(ended=batch.ended))
+        for kept in batch.dates:
+            # Who got none when it was asked about may have got one later.
+            if self._asked.get(kept.job) == kept.told_at:
+                self.dates.first[self._rows[kept.job].number] = _range(kept)
 
-    def _learn(self, event: JobStarted) -> None:
-        if event.job in self._told:
-            told_at, told = self._told.pop(event.job)
-            self._forecaster.learn(Lessons(kept=(kept_date(told_at, told, event),)))
+
+def _range(kept: KeptDate) -> Range:
+    return Range(kept.early / 1_000, kept.middle / 1_000, kept.late / 1_000)
 
 
 def _seconds(at: Instant) -> int:

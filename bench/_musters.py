@@ -24,8 +24,9 @@ AT_ONCE = 20_000
 class Home:
     """A Muster that runs, and how it is asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: str = MUSTER) -> None:
         self.folder = folder
+        self._program = program
         self.url = f"unix:{folder}/muster.sock"
         self.environ = environ_of(folder)
         self.client = Client(self.url)
@@ -36,7 +37,7 @@ class Home:
 
     def said(self, *words: str) -> str:
         """What one of Muster's commands prints."""
-        command = (MUSTER, *words)
+        command = (self._program, *words)
         done = subprocess.run(  # noqa: S603 -- our own command
             command, env=self.environ, capture_output=True, text=True, check=False
         )
@@ -66,10 +67,13 @@ class Home:
 
 
 @contextlib.contextmanager
-def muster(*, nodes: int, gpus: str) -> Generator[Home]:
-    """A Muster with pretend nodes, its store and all settings as they are by default."""
+def muster(*, nodes: int, gpus: str, program: str = MUSTER) -> Generator[Home]:
+    """A Muster with pretend nodes, its store and all settings as they are by default.
+
+    program: the `muster` of another checkout, in place of this one's.
+    """
     with tempfile.TemporaryDirectory(prefix="muster-") as folder:
-        home = Home(Path(folder))
+        home = Home(Path(folder), program)
         home.run("up", "--nodes", str(nodes), "--gpus", gpus)
         try:
             yield home

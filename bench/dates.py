@@ -35,11 +35,13 @@ ERROR: Mapping[str, float] = {"none": 0.5, "exact": 0.25}
 
 NOTE = f"""\
 Of the jobs that could not start when they were submitted, about {SAMPLED} of each cluster are asked
-about then. Half: of the trace in time; constants were settled on the first, and the second is
-judged. Inside: it started in its range (a date without a range: within a minute). Width: the
-median width of a range over the median wait. Error: how far the middle was from the start, over the
-wait; the median. Bars: inside {INSIDE[0]:.0%} to {INSIDE[1]:.0%}; width at most the wait; error
-at most {ERROR["exact"]:.0%} with exact limits and {ERROR["none"]:.0%} without any.
+about then. The board of an installation is asked: the date is the first that it shows, be it early
+news of one course or a sketch, and it learns from all whom it told one. Half: of the trace in time;
+constants were settled on the first, and the second is judged. Inside: it started in its range (a
+date without a range: within a minute). Width: the median width of a range over the median wait.
+Error: how far the middle was from the start, over the wait; the median. Bars: inside
+{INSIDE[0]:.0%} to {INSIDE[1]:.0%}; width at most the wait; error at most {ERROR["exact"]:.0%} with
+exact limits and {ERROR["none"]:.0%} without any.
 Slurm's method: replayed under EASY in order of arrival; each of the first {TESTED} jobs in line
 reserves the earliest room that limits promise. Without limits there is none."""
 

@@ -295,11 +295,13 @@ def _figures(
 
 
 def _result(options: argparse.Namespace) -> str | None:
-    """What the figures are kept as: of whole traces alone, under the rules as they are shipped."""
-    if options.parks or options.policy is not None or set(options.knowledge) != set(KNOWLEDGE):
+    """What the figures are kept as: of whole traces alone; other rules are part of the name."""
+    if options.parks or set(options.knowledge) != set(KNOWLEDGE):
         return None
+    rules = [] if options.policy is None else [options.policy.stem]
+    saving = ["saving"] if options.checkpoints else []
     is_whole = set(options.traces) == set(TRACES)
-    return "default" if is_whole else "-".join(["default", *options.traces])
+    return "-".join(["default", *rules, *saving, *([] if is_whole else options.traces)])
 
 
 def _options() -> argparse.Namespace:

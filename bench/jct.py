@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import fmean
 
 from bench import _jct_queue, _jct_trace
@@ -17,6 +18,7 @@ from bench._default_ours import ours as by_default
 from bench._jct_measured import BOUND_S, Measured, measured
 from bench._jct_ours import Outcome, all_of, by_service
 from bench._jct_trace import MEAN_LOAD, Park
+from bench._kept import HELP, kept
 from bench.report import Cell, Row, report
 from muster.model.errors import MusterError
 from muster.model.policy import Aim
@@ -76,7 +78,7 @@ def main() -> None:
     table: list[Row] = []
     figures: dict[str, Cell] = {}
     for name in options.traces:
-        rows, found = _trace(name, TRACES[name](where), options.processes)
+        rows, found = _trace(name, TRACES[name](where), options)
         table += rows
         figures |= found
     report("jct", figures, table)
@@ -84,7 +86,7 @@ def main() -> None:
 
 
 def _trace(
-    name: str, parks: Sequence[Park], processes: int
+    name: str, parks: Sequence[Park], options: argparse.Namespace
 ) -> tuple[Sequence[Row], dict[str, Cell]]:
     rows = [row for park in parks for row in park.rows]
     found: dict[str, tuple[Measured, str]] = {}
@@ -94,7 +96,8 @@ def _trace(
         _check(name, policy, parks, ended)
     figures: dict[str, Cell] = {f"{name}_jobs": len(rows)}
     for policy, (run, knows) in RUNS.items():
-        outcome = all_of(parks, processes, run)
+        run_or_kept = partial(_outcome, key=(name, policy), run=run, folder=options.kept)
+        outcome = all_of(parks, options.processes, run_or_kept)
         found[policy] = (measured(rows, outcome.ended), knows)
         key = name + FIGURES[policy]
         figures |= {f"{key}_restarts": outcome.restarts, f"{key}_cpu_s": outcome.cpu_s}
@@ -104,6 +107,16 @@ def _trace(
         figures[f"{name}{key}_of_sjf"] = found[policy][0].jct_s / oracles_s[0]
     figures[f"{name}_of_sjf_passing"] = found[OURS][0].jct_s / oracles_s[1]
     return table, figures
+
+
+def _outcome(
+    park: Park,
+    *,
+    key: tuple[str, str],
+    run: Callable[[Park], Outcome],
+    folder: Path | None,
+) -> Outcome:
+    return kept(folder, ("jct", *key, park.name), Outcome, lambda: run(park))
 
 
 def _check(name: str, policy: str, parks: Sequence[Park], ended: Mapping[int, int]) -> None:
@@ -143,6 +156,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", nargs="*", default=list(TRACES), choices=list(TRACES))
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help=HELP)
     return parser.parse_args()
 
 

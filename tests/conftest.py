@@ -9,6 +9,7 @@ from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs] - i
 
 from databases import Postgres
 from doors.slurm.house import House, house
+from left_out import left_out
 from side_by_side import Groups, turn
 
 # The same examples on every run and every machine: a red build is a change, not bad luck.
@@ -39,6 +40,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: turn(item.nodeid))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Below everything else: what was not tested is not overlooked there."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if isinstance(terminal, pytest.TerminalReporter):
+        for line in left_out(terminal.getreports("skipped")):
+            terminal.write_line(line, red=True, bold=True)
 
 
 @pytest.fixture(scope="session")

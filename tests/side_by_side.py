@@ -16,6 +16,8 @@ TOGETHER = (
     "tests/differential/*::test_slurm_says_what_is_kept_of_it*",
     # One Slurm.
     "tests/contracts/backends/*?slurm]",
+    # One Kubernetes.
+    "tests/contracts/backends/*?kubernetes]",
     # One store of images.
     "tests/containers/*",
     # One Muster, because it takes longer to start than most of them to run.

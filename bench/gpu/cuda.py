@@ -1,48 +1,13 @@
-"""CUDA's driver API through ctypes, as much as the GPU proof needs: no compiler, no framework.
-
-The kernel is PTX that the driver compiles: each thread does one long chain of multiply-adds.
-"""
+"""CUDA's driver API through ctypes, as much as the GPU proofs need: no compiler, no framework."""
 
 import ctypes
+import time
 from typing import Any
+
+from bench.gpu.kernels import KINDS
 
 OUT_OF_MEMORY = 2
 _MULTIPROCESSORS = 16
-_TARGETS = ("sm_75", "sm_52")
-
-_CHAIN = "    fma.rn.f32 %f1, %f1, %f2, %f3;\n" * 8
-_PTX = """
-.version 6.4
-.target {target}
-.address_size 64
-.visible .entry spin(.param .u64 out, .param .u32 rounds)
-{{
-    .reg .pred %p<2>;
-    .reg .b32 %r<8>;
-    .reg .f32 %f<4>;
-    .reg .b64 %d<5>;
-    ld.param.u64 %d1, [out];
-    ld.param.u32 %r1, [rounds];
-    mov.u32 %r2, %ctaid.x;
-    mov.u32 %r3, %ntid.x;
-    mov.u32 %r4, %tid.x;
-    mad.lo.s32 %r5, %r2, %r3, %r4;
-    cvt.rn.f32.u32 %f1, %r5;
-    mov.f32 %f2, 0f3F7FBE77;
-    mov.f32 %f3, 0f3A83126F;
-    mov.u32 %r6, 0;
-AGAIN:
-{chain}
-    add.u32 %r6, %r6, 1;
-    setp.lt.u32 %p1, %r6, %r1;
-    @%p1 bra AGAIN;
-    cvta.to.global.u64 %d2, %d1;
-    mul.wide.u32 %d3, %r5, 4;
-    add.s64 %d4, %d2, %d3;
-    st.global.f32 [%d4], %f1;
-    ret;
-}}
-"""
 
 
 class CudaError(Exception):
@@ -110,23 +75,34 @@ class Gpu:
         must(self._cuda, "cuMemAlloc_v2", ctypes.byref(where), ctypes.c_size_t(size))
         return where
 
-    def kernel(self, *, blocks: int, threads: int, rounds: int) -> "Kernel":
-        """The spinning kernel, compiled and with its memory."""
-        function = self._compiled()
-        out = self.allocate(4 * blocks * threads)
-        return Kernel(self._cuda, function, (blocks, threads), (out, ctypes.c_uint32(rounds)))
+    def kernel(
+        self, *, blocks: int, threads: int, rounds: int, name: str = "spin", size: int = 0
+    ) -> "Kernel":
+        """One of `kernels.KINDS`, compiled and with its memory, which is zero."""
+        kind = KINDS[name]
+        size = size or kind.per_thread * blocks * threads
+        memory = self.allocate(size)
+        must(self._cuda, "cuMemsetD8_v2", memory, ctypes.c_ubyte(0), ctypes.c_size_t(size))
+        arguments = (memory, ctypes.c_uint32(rounds), ctypes.c_uint64(size))
+        return Kernel(self._cuda, self._compiled(name), (blocks, threads), arguments)
 
-    def _compiled(self) -> ctypes.c_void_p:
+    def copier(self, size: int) -> "Copier":
+        """Copies so many bytes from memory that the machine may not move to the GPU."""
+        host = ctypes.c_void_p()
+        must(self._cuda, "cuMemAllocHost_v2", ctypes.byref(host), ctypes.c_size_t(size))
+        return Copier(self._cuda, self.allocate(size), host, size)
+
+    def _compiled(self, name: str) -> ctypes.c_void_p:
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         code = 0
-        for target in _TARGETS:
-            text = _PTX.format(target=target, chain=_CHAIN).encode() + b"\0"
+        for target in KINDS[name].targets:
+            text = KINDS[name].source(target)
             code = int(self._cuda.cuModuleLoadData(ctypes.byref(module), text))
             if code == 0:
-                ask = (ctypes.byref(function), module, b"spin")
+                ask = (ctypes.byref(function), module, name.encode())
                 must(self._cuda, "cuModuleGetFunction", *ask)
                 return function
-        raise CudaError("cuModuleLoadData", code)
+        raise CudaError(f"cuModuleLoadData of {name}", code)
 
 
 class Kernel:
@@ -146,12 +122,38 @@ class Kernel:
         addresses = [ctypes.addressof(each) for each in arguments]
         self._pointers = (ctypes.c_void_p * len(addresses))(*addresses)
 
+    def go_round(self, rounds: int) -> None:
+        """So often, each time that it runs from now on."""
+        self._arguments[1].value = rounds
+
+    def fitted_to(self, seconds: float) -> None:
+        """Have it run for about so long: so often does it go round."""
+        self.go_round(64)
+        self.run()
+        began = time.perf_counter()
+        self.run()
+        self.go_round(max(1, round(64 * seconds / (time.perf_counter() - began))))
+
     def run(self) -> None:
         """Once, to its end."""
         blocks, threads = self._shape
         sizes = (blocks, 1, 1, threads, 1, 1, 0)
         must(self._cuda, "cuLaunchKernel", self._function, *sizes, None, self._pointers, None)
         must(self._cuda, "cuCtxSynchronize")
+
+
+class Copier:
+    """A buffer on each side."""
+
+    def __init__(self, cuda: Any, there: ctypes.c_uint64, here: ctypes.c_void_p, size: int) -> None:
+        self._cuda = cuda
+        self._there = there
+        self._here = here
+        self._size = size
+
+    def run(self) -> None:
+        """Once, to its end."""
+        must(self._cuda, "cuMemcpyHtoD_v2", self._there, self._here, ctypes.c_size_t(self._size))
 
 
 def must(cuda: Any, name: str, *arguments: Any) -> None:

@@ -16,6 +16,7 @@ from muster.model.event import JobEnded
 from muster.model.job import EndReason, Exited, Job, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
+from muster.model.samples import Samples
 from muster.model.value import ClusterName, Instant, JobId, QueuePath, UserName
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,10 @@ class Jobs:
     @property
     def cluster(self) -> Cluster:
         return self._backend.cluster
+
+    def samples(self) -> Samples:
+        """What the backend measures at this moment, of devices, jobs and the machine."""
+        return self._backend.samples(_now())
 
     def run(self, argv: tuple[str, ...], placements: tuple[Placement, ...]) -> list[str]:
         """Run Python so to the end; RuntimeError with the output when it did not end well."""

@@ -338,9 +338,13 @@ def ran(*command: str, env: Mapping[str, str]) -> Found:
 
 
 def started(*command: str, env: Mapping[str, str]) -> "subprocess.Popen[str]":
+    return begun("bench.gpu.task", *command, env=env)
+
+
+def begun(module: str, *command: str, env: Mapping[str, str]) -> "subprocess.Popen[str]":
     outer = {key: value for key, value in os.environ.items() if not key.startswith("CUDA_")}
     return subprocess.Popen(  # noqa: S603 -- our own script
-        [sys.executable, "-m", "bench.gpu.task", *command],
+        [sys.executable, "-m", module, *command],
         cwd=ROOT,
         env={**outer, **env},
         stdin=subprocess.PIPE,

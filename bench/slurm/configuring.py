@@ -27,7 +27,8 @@ class Ports(Value):
 class Look(Value):
     """How the cluster is called, and what its nodes say of themselves.
 
-    settings: lines of slurm.conf that are to be otherwise.
+    settings: lines of slurm.conf that are to be otherwise. gres: what each node has besides its
+    GPUs, by type: `gpu:a100_1g.5gb` or `shard`. has_switches: each node is below one of its own.
     """
 
     cluster: str = "lab"
@@ -38,6 +39,8 @@ class Look(Value):
         f" ThreadsPerCore=1 RealMemory={MEMORY_MIB_PER_NODE}"
     )
     settings: Mapping[str, str | int] = {}
+    gres: Mapping[str, int] = {}
+    has_switches: bool = False
 
 
 class Layout(Value):
@@ -78,7 +81,7 @@ class Layout(Value):
 
 def slurm_conf(layout: Layout) -> str:
     """slurm.conf. Counters, cgroups and affinity are off: they only cost time here."""
-    folder, ports = layout.folder, layout.ports
+    folder, ports, look = layout.folder, layout.ports, layout.look
     settings = {
         "ClusterName": layout.look.cluster,
         "SlurmctldHost": f"{layout.machine}(127.0.0.1)",
@@ -109,13 +112,16 @@ def slurm_conf(layout: Layout) -> str:
         "SelectTypeParameters": "CR_Core",
         "SchedulerType": "sched/backfill",
         "SchedulerParameters": layout.parameters,
-        "GresTypes": "gpu",
+        "GresTypes": ",".join(sorted({"gpu", *(each.partition(":")[0] for each in look.gres)})),
+        **({"TopologyPlugin": "topology/tree"} if look.has_switches else {}),
         "AccountingStorageType": "accounting_storage/slurmdbd",
         "AccountingStorageHost": "127.0.0.1",
         "AccountingStoragePort": ports.slurmdbd,
         # The connection to slurmdbd does not heed AuthInfo.
         "AccountingStoragePass": layout.munge_socket,
-        "AccountingStorageTRES": "gres/gpu,gres/gpu:a100",
+        "AccountingStorageTRES": ",".join(
+            sorted({"gres/gpu", "gres/gpu:a100", *(f"gres/{each}" for each in look.gres)})
+        ),
         "SlurmctldTimeout": 60,
         "SlurmdTimeout": 60,
         "InactiveLimit": 0,
@@ -133,9 +139,29 @@ def slurm_conf(layout: Layout) -> str:
 def gres_conf(layout: Layout) -> str:
     """gres.conf: each GPU is a link to /dev/null. A mere count would make the nodes invalid."""
     last = layout.gpus_per_node - 1
-    files = f"{layout.folder}/dev/nvidia[0-{last}]"
+    files = f"{folder_of(layout)}/nvidia[0-{last}]"
     names = ",".join(layout.nodes)
-    return f"AutoDetect=off\nNodeName={names} Name=gpu Type=a100 File={files}\n"
+    lines = ["AutoDetect=off", f"NodeName={names} Name=gpu Type=a100 File={files}"]
+    first = 0
+    for word, count in layout.look.gres.items():
+        name, _, kind = word.partition(":")
+        told = f"Count={count}"
+        if kind:
+            told = f"Type={kind} File={folder_of(layout)}/mig[{first}-{first + count - 1}]"
+            first += count
+        lines.append(f"NodeName={names} Name={name} {told}")
+    return "\n".join(lines) + "\n"
+
+
+def folder_of(layout: Layout) -> str:
+    """Where its devices are."""
+    return f"{layout.folder}/dev"
+
+
+def topology_conf(layout: Layout) -> str:
+    """topology.conf: a switch for each node, and one above them all."""
+    leaves = [f"SwitchName=leaf{at} Nodes={node}" for at, node in enumerate(layout.nodes, start=1)]
+    return "\n".join([*leaves, f"SwitchName=spine Switches=leaf[1-{len(leaves)}]"]) + "\n"
 
 
 def slurmdbd_conf(layout: Layout) -> str:
@@ -166,6 +192,7 @@ def mariadb_options(layout: Layout) -> tuple[str, ...]:
         "--no-defaults",
         "--user=root",
         f"--datadir={layout.folder}/mysql",
+        f"--tmpdir={layout.folder}/run",
         f"--socket={layout.mysql_socket}",
         f"--pid-file={layout.folder}/run/mysql.pid",
         f"--port={layout.ports.mariadb}",
@@ -178,7 +205,8 @@ def mariadb_options(layout: Layout) -> tuple[str, ...]:
 
 
 def _node_lines(layout: Layout) -> list[str]:
-    shape = f"{layout.look.shape} Gres=gpu:a100:{layout.gpus_per_node}"
+    more = "".join(f",{word}:{count}" for word, count in layout.look.gres.items())
+    shape = f"{layout.look.shape} Gres=gpu:a100:{layout.gpus_per_node}{more}"
     return [
         f"NodeName={name} NodeHostname={layout.machine} NodeAddr=127.0.0.1 Port={port} {shape}"
         for name, port in zip(layout.nodes, layout.ports.slurmd, strict=True)

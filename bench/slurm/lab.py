@@ -28,6 +28,7 @@ from bench.slurm.configuring import (
     mariadb_options,
     slurm_conf,
     slurmdbd_conf,
+    topology_conf,
 )
 from bench.slurm.installing import PATH, NoSlurmError, ensure_installed
 
@@ -128,6 +129,10 @@ class Lab:
             daemon.kill()
             daemon.wait()
 
+    def pids(self, program: str) -> list[int]:
+        """The processes of this daemon."""
+        return [each.pid for each in self._daemons if _program_of(each) == program]
+
     def crash(self, node: str) -> None:
         """The node's slurmd and everything that it started are gone at once."""
         self.kill("slurmd", "-D", "-N", node)
@@ -169,6 +174,8 @@ class Lab:
             "--no-defaults",
             "--user=root",
             f"--datadir={layout.folder}/mysql",
+            # Two that use /tmp at one time take each other's tables away.
+            f"--tmpdir={layout.folder}/run",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
         )
@@ -258,6 +265,10 @@ def _write_files(layout: Layout) -> None:
         (folder / "spool" / node).mkdir(exist_ok=True)
     for at in range(layout.gpus_per_node):
         (folder / "dev" / f"nvidia{at}").symlink_to("/dev/null")
+    for at in range(sum(count for word, count in layout.look.gres.items() if ":" in word)):
+        (folder / "dev" / f"mig{at}").symlink_to("/dev/null")
+    if layout.look.has_switches:
+        (folder / "etc" / "topology.conf").write_text(topology_conf(layout), encoding="utf-8")
     (folder / "etc" / "munge.key").write_bytes(secrets.token_bytes(1_024))
     (folder / "etc" / "munge.key").chmod(0o400)
     Path(layout.conf).write_text(slurm_conf(layout), encoding="utf-8")
@@ -265,6 +276,10 @@ def _write_files(layout: Layout) -> None:
     dbd = folder / "etc" / "slurmdbd.conf"
     dbd.write_text(slurmdbd_conf(layout), encoding="utf-8")
     dbd.chmod(0o600)
+
+
+def _program_of(daemon: "subprocess.Popen[bytes]") -> str:
+    return str(daemon.args[0]) if isinstance(daemon.args, tuple) else ""
 
 
 def _end(daemon: "subprocess.Popen[bytes]") -> None:

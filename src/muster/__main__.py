@@ -5,12 +5,14 @@ import sys
 
 from muster.doors.cli.daemon.port import (
     AddClusterOptions,
+    AddKubernetesOptions,
     BackupOptions,
     ClustersOptions,
     Daemon,
     DoctorOptions,
     DoctorReport,
     DownOptions,
+    ExtenderOptions,
     RemoveClusterOptions,
     RestoreOptions,
     ServeOptions,
@@ -52,6 +54,11 @@ class Here:
 
         return add(options)
 
+    def add_kubernetes(self, options: AddKubernetesOptions) -> int:
+        from muster.app.clusters import add_kubernetes  # noqa: PLC0415
+
+        return add_kubernetes(options)
+
     def remove_cluster(self, options: RemoveClusterOptions) -> int:
         from muster.app.clusters import remove  # noqa: PLC0415
 
@@ -61,6 +68,11 @@ class Here:
         from muster.app.clusters import show  # noqa: PLC0415
 
         return show(options)
+
+    def extender(self, options: ExtenderOptions) -> int:
+        from muster.app.extender import serve  # noqa: PLC0415
+
+        return serve(options)
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport:
         from muster.app.doctor import doctor_report  # noqa: PLC0415

@@ -316,7 +316,7 @@ def _remove(path: Path) -> None:
 
 def _seconds(text: str) -> float:
     """An instant, given in milliseconds since 1970 or as RFC 3339 has it."""
-    if text.isdigit():
+    if text.isdecimal():
         return int(text) / 1000
     zoned = text.replace("Z", "+00:00")  # Python learnt about Z in 3.11
     return datetime.fromisoformat(zoned).timestamp()

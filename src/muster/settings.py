@@ -22,6 +22,12 @@ PRIVATE_UMASK = 0o077
 SHARED_FOLDERS = frozenset({"spool", "mps"})
 """Where users' processes find what is theirs; those who make that give each thing its rights."""
 
+PODS_FOLDER = "pods"
+"""Where each pod has a folder that only its user may enter; in it are modes of its containers."""
+
+_MOST_LEVELS = 16
+"""Nothing of ours lies deeper in the state folder."""
+
 PASSAGE = 0o711 if os.getuid() == 0 else 0o700
 """Of folders that others pass to reach a socket: they cannot list them. Only root serves others."""
 
@@ -61,7 +67,10 @@ class SlurmCluster(Value, tag="slurm"):
     conf: its slurm.conf; commands: the folder of its commands; both as the PATH has them if empty.
     delegate: Slurm chooses nodes, because others use the cluster too.
     partitions: those that may be used, all if none is named. containers: what runs images there.
+    account, qos: in whose name jobs are there, each user's own if empty; accounts, qualities: the
+    same for queues and all below them.
     models: which GPUs the types of its gres are, such as a100: A100-80GB.
+    prefix: what our names of its nodes and pools begin with, before its own.
     """
 
     name: str
@@ -70,10 +79,45 @@ class SlurmCluster(Value, tag="slurm"):
     delegate: bool = False
     partitions: tuple[str, ...] = ()
     account: str = ""
+    accounts: Mapping[str, str] = {}
     qos: str = ""
+    qualities: Mapping[str, str] = {}
     containers: str = "none"
     models: Mapping[str, str] = {}
+    prefix: str = ""
     order: int = 1
+
+
+class KubernetesCluster(Value, tag="kubernetes"):
+    """A Kubernetes cluster whose nodes are used as well: `muster cluster add --kubernetes`.
+
+    kubeconfig: the file that says where it is and who we are there; context: of those in it.
+    namespace: where pods of jobs are; namespaces: for queues and all below them.
+    image: in which jobs run that name none; images: for queues and all below them.
+    mounts: `PATH` of every node, or `CLAIM:PATH`, which all jobs find at that path.
+    pull_secret, account: of the namespace. models: which GPUs the products of its labels are.
+    levels: the labels that say where a node is, the widest first.
+    adopts: by namespace, `QUEUE` or `QUEUE:USER` of the jobs that its users' pods are.
+    """
+
+    name: str
+    kubeconfig: str
+    context: str = ""
+    namespace: str = "default"
+    namespaces: Mapping[str, str] = {}
+    image: str = ""
+    images: Mapping[str, str] = {}
+    mounts: tuple[str, ...] = ()
+    pull_secret: str = ""
+    account: str = ""
+    models: Mapping[str, str] = {}
+    levels: tuple[str, ...] = ()
+    adopts: Mapping[str, str] = {}
+    order: int = 1
+
+
+OtherCluster = SlurmCluster | KubernetesCluster
+"""A cluster that is used besides this machine."""
 
 
 class Settings(Value):
@@ -98,7 +142,7 @@ class Settings(Value):
     standby_for: str | None = None
     mail_program: str | None = None
     kubernetes: KubernetesListen | None = None
-    clusters: tuple[SlurmCluster, ...] = ()
+    clusters: tuple[OtherCluster, ...] = ()
 
 
 def made_home(home: Path) -> Path:
@@ -114,25 +158,50 @@ def made_home(home: Path) -> Path:
 def mend_modes(home: Path) -> None:
     """Take from others what an earlier version, or a person, left open to them in the folder.
 
-    Folders inside the shared ones are left to those who make them.
+    Folders inside the shared ones are left to those who make them; those of pods are closed, and
+    what is in them is left to their containers. No link is followed, whoever changes the folder
+    meanwhile, and what lies deeper than anything of ours is behind folders that are closed now.
     """
-    for folder, folders, files in os.walk(home):
-        is_top = Path(folder) == home
-        for name in files:
-            _narrow(Path(folder, name), 0o700)
-        if Path(folder).parent == home and Path(folder).name in SHARED_FOLDERS:
-            folders.clear()
-        for name in folders:
-            _narrow(Path(folder, name), PASSAGE if is_top and name in SHARED_FOLDERS else 0o700)
+    opened = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for name in os.listdir(opened):
+            is_shared = name in SHARED_FOLDERS
+            most = PASSAGE if is_shared or name == PODS_FOLDER else 0o700
+            levels = 1 if is_shared or name == PODS_FOLDER else _MOST_LEVELS
+            _narrow(opened, name, most, levels=levels, closes=not is_shared)
+    finally:
+        os.close(opened)
 
 
-def _narrow(path: Path, most: int) -> None:
-    """Leave no more than these rights; sockets have what their servers gave them."""
-    # A file may go while we look: what is gone needs no mending.
-    with contextlib.suppress(FileNotFoundError):
-        mode = path.lstat().st_mode
-        if not stat.S_ISLNK(mode) and not stat.S_ISSOCK(mode):
-            path.chmod(stat.S_IMODE(mode) & most)
+def _narrow(above: int, name: str, most: int, *, levels: int, closes: bool = True) -> None:
+    """Leave no more than these rights, and so on below; sockets have what their servers gave them.
+
+    closes: the folders in it as well, and not only its files.
+    """
+    # It may go while we look, or be what root alone may open: there is nothing to mend then.
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        opened = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=above)
+        try:
+            mode = os.fstat(opened).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                return
+            # The very file that was looked at, whatever has its name by now.
+            os.chmod(f"/proc/self/fd/{opened}", stat.S_IMODE(mode) & most)
+            if stat.S_ISDIR(mode) and levels > 0:
+                _narrow_below(opened, levels=levels, closes=closes)
+        finally:
+            os.close(opened)
+
+
+def _narrow_below(folder: int, *, levels: int, closes: bool) -> None:
+    inside = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+    try:
+        for name in os.listdir(inside):
+            is_folder = stat.S_ISDIR(os.stat(name, dir_fd=inside, follow_symlinks=False).st_mode)
+            if closes or not is_folder:
+                _narrow(inside, name, 0o700, levels=levels - 1, closes=closes)
+    finally:
+        os.close(inside)
 
 
 def read_settings(home: Path) -> Settings:

@@ -136,7 +136,8 @@ def _untrue(job: int, attempt: AttemptDocument, written: Written) -> Iterator[st
     if attempt.number not in written.attempts and kind not in UNWRITTEN:
         yield f"job {job}: attempt {attempt.number} ended ({kind}) and wrote nothing"
     if kind not in UNWRITTEN | {"exited"}:
-        yield f"job {job}: attempt {attempt.number} ended in a way that no user asked for: {kind}"
+        text = attempt.reason.text if attempt.reason else ""
+        yield f"job {job}: attempt {attempt.number} ended as no user asked for: {kind}: {text}"
 
 
 def _judge_machine(found: Verdict, house: House, written: Mapping[int, Written]) -> None:

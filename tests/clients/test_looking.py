@@ -4,7 +4,20 @@ import json
 import sqlite3
 from contextlib import closing
 
-from clients.desk import Desk
+from clients.desk import USER, Desk
+from muster.model.efficiency import DeviceUse, JobReport, NodeUse
+from muster.model.value import (
+    ClusterName,
+    DeviceId,
+    Duration,
+    Instant,
+    JobId,
+    NodeId,
+    QueuePath,
+    UserName,
+)
+from muster.stores.measured.base import Settled
+from muster.stores.measured.sqlite import SqliteMeasured
 
 
 def test_reportseff_tells_how_well_a_job_used_what_it_had(desk: Desk) -> None:
@@ -19,6 +32,49 @@ def test_reportseff_tells_how_well_a_job_used_what_it_had(desk: Desk) -> None:
     assert first[:2] == ["busy", "COMPLETED"]
     assert 0 < float(first[2].rstrip("%")) <= 100
     assert second == ["idle", "COMPLETED", "---"]
+
+
+def test_reportseff_reads_what_gpus_did(desk: Desk) -> None:
+    """From AdminComment, where Jobstats keeps it: of a job whose report is in the store."""
+    job = desk.slurm.submits("--wait -J trained -t 1 -c 4 -o /dev/null --wrap true")
+    report = JobReport(
+        job=JobId(int(job)),
+        attempt=1,
+        user=UserName(USER),
+        queue=QueuePath("default"),
+        cluster=ClusterName("local"),
+        since=Instant(0),
+        until=Instant(600_000),
+        is_over=True,
+        devices=(
+            DeviceUse(
+                node=NodeId("n1"),
+                device=DeviceId("GPU-1"),
+                gpu_milli=1_000,
+                held_ms=Duration(600_000),
+                index=0,
+                means={"busy": 900},
+                memory_bytes=80 * 2**30,
+                memory_peak_bytes=20 * 2**30,
+            ),
+        ),
+        nodes=(
+            NodeUse(
+                node=NodeId("n1"),
+                cpu_granted_milli=4_000,
+                cpu_used_ms=Duration(1_200_000),
+                memory_peak_bytes=2**30,
+                memory_granted_bytes=4 * 2**30,
+            ),
+        ),
+    )
+    store = SqliteMeasured(desk.slurm.root / "home" / "telemetry.db")
+    store.keep(Settled(reports=(report,)))
+    store.close()
+
+    answer = desk.uses("reportseff", "--no-color", "--format=JobName,CPUEff,GPUEff,GPUMem", job)
+
+    assert answer.out.splitlines()[1].split() == ["trained", "50.0%", "90.0%", "25.0%"]
 
 
 def test_slurm2sql_makes_a_database_of_the_accounting(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Why conformance tests do not pass, in our words: the first row whose pattern a name has."""
+"""Why conformance tests do not pass, in our words: the first row that fits what was observed."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +10,8 @@ class Kind(Enum):
     WRONG = "wrong"
     MISSING = "missing"
     ONE_MACHINE = "not meant for one machine"
-    NOT_RUN = "not run to its end yet"
+    MENDED = "mended since"
+    NOT_RUN = "not run to its end"
 
     @property
     def meaning(self) -> str:
@@ -19,93 +20,134 @@ class Kind(Enum):
             Kind.WRONG: "Muster does something else than Kubernetes, or too late",
             Kind.MISSING: "Muster does not have what they ask for",
             Kind.ONE_MACHINE: "they ask for what Muster means to do otherwise",
-            Kind.NOT_RUN: "nobody has run them to their end",
+            Kind.MENDED: "they found something that was mended after they were run",
+            Kind.NOT_RUN: "they were not run to their end on this tree",
         }[self]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Tests by a pattern of their names, and why they do not pass."""
+    """Tests by patterns of their names and of what they said, and why they do not pass."""
 
     tests: str
+    said: str
     kind: Kind
     words: str
 
 
-_NETWORK = "pods have the machine's network: no address of their own, and no names of Services"
-_PORTS = "pods share the machine's ports, so that two cannot listen on the same one"
-_CEL = "expressions of CEL are not evaluated"
-
 REASONS: tuple[Reason, ...] = (
     Reason(
-        tests=r"AdmissionPolicy|match conditions|skip-me",
+        tests=r"skip-me",
+        said=r"mutation-stage-1",
         kind=Kind.MISSING,
-        words=_CEL,
+        words="match conditions are not evaluated, so that a webhook is asked more often",
     ),
     Reason(
-        tests=r"Aggregator",
+        tests=r"invalid match conditions",
+        said=r"should have been denied by the api-server",
         kind=Kind.MISSING,
-        words="requests are not passed on to other API servers",
-    ),
-    Reason(
-        tests=r"ConversionWebhook|FieldSelectors|different stored version",
-        kind=Kind.MISSING,
-        words="webhooks do not convert objects between versions",
+        words="match conditions are kept, and not read",
     ),
     Reason(
         tests=r"AggregatedDiscovery|groupVersion and a resource",
-        kind=Kind.MISSING,
-        words="some older versions, such as autoscaling/v1, are not served beside the newest",
-    ),
-    Reason(tests=r"Events API", kind=Kind.MISSING, words="events.k8s.io is not served"),
-    Reason(tests=r"DRA", kind=Kind.MISSING, words="resource.k8s.io is not served"),
-    Reason(
-        tests=r"last key|API chunking",
-        kind=Kind.WRONG,
-        words="pieces of a list are not of one moment, and do not expire",
+        said=r"autoscaling|Fail to access: v1",
+        kind=Kind.MENDED,
+        words="autoscaling/v1 is in discovery beside autoscaling/v2",
     ),
     Reason(
-        tests=r"update annotations|update labels|updates should be reflected|subpath expression",
-        kind=Kind.MISSING,
-        words="volumes of a pod that runs are not written again when their sources change",
-    ),
-    Reason(tests=r"Resize", kind=Kind.MISSING, words="resources do not change while a pod runs"),
-    Reason(
-        tests=r"Ephemeral Containers", kind=Kind.MISSING, words="use exec to look into a container"
+        tests=r"CustomResourcePublishOpenAPI",
+        said=r"to be served with the right OpenAPI schema",
+        kind=Kind.MENDED,
+        words="defined kinds stand in OpenAPI v2 as Kubernetes publishes them",
     ),
     Reason(
-        tests=r"RuntimeClass",
-        kind=Kind.MISSING,
-        words="classes are kept, and pods that name one are refused",
-    ),
-    Reason(
-        tests=r"ImageVolume|CSIInline",
-        kind=Kind.MISSING,
-        words="volumes are folders of the machine and what ConfigMaps and Secrets hold",
-    ),
-    Reason(
-        tests=r"variable names with various|Secrets should be consumable from pods in env",
-        kind=Kind.WRONG,
-        words="a variable whose value has several lines is left out",
-    ),
-    Reason(
-        tests=r"Sysctl|privileged|AllowPrivilegeEscalation|NoExecute",
-        kind=Kind.ONE_MACHINE,
-        words="a pod has the rights of its person on a machine that others use, and no others",
-    ),
-    Reason(
-        tests=r"\[sig-network\]|IssuerDiscovery|EtcHosts|hostAliases|PreStop|Proxy server",
-        kind=Kind.ONE_MACHINE,
-        words=_NETWORK,
-    ),
-    Reason(
-        tests=r"StatefulSet|basic image|Guestbook|Update Demo|Lifecycle Hook",
-        kind=Kind.ONE_MACHINE,
-        words=_PORTS,
-    ),
-    Reason(
-        tests=r"SchedulerPre|extended resource|captur\w+ the life of a pod|LimitRange",
+        tests=r"life of a pod",
+        said=r"no node offers example\.com/dongle",
         kind=Kind.MISSING,
         words="nodes offer GPUs, and no resources that others invent",
+    ),
+    Reason(
+        tests=r"last key",
+        said=r"to be == <int>: 400",
+        kind=Kind.WRONG,
+        words="a list whose version was forgotten goes on without having ended first",
+    ),
+    Reason(
+        tests=r"EndpointSliceMirroring",
+        said=r"Did not find matching EndpointSlice",
+        kind=Kind.MISSING,
+        words="Endpoints that somebody wrote are not mirrored into slices",
+    ),
+    Reason(
+        tests=r"Events API",
+        said=r"post events\.events\.k8s\.io",
+        kind=Kind.MENDED,
+        words="events.k8s.io is served",
+    ),
+    Reason(
+        tests=r"IssuerDiscovery",
+        said=r'pod "oidc-discovery-validator" failed',
+        kind=Kind.ONE_MACHINE,
+        words="pods have the machine's names, in which there are no Services",
+    ),
+    Reason(
+        tests=r"ConversionWebhook|FieldSelectors",
+        said=r"to be equivalent to|is not a known field selector",
+        kind=Kind.MENDED,
+        words="webhooks convert objects, and fields that definitions name are selectable",
+    ),
+    Reason(
+        tests=r"deny attaching pod",
+        said=r"timed out waiting for command",
+        kind=Kind.MENDED,
+        words="webhooks are asked before somebody enters a pod",
+    ),
+    Reason(
+        tests=r"defaults after mutation",
+        said=r"Duplicate value: \"kube-api-access",
+        kind=Kind.MENDED,
+        words="a token is mounted once in a pod that a webhook changed",
+    ),
+    Reason(
+        tests=r"SubjectReview",
+        said=r"Unexpected error",
+        kind=Kind.MENDED,
+        words="who acts for an account may name its uid",
+    ),
+    Reason(
+        tests=r"Endpoint(Slice should|sController should) create",
+        said=r"example-named-port",
+        kind=Kind.MENDED,
+        words="pods with other numbers for a named port have slices of their own",
+    ),
+    Reason(
+        tests=r"variable names with various prefixes",
+        said=r'expected "1-data-1=value-1"',
+        kind=Kind.MENDED,
+        words="names of variables may begin with a digit",
+    ),
+    Reason(
+        tests=r"multiple (endpoint IPs|ports) specified",
+        said=r"curl",
+        kind=Kind.ONE_MACHINE,
+        words="the image made for the test has no curl",
+    ),
+    Reason(
+        tests=r"HostPort",
+        said=r"host namespaces",
+        kind=Kind.ONE_MACHINE,
+        words="a pod has no namespaces of the machine that others use",
+    ),
+    Reason(
+        tests=r"Networking Granular Checks",
+        said=r"expected pod to be running and ready",
+        kind=Kind.ONE_MACHINE,
+        words="pods share the machine's ports, so that two cannot listen on the same one",
+    ),
+    Reason(
+        tests=r"CSIInlineVolumes",
+        said=r"csi: Forbidden: Muster does not support it",
+        kind=Kind.MISSING,
+        words="volumes are folders of the machine and what ConfigMaps and Secrets hold",
     ),
 )

@@ -13,6 +13,7 @@ from conformance.reasons import REASONS, Kind, Reason
 from conformance.suite import PASSED, UNFINISHED, Result, area_of
 
 KEPT = Path(__file__).parent / "results.tsv"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "kubernetes-conformance.md"
 
 
 def read(path: Path = KEPT) -> dict[str, Result]:
@@ -34,9 +35,16 @@ def keep(results: Mapping[str, Result], path: Path = KEPT) -> None:
     path.write_text("".join(lines))
 
 
-def reason_for(test: str) -> Reason | None:
-    """Why it does not pass, in our words; the first that fits."""
-    return next((each for each in REASONS if re.search(each.tests, test)), None)
+def reason_for(result: Result) -> Reason | None:
+    """Why it does not pass, in our words; the first that fits. What was not seen has no reason."""
+    if result.result in (PASSED, UNFINISHED):
+        return None
+    return next((each for each in REASONS if _fits(each, result)), None)
+
+
+def _fits(reason: Reason, result: Result) -> bool:
+    is_named = re.search(reason.tests, result.test) is not None
+    return is_named and re.search(reason.said, result.said) is not None
 
 
 def page(results: Iterable[Result]) -> Iterator[str]:
@@ -51,6 +59,7 @@ def page(results: Iterable[Result]) -> Iterator[str]:
         f"Of the {len(every)} conformance tests of Kubernetes 1.36.3, {len(passed)} pass on a "
         "Muster with two pretend nodes on one machine, real containers and nothing else around it."
     )
+    yield "All results are of one tree; each reason is of what a test said when it failed."
     for kind in Kind:
         count = sum(_kind_of(each) is kind for each in every if each.result != PASSED)
         yield f"{count} do not because {kind.meaning} (*{kind.value}*)."
@@ -84,14 +93,14 @@ def _areas(every: list[Result]) -> Iterator[str]:
 
 
 def _kind_of(result: Result) -> Kind:
-    reason = reason_for(result.test)
+    reason = reason_for(result)
     if reason is not None:
         return reason.kind
     return Kind.NOT_RUN if result.result == UNFINISHED else Kind.WRONG
 
 
 def _why(result: Result) -> str:
-    reason = reason_for(result.test)
+    reason = reason_for(result)
     if reason is not None:
         return f"*{reason.kind.value}*: {reason.words}"
     if result.result == UNFINISHED:

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 import xml.etree.ElementTree as Xml
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ ALONE = "[Serial]"
 
 _CODE_NAME = re.compile(r"^  codename: (.*)$", re.MULTILINE)
 _AREA = re.compile(r"\[sig-([a-z-]+)\] ([A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)*)?")
+_STEP = re.compile(r"STEP: (.*?)(?: @ .*)?$", re.MULTILINE)
 _LONGEST_REASON = 300
 _FOLDER = re.compile(r"(^|[\s=\"'])/(?:\S+/)+")
 _PORT = re.compile(r"(127\.0\.0\.1):\d+")
@@ -77,6 +79,16 @@ class Suite:
                 running.send_signal(signal.SIGKILL)
         return read(junit, tests)
 
+    def wait_for_rest(self, limit_s: int) -> None:
+        """Until no namespace of a webhook's test is left, or this long."""
+        asked = (self.kubectl, f"--kubeconfig={self.kubeconfig}", "get", "namespaces", "-oname")
+        ends_at = time.monotonic() + limit_s
+        while time.monotonic() < ends_at:
+            said = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 -- kubectl
+            if "namespace/webhook-" not in said.stdout:
+                return
+            time.sleep(1)
+
 
 def listed(program: Path) -> tuple[str, ...]:
     """The names of all conformance tests, sorted."""
@@ -110,6 +122,9 @@ def _result(test: str, by_name: dict[str, Xml.Element]) -> Result:
         return Result(test=test, result=UNFINISHED)
     inside = next((each for each in case if each.tag in ("failure", "error", "skipped")), None)
     said = "" if inside is None else " ".join((inside.get("message") or "").split())
+    if case.get("status") in ("timedout", "interrupted"):
+        steps = _STEP.findall(case.findtext("system-err") or "")
+        said = f"time was up at the step: {steps[-1] if steps else 'none'}"
     kinds = {"passed": PASSED, "failed": FAILED, "panicked": FAILED, "skipped": SKIPPED}
     result = kinds.get(case.get("status", ""), UNFINISHED)
     # What was not begun when time was up is told as skipped, without a reason of its own.

@@ -16,6 +16,7 @@ from muster.model.event import (
     JobEnded,
     JobPlaced,
     JobPreempted,
+    JobStarted,
     JobUpdated,
     NodeChanged,
     NodeSeen,
@@ -173,6 +174,34 @@ def test_who_left_by_itself_meanwhile_is_not_reported_to_leave() -> None:
     desk.applies(JobEnded(at=Instant(1_500), job=low, attempt=1, why=Exited(code=0)))
 
     assert [type(event) for event in desk.carries_out(plan)] == [JobClaimed]
+
+
+def test_who_only_started_meanwhile_is_told_to_leave() -> None:
+    desk = Desk(gpus=2)
+    low = desk.submits(job_class="low", lasts=600)
+    same = desk.submits(job_class="low", lasts=600)
+    desk.carries_out(desk.plans())
+    desk.submits(gpus=2, job_class="high")
+    plan = desk.plans()
+
+    desk.applies(JobStarted(at=Instant(0), job=low, attempt=1))
+
+    events = desk.carries_out(plan)
+
+    assert [type(event) for event in events] == [JobClaimed, JobPreempted, JobPreempted]
+    assert (desk.state(low), desk.state(same)) == (JobState.STOPPING, JobState.STOPPING)
+
+
+def test_no_room_is_claimed_from_who_cannot_be_told_to_leave_any_more() -> None:
+    desk = Desk(gpus=1)
+    low = desk.submits(job_class="low", lasts=600)
+    desk.lets_pass(1)
+    desk.submits(job_class="high")
+    plan = desk.plans()
+
+    desk.asks("ada", JobAction.SUSPEND, low)
+
+    assert [each for each in desk.carries_out(plan) if isinstance(each, JobClaimed)] == []
 
 
 def test_nobody_has_to_leave_for_a_job_that_was_cancelled_meanwhile() -> None:

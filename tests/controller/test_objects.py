@@ -62,7 +62,7 @@ def test_what_is_refused_first_is_not_written() -> None:
         raise ForbiddenError(NoRole(user=UserName("ada")))
 
     with pytest.raises(ForbiddenError):
-        journal.write(request(put("a"), first=refuse).apply).result()
+        journal.write(request(put("a"), also=refuse).apply).result()
 
     assert not journal.record.objects
 

@@ -5,7 +5,7 @@ import pytest
 from controller.desk import LAB, MAIN, SITE, Desk, spec
 from muster.backends.base import Action, Continue, Forget, Limit, Stop, Suspend
 from muster.controller.loop.cycle import BackendDriver
-from muster.controller.loop.orders import Begin, Order, orders_after, orders_again
+from muster.controller.loop.orders import Begin, Order, Refresh, orders_after, orders_again
 from muster.controller.use_cases.job_actions import JobAction
 from muster.controller.world.transaction import Change
 from muster.lifecycle.holding import allocation_after
@@ -160,8 +160,8 @@ def test_after_a_restart_an_attempt_that_nobody_saw_run_is_begun_again() -> None
 @pytest.mark.parametrize(
     ("events", "orders"),
     [
-        ((PLACED, STARTED), [Continue(job=JOB, attempt=1), LIMIT]),
-        ((PLACED, STARTED, SUSPENDED), [Suspend(job=JOB, attempt=1), LIMIT]),
+        ((PLACED, STARTED), [Continue(job=JOB, attempt=1), LIMIT, Refresh]),
+        ((PLACED, STARTED, SUSPENDED), [Suspend(job=JOB, attempt=1), LIMIT, Refresh]),
         (
             (PLACED, STARTED, CancelAsked(at=AT, job=JOB, by=ADA)),
             [stop(Cancelled(by=ADA))],
@@ -173,9 +173,13 @@ def test_after_a_restart_an_attempt_that_nobody_saw_run_is_begun_again() -> None
     ],
 )
 def test_after_a_restart_what_may_not_have_been_heard_is_said_again(
-    events: tuple[JobEvent, ...], orders: list[Order]
+    events: tuple[JobEvent, ...], orders: list[Order | type[Refresh]]
 ) -> None:
-    assert Life(*events).again() == orders
+    """What its containers may read is looked up when it is sent, whatever it was before."""
+    life = Life(*events)
+
+    refreshed = None if life.held is None else Refresh(job=life.job, allocation=life.held)
+    assert life.again() == [refreshed if order is Refresh else order for order in orders]
 
 
 def test_a_new_time_limit_is_said_again_after_a_restart() -> None:

@@ -15,6 +15,7 @@ from muster.controller.planner.copy_of_world import CopyOfWorld
 from muster.controller.planner.process import NOTHING_YET, ProcessPlanner
 from muster.controller.planner.protocol import MovedAllocation, MovedJob, snapshot_delta
 from muster.model.errors import OurBugError, UnknownError
+from muster.model.explanation import FewerGpus
 from muster.model.job import ArrayPart, Job
 from muster.model.placement import Allocation
 from muster.model.policy import Policy
@@ -173,6 +174,23 @@ def test_a_rehearsal_is_about_the_world_of_now_and_not_of_the_last_plan(
     assert found.changed.decision(job.id) is found.changed.waits[job.id]
     assert found.expected == usual.snapshot.now + 59_000
     assert [placed.node for placed in found.placements] == ["n1"]
+
+
+def test_a_rehearsal_says_what_the_job_could_ask_for_instead(planner: ProcessPlanner) -> None:
+    desk, here = Desk(nodes=1, gpus=4), InlinePlanner()
+    desk.submits(gpus=2, lasts=60, limit_s=60)
+    like = desk.submits(gpus=4, lasts=60, limit_s=60)
+    desk.lets_pass(1)
+    usual = World(snapshot=seen(desk), policy=Policy())
+    job = replace(usual.snapshot.jobs[like], id=JobId(77))
+    jobs = with_values(usual.snapshot.jobs, {job.id: job})
+    changed = replace(usual, snapshot=replace(usual.snapshot, jobs=jobs))
+
+    found, same = (each.rehearse(usual, changed, job.id) for each in (planner, here))
+
+    fewer, *_ = found.alternatives
+    assert (fewer.change, fewer.starts_now) == (FewerGpus(group="main", gpus=2), True)
+    assert same.alternatives == found.alternatives
 
 
 def test_an_explanation_that_takes_long_does_not_delay_a_plan(tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ from muster.controller.use_cases.service import Service
 from muster.controller.use_cases.tokens import TokenRequest
 from muster.controller.world.journal import Command
 from muster.doors.config.default import DEFAULT_SITE
+from muster.lifecycle.refusal import DeadlineWithoutLimit
 from muster.model.cluster import NodeState
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
+from muster.model.explanation import FewerGpus
 from muster.model.gpu import GpuAsk
 from muster.model.job import Ask, Dependency, DependencyKind, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
@@ -142,6 +144,13 @@ def test_what_never_ran_has_written_nothing(muster: Muster) -> None:
         muster.service.queries.attempts.attach(ROOT, job)
 
 
+def test_a_part_of_an_array_that_never_ran_goes_by_its_name(muster: Muster) -> None:
+    parts = muster.service.submit(ROOT, asked(), indices=(4, 7), held=True).result().jobs
+
+    with pytest.raises(UnknownError, match=f"job {parts[0]}_7 has not run yet"):
+        muster.service.queries.attempts.output(ROOT, LogQuery(job=parts[1]))
+
+
 def test_jobs_are_chosen_and_paged(muster: Muster) -> None:
     queries = muster.service.queries
     jobs = [
@@ -209,10 +218,30 @@ def test_a_rehearsal_changes_nothing(muster: Muster) -> None:
     starts = muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=0))
 
     assert waits.wait is not None
+    assert waits.alternatives == ()
     assert starts.job in starts.starts
     assert muster.journal.record.version == version
     with pytest.raises(RefusedError):
         muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=3))
+
+
+def test_a_rehearsal_of_a_job_that_would_wait_carries_the_change_that_helps(muster: Muster) -> None:
+    running(muster, submitted(muster, asked(gpus=1)))
+
+    waits = muster.service.queries.plan.rehearse(ROOT, spec=asked(gpus=2))
+
+    assert [each.change for each in waits.alternatives] == [FewerGpus(group="main", gpus=1)]
+
+
+def test_a_deadline_needs_a_time_limit_at_once_unless_the_job_is_held(muster: Muster) -> None:
+    due = replace(asked(), deadline=Instant(clock() + 600_000))
+
+    with pytest.raises(RefusedError, match="needs a time limit") as refused:
+        muster.service.submit(ROOT, due).result()
+    held = muster.service.submit(ROOT, due, held=True).result().jobs[0]
+
+    assert refused.value.reason == DeadlineWithoutLimit()
+    assert state(muster, held) is JobState.HELD
 
 
 def test_a_rehearsal_names_the_nodes_now_or_when_others_must_have_left(muster: Muster) -> None:

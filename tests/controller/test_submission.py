@@ -9,10 +9,12 @@ from muster.backends.simulated.attempt import Behaviour
 from muster.controller.messages import Caller, Receipt
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
 from muster.controller.use_cases.submission import NO_QUEUE, NodeKinds, Submission
+from muster.controller.use_cases.update import updated
 from muster.controller.world.transaction import Transaction
+from muster.model.cluster import Ability
 from muster.model.errors import ForbiddenError, RefusedError
 from muster.model.event import ClusterSeen, NodeSeen
-from muster.model.job import Dependency, DependencyKind
+from muster.model.job import Dependency, DependencyKind, JobSpec
 from muster.model.launch import NO_LAUNCH, Launch
 from muster.model.queue import Ceiling, Queue
 from muster.model.site import Role, Token, User
@@ -287,6 +289,37 @@ def test_an_image_is_taken_where_one_can_be_run_or_done_without() -> None:
         enters(desk, caller("ada"), launch=file)
     desk.changes_site(images_on_host=True)
     assert enters(desk, caller("ada"), launch=file).jobs
+
+
+def test_a_queue_says_whether_its_commands_run_without_their_images() -> None:
+    desk = Desk()
+    images_run(desk, images=False)
+    image = Launch(argv=("true",), image="alpine")
+    default = desk.record.site.default_queue
+    queue = desk.record.site.queues[default]
+
+    desk.changes_site(queues={default: replace(queue, images_on_host=True)})
+    assert enters(desk, caller("ada"), launch=image).jobs
+    desk.changes_site(queues={default: replace(queue, images_on_host=False)}, images_on_host=True)
+    with pytest.raises(RefusedError, match="No node can run the image alpine"):
+        enters(desk, caller("ada"), launch=image)
+
+
+def test_what_running_a_job_takes_is_kept_when_it_is_changed() -> None:
+    desk = Desk()
+    images_run(desk, images=True)
+    image = Launch(argv=("true",), image="alpine")
+    job = enters(desk, caller("ada"), launch=image, held=True).jobs[0]
+
+    def change(spec: JobSpec) -> JobSpec:
+        return replace(spec, name="other")
+
+    desk.simulation.journal.write(
+        lambda transaction: updated(caller("ada"), job, change, (NodeKinds(), transaction))
+    ).result()
+
+    changed = desk.job(job).spec
+    assert (changed.name, changed.takes) == ("other", (Ability.IMAGES,))
 
 
 def test_a_request_that_is_sent_again_makes_no_second_job() -> None:

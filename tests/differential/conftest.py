@@ -154,7 +154,9 @@ def _played(side: Side, names: Iterable[str]) -> Answers:
 def _chosen(request: pytest.FixtureRequest) -> list[str]:
     """The sessions of which a test was asked for: one alone need not wait for all."""
     calls = (getattr(item, "callspec", None) for item in request.session.items)
-    wanted = {call.params["case"].session for call in calls if call and "case" in call.params}
+    # Others' tests have cases of their own.
+    cases = (call.params.get("case") for call in calls if call)
+    wanted = {case.session for case in cases if isinstance(case, sessions.Case)}
     return [name for name in sessions.names() if name in wanted]
 
 

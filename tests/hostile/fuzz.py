@@ -58,14 +58,24 @@ POLITE: Sequence[dict[str, Any]] = (
 )
 
 
-def documents(chance: random.Random) -> Iterator[bytes]:
+VISITS: Sequence[dict[str, Any]] = (
+    {"kind": "exec", "container": "main", "argv": ["/bin/true"], "stdin": False},
+    {"kind": "exec", "container": "main", "argv": [], "stdin": True},
+    {"kind": "attach", "container": "main"},
+    {"kind": "connect", "port": 1},
+    {"kind": "resize", "rows": 24, "columns": 80},
+)
+"""What the controller asks of a pod for those who visit it."""
+
+
+def documents(chance: random.Random, polite: Sequence[dict[str, Any]] = POLITE) -> Iterator[bytes]:
     """JSON that is nearly right, and bytes that are not."""
     while True:
         kind = chance.random()
         if kind < 0.1:
             yield chance.randbytes(chance.randrange(200))
             continue
-        message = json.loads(json.dumps(chance.choice(POLITE)))
+        message = json.loads(json.dumps(chance.choice(polite)))
         for _ in range(chance.randrange(1, 3)):
             change(message, chance)
         text = json.dumps(message)

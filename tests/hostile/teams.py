@@ -18,7 +18,7 @@ from muster.doors.kubernetes.objects.value import JsonObject
 from muster.doors.kubernetes.serve.api import Answer, Ask, answer
 from muster.doors.kubernetes.serve.app import KubernetesApp, kubernetes_app
 from muster.doors.kubernetes.serve.keys import open_keys
-from muster.doors.kubernetes.serve.pod_entry import UID_LABEL
+from muster.doors.kubernetes.serve.pod_jobs import UID_LABEL
 from muster.doors.kubernetes.serve.tokens import Signer
 from muster.model.cluster import Pool
 from muster.model.event import JobSubmitted

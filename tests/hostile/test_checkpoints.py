@@ -59,14 +59,17 @@ def test_what_the_user_may_not_see_is_not_seen(here: Here) -> None:
     secret = here.home / "secret"
     secret.mkdir(mode=0o700)
     here.work.chmod(0o777)
-    # The user's own file in a folder that they can no longer enter.
+    launch = Launch(
+        argv=("sh", "-c", "while ! test -e go; do sleep 0.02; done"),
+        checkpoint=Checkpointing(path=str(secret / "model.pt")),
+    )
+    here.run(launch, Wanted(user="nobody"))
+    here.sees(JobStarted)
+
+    # The user's own file, written while the job runs, in a folder that they can no longer enter.
     (secret / "model.pt").write_text("weights", encoding="utf-8")
     os.chown(secret / "model.pt", 65_534, -1)
-
-    here.run(
-        Launch(argv=("true",), checkpoint=Checkpointing(path=str(secret / "model.pt"))),
-        Wanted(user="nobody"),
-    )
+    (here.work / "go").touch()
 
     assert here.ends().why == Exited(code=0)
     assert [each for each in here.heard if isinstance(each, JobCheckpointed)] == []

@@ -19,6 +19,8 @@ from muster.controller.queries.questions import Questions
 from muster.doors.rest.connections import (
     ASKED_AT_ONCE,
     MOST_OF_ONE_PEER,
+    MOST_REFUSED_LATER,
+    REFUSED_AFTER_S,
     UID,
     Connections,
     Peer,
@@ -206,7 +208,41 @@ def test_what_is_no_json_is_a_bad_request(place: tuple[Daemon, int], body: bytes
         assert answer(client).startswith(b"HTTP/1.1 4")
 
 
+@needs_root
+def test_who_has_too_many_connections_is_told_so_after_a_while(place: tuple[Daemon, int]) -> None:
+    daemon, _ = place
+
+    def flood() -> str:
+        # Those beyond the limit, and one of them that hangs up meanwhile.
+        with silent(daemon.socket, MOST_OF_ONE_PEER + 3) as several:
+            began = time.monotonic()
+            several[-1].close()
+            said = [answer(each) for each in several[MOST_OF_ONE_PEER:-1]]
+            late = time.monotonic() - began > REFUSED_AFTER_S / 2
+        return f"{late} {sum(each.startswith(b'HTTP/1.1 503') for each in said)}"
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        assert as_uid(FLOODER, flood) == "True 2"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 # The parts.
+
+
+def test_those_who_are_told_later_leave_room_for_others() -> None:
+    connections = Connections(most=40)
+    for _ in range(10):
+        connections.enter((UID, 1))
+
+    kept = [connections.refuse_later() for _ in range(20)]
+
+    assert sum(kept) == 7
+    assert all(connections.enter((UID, user)) is not None for user in range(2, 25))
+    connections.refused()
+    assert MOST_REFUSED_LATER <= 1_000
 
 
 def test_one_peer_has_no_more_than_a_quarter_of_all_connections() -> None:

@@ -4,6 +4,7 @@ HOSTILE_MESSAGES says how many for each socket; `make test-long` sends 100,000.
 """
 
 import contextlib
+import json
 import os
 import random
 import select
@@ -17,12 +18,14 @@ import pytest
 from hostile import fuzz
 from hostile.sizes import memory_kib
 from local.asker import Asker
-from local.here import Here
+from local.here import Here, Wanted, run_of
 from muster.backends.local.attempt import processes, spawner
 from muster.backends.local.attempt.spawner_client import reachable
 from muster.model.event import JobStarted
 from muster.model.job import Exited
 from muster.model.launch import Launch, Terminal
+from muster.model.pod import Container, PodLaunch, Restart
+from muster.model.value import replace
 
 COUNT = int(os.environ.get("HOSTILE_MESSAGES", "2000"))
 MOST_GROWTH_KIB = 48 << 10
@@ -97,6 +100,48 @@ def test_a_supervisor_survives_what_comes_to_its_step_socket(
         asker.wants()
         asker.hears("created")
     (here.work / "go").touch()
+    assert here.ends().why == Exited(code=0)
+
+
+def test_a_supervisor_survives_what_comes_to_the_visitors_of_its_pod(
+    here: Here, chance: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = here.home / "empty"
+    nowhere.mkdir()
+    monkeypatch.setenv("PATH", str(nowhere))
+    go = here.work / "go"
+    waits = f"while ! test -e {go}; do /bin/sleep 0.1; done"
+    main = Container(name="main", image="any:1", entrypoint=("/bin/sh", "-c"), args=(waits,))
+    pod = PodLaunch(
+        namespace="n",
+        name="p",
+        uid="u",
+        hostname="p",
+        containers=(main,),
+        restart=Restart.NEVER,
+        grace_s=2,
+    )
+    sent = run_of(Launch(argv=("x",), pod=pod), Wanted(memory_mib=512))
+    here.backend.do(replace(sent, images_on_host=True))
+    here.sees(JobStarted)
+    before = memory_kib(here.supervisor())
+    sender = Sender(here.folder(), "visits.sock", socket.SOCK_STREAM)
+
+    with open(os.devnull, "rb+") as null:
+
+        def send(text: bytes) -> None:
+            files = (null.fileno(),) * chance.randrange(4)
+            sender.send(fuzz.framed(text, chance), files)
+
+        for each in fuzz.VISITS:
+            text = json.dumps(each).encode()
+            sender.send(len(text).to_bytes(4, "big") + text, (null.fileno(),) * 3)
+            sender.close()
+        sent_all(fuzz.documents(chance, fuzz.VISITS), send)
+    sender.close()
+
+    assert memory_kib(here.supervisor(), "VmHWM") - before < MOST_GROWTH_KIB
+    go.touch()
     assert here.ends().why == Exited(code=0)
 
 

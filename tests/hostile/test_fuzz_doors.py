@@ -8,17 +8,26 @@ import contextlib
 import json
 import os
 import random
+import runpy
 import select
 import socket
-from collections.abc import Iterator
-from itertools import islice
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from doors.rest.running import Daemon, running
 from hostile import fuzz
+from hostile.people import OTHER, ROOT
 from hostile.sizes import memory_kib
+from muster.app.parts import Muster, clock
+from muster.doors.slurm.answering import answered
+from muster.doors.slurm.call import Call as SlurmCall
+from muster.doors.slurm.call import Door, Script
+from muster.doors.slurm.client import compiling
 from muster.doors.slurm.client.compiling import (
     CommandSettings,
     NotCompiledError,
@@ -27,6 +36,7 @@ from muster.doors.slurm.client.compiling import (
     with_settings,
 )
 
+THIN = Path(compiling.__file__).parent / "thin" / "muster_thin.py"
 COUNT = int(os.environ.get("HOSTILE_MESSAGES", "2000"))
 MOST_GROWTH_KIB = 96 << 10
 MOST_CLIENT_KIB = 64 << 10
@@ -195,3 +205,98 @@ def asked_once(
             connection.sendall(message)
     _, status, used = os.wait4(child, 0)
     return status, used.ru_maxrss
+
+
+def test_the_thin_client_outlives_senseless_answers(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MUSTER_URL", "unix:/nowhere")
+    use = cast("Callable[..., object]", runpy.run_path(str(THIN))["use"])
+    chance = random.Random(13)  # noqa: S311 -- the same ones on every run
+    page = b"<html>502 Bad Gateway</html>"
+    proxy = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 28\r\n\r\n" + page
+    wrong: list[str] = []
+    for message in chain((proxy,), islice(answers(chance), COUNT)):
+        handed = os.memfd_create("answer")
+        os.write(handed, message)
+        os.lseek(handed, 0, os.SEEK_SET)
+        try:
+            code = use("squeue", [], None, handed)
+        except Exception as error:  # noqa: BLE001 -- each is one to be mended
+            wrong.append(f"{message!r}: {type(error).__name__}: {error}"[:200])
+            continue
+        assert isinstance(code, int)
+        assert "Traceback" not in capfd.readouterr().err
+
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:20])
+
+
+OPTIONS: dict[str, Sequence[str]] = {
+    "squeue": "-o -O -j -u -A -p -t -w -S --states --name --qos --json --yaml -i -l -r -h".split(),
+    "sacct": "-o --format -j -u -A -S -E -s -N -n -P -p -X --json --units --name -q -r".split(),
+    "scontrol": (
+        "show job node partition hold release update jobid= nodename= requeue suspend name= "
+        "timelimit= priority= comment= write batch_script token username= lifespan= -o -d"
+    ).split(),
+    "sbatch": (
+        "--array --begin --deadline --mem --mem-per-cpu --gpus --gres --time -n -N -c -d -p -A "
+        "--qos --export --signal --nice --priority --mail-type --comment --wrap --parsable"
+    ).split(),
+    "sinfo": "-o -O -N -n -p -t -l -R -s -e --json -S -h".split(),
+    "scancel": "-u -A -p -t -n -s --signal -f -b -q -v --me".split(),
+    "sprio": "-o -j -u -l -w -n -p -S".split(),
+    "sshare": "-A -u -a -l -o -P -p -n -U -m".split(),
+    "sacctmgr": (
+        "show list add delete modify user account qos assoc where set name= fairshare= format= "
+        "tran cluster -n -P -i"
+    ).split(),
+}
+VALUES = (
+    "", "1", "0", "-1", "1-3", "1-3%2", "[1-1000000]", "%", "%999999999i", "%.10i %j", "now+1hour",
+    "now-99999999999days", "9999-99-99T99:99:99", "1-00:00:00", "infinite", "10G", "1e400", "٣",
+    "\x1b[2J", "\0", "\ud800", "a,b,,c", ",", "=", "a=b=c", "afterok:1:2?afterany:x", "gpu:a100:1",
+    "JobID%50,State", "n[1-3,5]", "n[[[[", "all", "A" * 3_000, "../../etc/passwd", "USR1@60",
+    "B:TERM@99999999999", "root", "8" * 400,
+)  # fmt: skip
+MOST_S = 10.0
+
+
+def command_lines(chance: random.Random) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Words that each of Slurm's commands knows, with values that it may not."""
+    while True:
+        command = chance.choice(sorted(OPTIONS))
+        words: list[str] = []
+        for _ in range(chance.randrange(1, 7)):
+            option, value = chance.choice(OPTIONS[command]), chance.choice(VALUES)
+            is_joined = option.startswith("--") and chance.random() < 0.5
+            joined = f"{option}={value}" if is_joined else f"{option}{value}"
+            words += chance.choice(((option, value), (joined,), (option,), (value,)))
+        yield command, tuple(words)
+
+
+@pytest.mark.parametrize("command", sorted(OPTIONS))
+def test_words_that_are_no_text_are_refused(muster: Muster, command: str) -> None:
+    door = Door(service=muster.service, caller=OTHER, now=clock())
+
+    reply = answered(command, SlurmCall(form=1, argv=("--comment=\ud800",), cwd="/"), door)
+
+    assert (reply.code, reply.err) == (1, f"{command}: error: the call cannot be read\n")
+
+
+def test_no_command_line_of_slurm_is_a_bug(muster: Muster) -> None:
+    chance = random.Random(17)  # noqa: S311 -- the same ones on every run
+    wrong: list[str] = []
+    for command, words in islice(command_lines(chance), COUNT):
+        door = Door(service=muster.service, caller=OTHER, now=clock())
+        script = Script(text="#!/bin/sh\ntrue\n", name="x.sh")
+        began = time.monotonic()
+        try:
+            answered(command, SlurmCall(form=1, argv=words, cwd="/", script=script), door)
+        except Exception as error:  # noqa: BLE001 -- each is one to be mended
+            wrong.append(f"{command} {words!r}: {type(error).__name__}: {error}"[:300])
+            continue
+        if time.monotonic() - began > MOST_S:
+            wrong.append(f"{command} {words!r}: it took too long")
+
+    muster.service.cancel(ROOT, tuple(muster.journal.record.jobs)).result()
+    assert not wrong, "\n".join(wrong[:40])

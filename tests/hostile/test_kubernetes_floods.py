@@ -3,15 +3,21 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hostile.teams import ANN, BEN, Kube, kube
 from muster.controller.messages import Caller
+from muster.doors.kubernetes.serve.access import Identity
 from muster.doors.kubernetes.serve.app import STREAMS_OF_ONE_USER
+from muster.doors.kubernetes.serve.call import Query, Target
+from muster.doors.kubernetes.serve.forwarding import TUNNELLED
+from muster.doors.kubernetes.serve.pod_visits import PodVisits, Visitor
+from muster.model.running import VisitStream
 from muster.model.site import Role
-from muster.model.value import UserName
+from muster.model.value import JobId, UserName
 
 WATCH = "/api/v1/namespaces/team-a/configmaps"
 FUTURE = "resourceVersion=999999999999999"
@@ -107,6 +113,65 @@ def test_one_user_does_not_have_all_watches(api: Kube) -> None:
         assert more.codes == [429]
         assert other.codes == [200]
         for each in (*held, other):
+            each.leave()
+        await asyncio.gather(*tasks, task)
+
+    asyncio.run(flood())
+
+
+class OpenPods(PodVisits):
+    """Every pod runs, and is its visitor's."""
+
+    def visitor(self, target: Target, query: Query, identity: Identity) -> Visitor:
+        del query
+        return Visitor(identity=identity, pod=target.name, job=JobId(1), task=0, wanted=None)
+
+    def begin(self, visitor: Visitor) -> VisitStream | None:
+        assert visitor.wanted is None
+        return None
+
+
+class Forwarder(Client):
+    """A request for a WebSocket on which ports are forwarded."""
+
+    def __init__(self, api: Kube, token: str) -> None:
+        super().__init__(api, token, "/api/v1/namespaces/team-a/pods/p/portforward")
+        self.scope |= {"type": "websocket", "subprotocols": [TUNNELLED]}
+
+    async def _receive(self) -> dict[str, Any]:
+        if not self.has_read:
+            self.has_read = True
+            return {"type": "websocket.connect"}
+        await super()._receive()
+        return {"type": "websocket.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "websocket.accept":
+            self.codes.append(101)
+        elif message["type"] == "websocket.http.response.start":
+            self.codes.append(message["status"])
+
+
+def test_visits_count_as_watches_do(api: Kube) -> None:
+    api.app.api = replace(api.app.api, visits=OpenPods(api.muster.service, api.app.api.view))
+
+    async def flood() -> None:
+        most, ann = STREAMS_OF_ONE_USER, api.token(ANN)
+        held: list[Client] = [Forwarder(api, ann) for _ in range(most - 1)]
+        held.append(Client(api, ann, WATCH, "watch=true"))
+        tasks = [asyncio.create_task(each.run()) for each in held]
+        await until(lambda: all(each.codes for each in held))
+        more = Forwarder(api, ann)
+        await more.run()
+        held[0].leave()
+        await tasks[0]
+        again = Forwarder(api, ann)
+        task = asyncio.create_task(again.run())
+        await until(lambda: again.codes)
+
+        assert [each.codes for each in held] == [[101]] * (most - 1) + [[200]]
+        assert (more.codes, again.codes) == ([429], [101])
+        for each in (*held, again):
             each.leave()
         await asyncio.gather(*tasks, task)
 

@@ -80,7 +80,14 @@ RESOURCES = (
     "apps/deployments/status",
     "apps/deployments/scale",
     "apps/replicasets",
+    "apps/statefulsets",
+    "apps/statefulsets/status",
+    "apps/statefulsets/scale",
+    "apps/daemonsets",
+    "apps/daemonsets/status",
     "apps/controllerrevisions",
+    "autoscaling/horizontalpodautoscalers",
+    "autoscaling/horizontalpodautoscalers/status",
     "batch/jobs",
     "batch/cronjobs",
     "coordination.k8s.io/leases",
@@ -93,18 +100,22 @@ VIEWED = set(
     "pods pods/log pods/status configmaps serviceaccounts services services/status events "
     "resourcequotas resourcequotas/status limitranges apps/deployments apps/deployments/status "
     "apps/deployments/scale apps/replicasets apps/controllerrevisions batch/jobs batch/cronjobs "
-    "policy/poddisruptionbudgets".split()
+    "apps/statefulsets apps/statefulsets/status apps/statefulsets/scale "
+    "apps/daemonsets apps/daemonsets/status autoscaling/horizontalpodautoscalers "
+    "autoscaling/horizontalpodautoscalers/status policy/poddisruptionbudgets".split()
 )
 EDITED = set(
     "pods configmaps secrets serviceaccounts services events apps/deployments "
     "apps/deployments/scale apps/replicasets batch/jobs batch/cronjobs "
+    "apps/statefulsets apps/statefulsets/scale apps/daemonsets "
+    "autoscaling/horizontalpodautoscalers "
     "coordination.k8s.io/leases policy/poddisruptionbudgets".split()
 )
 CONNECTED = {"pods/exec", "pods/attach", "pods/portforward"}
 CREATED = {"pods/eviction", "serviceaccounts/token"}
 OWNED = CONNECTED | set(
     "pods apps/deployments apps/deployments/scale apps/replicasets batch/jobs "
-    "batch/cronjobs".split()
+    "batch/cronjobs apps/statefulsets apps/statefulsets/scale apps/daemonsets".split()
 )
 RULED = {"rbac.authorization.k8s.io/roles", "rbac.authorization.k8s.io/rolebindings"}
 
@@ -226,6 +237,28 @@ _FIELDS: dict[str, JsonObject] = {
             "template": {**_TEMPLATE, "spec": pod("x")["spec"]},
         }
     },
+    "apps/statefulsets": {
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": {"app": "first"}},
+            "template": {**_TEMPLATE, "spec": pod("x")["spec"]},
+        }
+    },
+    "apps/daemonsets": {
+        "spec": {
+            "selector": {"matchLabels": {"app": "first"}},
+            "template": {
+                **_TEMPLATE,
+                "spec": {**pod("x")["spec"], "nodeSelector": {"no": "such"}},
+            },
+        }
+    },
+    "autoscaling/horizontalpodautoscalers": {
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"},
+            "maxReplicas": 2,
+        }
+    },
     "apps/controllerrevisions": {"revision": 1, "data": {"a": MARK}},
     "batch/jobs": {"spec": {"suspend": True, "template": _TEMPLATE}},
     "batch/cronjobs": {
@@ -329,7 +362,16 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
             if not place.below:
                 who = OWNER[team] if resource in EDITED else "root"
                 made.made(who, place.base, body_of(place, EXISTS))
+        until(lambda: _revisions(made), lambda count: count == len(TEAMS) * _REVISED)
         yield made
+
+
+_REVISED = 3
+"""Controllers keep a revision of the StatefulSet and of the DaemonSet beside the one made here."""
+
+
+def _revisions(made: Kube) -> int:
+    return sum(each.key.resource == "controllerrevisions" for each in made.app.api.view.every())
 
 
 @pytest.fixture(scope="module")

@@ -57,16 +57,22 @@ QUEUES = ("a/b", "default")
 DOORS = ("rest", "cli", "slurm")
 
 
-def may(who: str, action: str, queue: str) -> bool:
+OWNERS = ("owner", "other", "root")
+"""Whose the job is."""
+
+OF_A_JOB = {"cancel", "hold", "release", "update", "script"}
+
+
+def may(who: str, action: str, queue: str, owner: str) -> bool:
     """The rights, written down a second time and independently of the code."""
     if who == "root":
         return True
     looks_after = who == "admin" or (who == "boss" and queue.startswith("a"))
     match action:
         case "cancel" | "hold" | "release" | "update":
-            return who == "owner" or looks_after
+            return who == owner or looks_after
         case "script":
-            return who == "owner"
+            return who == owner
         case "submit":
             # A role in one queue is all that boss was given.
             return who in {"admin", "owner", "other"} or (who == "boss" and looks_after)
@@ -262,23 +268,26 @@ def _person(muster: Muster, who: str, url: str) -> Person:
     )
 
 
-def _target(muster: Muster, action: str, queue: str) -> JobId:
+def _target(muster: Muster, action: str, queue: str, owner: str) -> JobId:
     launch = Launch(script=f"#!/bin/sh\n# {SECRET}\n", workdir="/", stdout="/dev/null")
-    wish = spec("owner", queue=QueuePath(queue), launch=launch, begin_at=LATER)
+    wish = spec(owner, queue=QueuePath(queue), launch=launch, begin_at=LATER)
     held = action in {"release", "cancel"}
     return muster.service.submit(ROOT, wish, held=held).result().jobs[0]
 
 
 def test_every_combination_is_as_the_rights_say(muster: Muster, people: dict[str, Person]) -> None:
     unexpected: list[str] = []
-    for who, action, queue, door in product(WHO, ACTIONS, QUEUES, DOORS):
-        job = _target(muster, action, queue)
+    for who, action, queue, door, owner in product(WHO, ACTIONS, QUEUES, DOORS, OWNERS):
+        if action not in OF_A_JOB and owner != OWNERS[0]:
+            continue
+        job = _target(muster, action, queue, owner)
         case = Case(muster=muster, person=people[who], job=job, queue=queue)
         before = (muster.journal.record.next_job, len(muster.journal.record.tokens))
         said = act(case, action, door)
         is_so = happened(muster, case, action, said, before)
-        if is_so != may(who, action, queue):
-            unexpected.append(f"{who}, {action}, {queue}, {door}: {is_so}: {said[:160]}")
+        if is_so != may(who, action, queue, owner):
+            what = f"{who}, {action} of {owner}'s, {queue}, {door}"
+            unexpected.append(f"{what}: {is_so}: {said[:160]}")
         muster.service.undrain(ROOT, next(iter(muster.journal.record.nodes))).result()
         muster.service.cancel(ROOT, tuple(muster.journal.record.jobs)).result()
 

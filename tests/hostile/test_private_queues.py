@@ -1,6 +1,8 @@
 """A private queue shows strangers that its jobs exist, and not whose they are or what they are."""
 
+import contextlib
 import os
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +11,7 @@ from doors.rest.running import Daemon, as_uid, running, shell
 from hostile.people import ADMIN, OTHER, OWNER, ROOT, VIEWER, caller, submitted, until
 from muster.app.parts import Muster, clock
 from muster.controller.messages import Caller, JobQuery
+from muster.doors.rest.app import TABLE
 from muster.doors.rest.show_site import event_document
 from muster.doors.slurm.answering import answered
 from muster.doors.slurm.call import Call, Door, Reply
@@ -180,6 +183,26 @@ def daemon() -> Iterator[Daemon]:
         yield found
 
 
+def every_answer(daemon: Daemon, job: JobId | int) -> list[bytes]:
+    """What everything that can be read answers, by the table of routes."""
+    answers: list[bytes] = []
+    for each in TABLE:
+        if each.method != "GET":
+            continue
+        path = each.path.replace("{id:int}", str(job)).replace("{path:path}", "secret")
+        path = path.replace("{id}", "pretend1")
+        asked = f"GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(daemon.socket))
+            # A stream does not end: what comes at once is what was before.
+            connection.settimeout(1 if path.endswith("/stream") else 60)
+            connection.sendall(asked.encode())
+            with contextlib.suppress(TimeoutError):
+                while received := connection.recv(1 << 16):
+                    answers.append(received)
+    return answers
+
+
 @needs_root
 def test_no_route_shows_them_to_a_stranger(daemon: Daemon) -> None:
     with daemon.client() as own:
@@ -190,6 +213,7 @@ def test_no_route_shows_them_to_a_stranger(daemon: Daemon) -> None:
         assert own.all_lines()
 
     def look_around() -> str:
+        answered = every_answer(daemon, job)
         with daemon.client() as stranger:
             found = (
                 stranger.jobs(),
@@ -203,7 +227,7 @@ def test_no_route_shows_them_to_a_stranger(daemon: Daemon) -> None:
                 stranger.status(),
                 stranger.cancel([job]),
             )
-        return repr(found)
+        return repr((found, answered))
 
     told = as_uid(STRANGER_UID, look_around)
 

@@ -2,13 +2,16 @@
 
 import fcntl
 import os
+import signal
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from doors.rest.running import Daemon, as_uid, running, shell, started
+from doors.rest.running import Daemon, as_uid, running, shell, started, until
+from hostile.deep import deep_tree
+from muster.backends.local.isolation import trees
 from muster.settings import Settings, keep_file, keep_settings, made_home, mend_modes
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
@@ -16,8 +19,8 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be someb
 NOBODY = 65_534
 FOR_OTHERS = {"muster.sock", "steps.sock"}
 """Sockets that other users talk to; each of them asks the kernel who that is."""
-ON_THE_WAY = {"", "spool"}
-"""Folders that other users must pass to reach those sockets, and cannot list."""
+ON_THE_WAY = {"", "spool", "pods"}
+"""Folders that other users must pass to reach what is theirs, and cannot list."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,9 @@ def too_open(home: Path) -> list[str]:
         if stat.S_ISLNK(mode) or path.name in FOR_OTHERS or not mode & 0o077:
             continue
         name = str(path.relative_to(home)) if path != home else ""
+        if name.startswith("pods/") and name.count("/") > 1:
+            # Whoever a container's processes are: the folder of the pod is closed to all of them.
+            continue
         is_passage = name in ON_THE_WAY or path.parent.name == "spool"
         if not (stat.S_ISDIR(mode) and is_passage and mode & 0o077 == 0o011):
             found.append(f"{stat.filemode(mode)} {name}")
@@ -86,6 +92,64 @@ def test_a_link_in_the_state_folder_is_not_followed_when_modes_are_mended(tmp_pa
     mend_modes(home)
 
     assert stat.S_IMODE(outside.stat().st_mode) == 0o644
+
+
+def test_what_a_pod_made_in_its_volume_is_left_to_it_and_its_folder_is_closed(
+    tmp_path: Path,
+) -> None:
+    home = made_home(tmp_path / "home")
+    volume = home / "pods" / "7.1" / "volumes" / "w"
+    volume.mkdir(parents=True)
+    (volume / "run.sh").touch()
+    for path in (volume, volume / "run.sh", *volume.parents[:3]):
+        path.chmod(0o777)
+
+    mend_modes(home)
+
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (volume, volume / "run.sh")} == {0o777}
+    assert too_open(home) == []
+
+
+@pytest.mark.parametrize("where", ["pods/7.1", "pods", "spool/7.1", "logs", "."])
+def test_a_folder_of_any_depth_keeps_nobody_from_starting_muster(
+    tmp_path: Path, where: str
+) -> None:
+    home = made_home(tmp_path / "home")
+    begins = home / where
+    begins.mkdir(parents=True, exist_ok=True)
+    try:
+        deep_tree(begins, 3_000)
+
+        mend_modes(home)
+    finally:
+        trees.remove(home)
+
+
+def test_what_becomes_a_link_while_modes_are_mended_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("not ours")
+    outside.chmod(0o666)
+    home = made_home(tmp_path / "home")
+    plain = tmp_path / "plain"
+    plain.touch()
+    swaps = os.fork()
+    if swaps == 0:
+        os.link(plain, tmp_path / "next")
+        os.symlink(outside, home / "swapped")
+        while True:
+            os.replace(tmp_path / "next", home / "swapped")
+            os.symlink(outside, tmp_path / "next")
+            os.replace(tmp_path / "next", home / "swapped")
+            os.link(plain, tmp_path / "next")
+    try:
+        until((home / "swapped").is_symlink, bool)
+        for _ in range(10_000):
+            mend_modes(home)
+    finally:
+        os.kill(swaps, signal.SIGKILL)
+        os.waitpid(swaps, 0)
+
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o666
 
 
 @needs_root

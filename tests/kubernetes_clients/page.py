@@ -27,6 +27,9 @@ TAIL = """
 Worth knowing:
 
 - kr8s warns that it does not know Kubernetes 1.36 yet, as it does with a real one, and goes on.
+- dask-kubernetes' operator gives workers the name of the scheduler's Service, which pods cannot
+  resolve. Name the scheduler in the workers' `args`, such as `tcp://127.0.0.1:8786`: pods share the
+  network of their machine.
 - kubernetes_asyncio sends a patch of a custom object as a JSON patch unless it is given
   `_content_type="application/merge-patch+json"`, here as anywhere.
 
@@ -44,6 +47,8 @@ CLIENTS = {
     "lightkube": "lightkube",
     "kr8s": "kr8s",
     "kopf": "kopf",
+    "dask-kubernetes": "dask",
+    "schemathesis": "schemathesis",
     "apache-airflow-providers-cncf-kubernetes": "airflow",
     "helm": "helm",
 }

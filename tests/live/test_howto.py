@@ -97,10 +97,12 @@ class Page:
 
 
 PAGES = (
+    Page("alerts", before=UP + OWN_HOME, says=("silence", "46", "Nothing is silenced")),
     Page("backup", says=("Restored.",)),
     Page("checkpoints", says=("counted 200 steps",)),
     Page("containers"),
     Page("dates"),
+    Page("diagnose", says=("No job has held a GPU for a whole minute yet",)),
     Page("disk", after="muster site\n", says=("keep: 90d",)),
     Page("gpus"),
     Page("job-files", before=RULED),
@@ -114,6 +116,7 @@ PAGES = (
     Page("simulate", before=UP + "muster run -- true\n"),
     Page("slurm", before=RULED + SLURM),
     Page("slurm-files", before=""),
+    Page("telemetry", before=UP + OWN_HOME, says=("muster_leads", '"busy"', '"step_ms":60000')),
     Page("traces", before=UP + SLURM),
     Page("uninstall", before=UP + LASTS, after=IS_GONE, says=("Muster has stopped", "is gone")),
     Page("upgrade"),

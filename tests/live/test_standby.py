@@ -332,7 +332,7 @@ def test_an_administrator_starts_a_standby_by_naming_the_home_of_the_leader(
             muster("down", "--home", second)
             muster("down", "--home", first)
 
-        assert "Muster is up: 1 nodes, 4 GPUs (pretend)" in said
+        assert "Muster is up: 1 node, 4 GPUs (pretend)" in said
         assert "Muster stands by: another one leads" in also
 
 

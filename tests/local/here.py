@@ -13,6 +13,7 @@ from typing import TypeVar
 from muster.backends.base import Cut, Run
 from muster.backends.local.attempt import processes
 from muster.backends.local.backend import LocalBackend
+from muster.backends.local.hardware.inventory import DeviceError
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.event import (
@@ -26,6 +27,7 @@ from muster.model.job import Job, JobSpec, JobState, TaskGroup
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.resources import Resources
+from muster.model.samples import DeviceSample
 from muster.model.site import SHARED_TMP, Confinement
 from muster.model.value import (
     ClusterName,
@@ -80,6 +82,9 @@ class Plain:
         del allocation
         return self._cpus
 
+    def errors(self) -> tuple[DeviceError, ...]:
+        return ()
+
     def free(self, job: JobId, attempt: int) -> None: ...
 
     def wall(self, allocation: Allocation) -> DeviceWall | None:
@@ -89,6 +94,9 @@ class Plain:
     def cut(self, action: Cut) -> None: ...
 
     def resume(self, node: NodeId) -> None: ...
+
+    def samples(self, now: Instant) -> tuple[DeviceSample, ...]:  # noqa: ARG002 -- it has none
+        return ()
 
     def poll(self, now: Instant) -> bool:
         del now

@@ -1,5 +1,8 @@
 """Gangs of pods on this machine: each task is a pod with containers and files of its own."""
 
+import asyncio
+from contextlib import closing
+
 import pytest
 
 from local.here import Here, Wanted, run_of
@@ -8,6 +11,7 @@ from muster.model.event import PodSeen
 from muster.model.job import Cancelled, Exited
 from muster.model.launch import Launch
 from muster.model.pod import Container, Phase, PodGang, PodLaunch, PodStatus, Restart
+from muster.model.running import STDOUT, RunInside
 from muster.model.value import Duration, JobId, UserName, replace
 
 SIGTERM = 15
@@ -83,11 +87,31 @@ def test_a_gang_with_a_leader_ends_as_its_leader_does(bare: Here) -> None:
     assert bare.ends().why == Exited(code=0)
 
 
+def all_run(here: Here) -> None:
+    runs = Phase.RUNNING
+    here.until(lambda: len(statuses(here)) == 2)
+    here.until(lambda: all(each.containers[0].phase is runs for each in statuses(here).values()))
+
+
+def test_every_pod_of_a_gang_can_be_entered(bare: Here) -> None:
+    starts(bare, a_gang("/bin/sleep 100", "/bin/sleep 100"))
+    all_run(bare)
+    asked = RunInside(container="main", argv=("/bin/sh", "-c", "echo $HOSTNAME"))
+
+    said: list[tuple[int, bytes]] = []
+    for task in (0, 1):
+        with closing(bare.backend.visit(JobId(1), 1, task, asked)) as stream:
+            said.append(asyncio.run(stream.read()))
+
+    assert said == [(STDOUT, b"p-0\n"), (STDOUT, b"p-1\n")]
+    why = Cancelled(by=UserName("ann"))
+    bare.backend.do(Stop(job=JobId(1), attempt=1, why=why, grace=Duration(1_000)))
+    assert bare.ends().why == why
+
+
 def test_one_pod_of_a_gang_can_be_ended_and_the_others_go_on(bare: Here) -> None:
     starts(bare, a_gang("/bin/sleep 100", "/bin/sleep 100"))
-    runs = Phase.RUNNING
-    bare.until(lambda: len(statuses(bare)) == 2)
-    bare.until(lambda: all(each.containers[0].phase is runs for each in statuses(bare).values()))
+    all_run(bare)
 
     bare.backend.do(Signal(job=JobId(1), attempt=1, signal=SIGTERM, task=1))
 

@@ -20,6 +20,7 @@ from muster.model.pod import (
     Exec,
     FileOf,
     Files,
+    HostFolder,
     KeyOf,
     KeysAsFiles,
     Mount,
@@ -103,6 +104,35 @@ def log(here: Here, name: str = "main", run: int = 0) -> list[str]:
 def notes(here: Here) -> list[tuple[str, str]]:
     seen = [each for each in here.heard if isinstance(each, PodSeen)]
     return [(each.reason, each.text) for each in seen[-1].status.notes]
+
+
+LINES = "-----BEGIN-----\nabc=\n-----END-----\n"
+
+
+def test_values_of_several_lines_arrive(inside: Here, podman: Podman) -> None:
+    said = (
+        Variable(name="KEY", value=Text(value=LINES)),
+        Variable(name="A", value=Text(value="1")),
+    )
+    main = replace(shell('echo "$KEY$A"'), env=said)
+
+    starts(inside, a_pod(main))
+
+    assert inside.ends().why == Exited(code=0)
+    assert log(inside) == [*LINES.splitlines(), "1"]
+    assert podman.asks("secret", "ls", "--noheading") == ""
+
+
+def test_a_pod_may_say_where_programs_are_found(inside: Here) -> None:
+    said = (
+        Variable(name="PATH", value=Text(value="/none:/bin")),
+        Variable(name="TMPDIR", value=Text(value="/none")),
+    )
+
+    starts(inside, a_pod(replace(shell("echo $PATH $TMPDIR"), env=said)))
+
+    assert inside.ends().why == Exited(code=0)
+    assert log(inside) == ["/none:/bin /none"]
 
 
 def test_a_container_runs_as_the_person_who_created_it(inside: Here, podman: Podman) -> None:
@@ -243,8 +273,9 @@ def test_a_pod_that_trains_is_ready_when_it_has_written_a_checkpoint(inside: Her
         readiness=Probe(action=CheckpointSeen(), period_s=1),
         mounts=(Mount(volume="w", path="/w"),),
     )
-    pod = a_pod(main)
-    folder = places.folder_of(inside.home, "1.1") / "volumes" / "w"
+    folder = inside.work
+    on_host = Volume(name="w", source=HostFolder(path=str(folder)))
+    pod = replace(a_pod(main), volumes=(on_host,))
     launch = Launch(argv=("x",), pod=pod, checkpoint=Checkpointing(path=str(folder / "model.ckpt")))
 
     inside.run(launch, Wanted(user="daemon"))

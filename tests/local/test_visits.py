@@ -24,7 +24,7 @@ from muster.model.value import Duration, JobId, UserName
 pytestmark = pytest.mark.slow
 
 FOREVER = "trap 'exit 0' TERM; while true; do sleep 0.2; done"
-GO = JobId(1), 1
+GO = JobId(1), 1, 0
 MANY = 3_000_000
 PATIENCE_S = 60.0
 T = TypeVar("T")

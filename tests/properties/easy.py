@@ -12,6 +12,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from muster.model.policy import Policy
 from muster.model.value import MINUTE, Instant
+from stories.outcome import Outcome
 from stories.world import World
 
 GPUS_PER_NODE = 2
@@ -169,14 +170,27 @@ def _gangs(number: int, nodes: int) -> SearchStrategy[Gang]:
     return st.integers(1, 12).flatmap(with_limit)
 
 
+@dataclass
+class Told:
+    """When jobs start by the dates of each plan, the first in line first: in minutes."""
+
+    by_plan: list[dict[int, float]] = field(default_factory=list[dict[int, float]])
+
+
 def planned(
-    yard: Yard, policy: Policy, *, on_one_node: bool = False, has_limits: bool = True
+    yard: Yard,
+    policy: Policy,
+    *,
+    on_one_node: bool = False,
+    has_limits: bool = True,
+    told: Told | None = None,
 ) -> dict[int, int]:
     """When each job starts by the planner, which plans at the same instants.
 
     It breaks ties by ids, which the world gives in order of submission.
     on_one_node: GPUs of one node take the part of the nodes.
     has_limits: otherwise jobs are only expected to take as long as their limit.
+    told: gets the dates of those that wait, where they are known.
     """
     world = World(policy)
     if on_one_node:
@@ -198,8 +212,19 @@ def planned(
                 world.submits(name, tasks=tasks, gpus=gpus, minutes=minutes)
             else:
                 world.submits(name, tasks=tasks, gpus=gpus, expected_minutes=minutes)
-        begun = {int(name) for name in world.goes_on().started()}
+        outcome = world.goes_on()
+        if told is not None:
+            told.by_plan.append(_dates(outcome, yard, now))
+        begun = {int(name) for name in outcome.started()}
         for gang in yard.gangs:
             if gang.id in begun:
                 playing.start(gang, now)
     return playing.started
+
+
+def _dates(outcome: Outcome, yard: Yard, now: int) -> dict[int, float]:
+    """By job, in their order of submission: when it starts as far as that is known."""
+    waiting = set(outcome.waiting())
+    line = [gang.id for gang in sorted(yard.gangs) if str(gang.id) in waiting]
+    minutes = ((number, outcome.expected(str(number))) for number in line)
+    return {number: now + wait for number, wait in minutes if isinstance(wait, float)}

@@ -1,7 +1,9 @@
 """What generated worlds are made of: nodes, requests, quotas and rules that bite when few."""
 
+from muster.model.burst import Burst
 from muster.model.job import JobState
 from muster.model.queue import Ceiling
+from muster.model.value import MINUTE, ClassName, ClusterName, Duration
 from stories.requests import JobAsked
 from stories.things import ClassIs, NodesAre, PoolIs, QueueIs
 from stories.words import GroupAsked, group, quota
@@ -16,6 +18,21 @@ GUESTS: tuple[dict[str, str], ...] = (
     {"users": "ann bob", "by_name": "yes", "flexible": "yes"},
 )
 """Whom something can be reserved for, beside a queue alone."""
+BURSTS = (
+    (Burst(preferred=ClusterName("c"), to=ClusterName("d"), classes=(ClassName("normal"),)),),
+    (
+        Burst(
+            preferred=ClusterName("c"),
+            to=ClusterName("d"),
+            classes=(ClassName("normal"), ClassName("low")),
+            over_gpu_hours=2,
+            cost_percent=60,
+            transfer=Duration(5 * MINUTE),
+        ),
+        Burst(preferred=ClusterName("d"), to=ClusterName("c"), classes=(ClassName("urgent"),)),
+    ),
+)
+"""Rules about two clusters, of which one is half as dear as the other."""
 CLASSES = ("normal", "urgent", "low")
 KINDS_OF_NODE: tuple[NodesAre, ...] = (
     {"gpus": 4},
@@ -61,6 +78,7 @@ RULES: tuple[JobAsked, ...] = (
     {"rather_together": "rack"},
     {"needs": ("disk=ssd",)},
     {"needs": ("disk!=ssd",)},
+    {"takes": ("pods",)},
     {"prefers": ("disk=ssd",)},
     {"tolerates": ("*",)},
     {"tolerates": ("team=vision",)},

@@ -19,6 +19,7 @@ from properties.samples import (
     BOUNDED_CLASSES,
     BOUNDED_POOLS,
     BOUNDED_QUEUES,
+    BURSTS,
     CLASSES,
     GUESTS,
     HARMLESS,
@@ -106,6 +107,7 @@ def policies() -> SearchStrategy[Policy]:
         default_time=st.sampled_from((None, HOUR)),
         repartition=_mostly(),
         grow=_mostly(),
+        bursts=st.sampled_from(((), (), *BURSTS)),
     )
 
 
@@ -147,7 +149,12 @@ def _tie_to_others(draw: DrawFn, world: World, asked: JobAsked) -> None:
 def _add_machines(draw: DrawFn, world: World, mix: Mix) -> None:
     abilities = st.builds(Abilities, mig=_mostly(), mps=_mostly(), resize=st.booleans())
     world.has_cluster("c", abilities=draw(abilities))
-    world.has_cluster("d", order=draw(st.sampled_from((1, -1))), reachable=draw(_mostly()))
+    world.has_cluster(
+        "d",
+        order=draw(st.sampled_from((1, -1))),
+        reachable=draw(_mostly()),
+        abilities=draw(st.builds(Abilities, pods=st.booleans(), commands=_mostly())),
+    )
     world.has_pool("main", price=2, default_minutes=draw(st.sampled_from((30, 600))))
     second: PoolIs = {
         **draw(st.sampled_from(BOUNDED_POOLS)),

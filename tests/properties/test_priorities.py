@@ -43,7 +43,8 @@ def test_the_priority_that_is_shown_is_the_one_that_was_used(
         if entry.job.begin_at is not None and entry.job.begin_at > snapshot.now:
             continue
         factor = books.shares.factor(entry.lane.leaf)
-        used = entry.points + weights.fair_share * factor + aged(snapshot.now, weights)
+        evened = memory.roster.brevity.evened()[entry.lane.queue]
+        used = entry.points + weights.fair_share * factor + evened + aged(snapshot.now, weights)
         assert priority.total == used
         least = entry.shape.least_gpu_milli
         assert priority.is_own == books.quotas.is_own(entry.lane.queue, least)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy
-from properties.easy import Gang, Yard, planned, promised, yards
+from properties.easy import Gang, Told, Yard, planned, promised, yards
 
 
 def in_order_of_arrival(depth: int) -> Policy:
@@ -32,6 +32,14 @@ def with_limits_kept(yard: Yard) -> Yard:
     )
 
 
+def with_exact_limits(yard: Yard) -> Yard:
+    gangs = (
+        Gang(at=gang.at, id=gang.id, nodes=gang.nodes, limit=gang.limit, lasts=gang.limit)
+        for gang in yard.gangs
+    )
+    return Yard(yard.nodes, tuple(gangs))
+
+
 @given(yards().map(with_limits_kept), st.integers(1, 6), st.booleans())
 def test_whoever_is_first_in_line_starts_by_the_date_that_limits_promise(
     yard: Yard, depth: int, on_one_node: bool
@@ -44,3 +52,30 @@ def test_whoever_is_first_in_line_starts_by_the_date_that_limits_promise(
         if promise is not None:
             first, at = promise
             assert started[first] <= at
+
+
+@given(yards().map(with_limits_kept), st.integers(2, 6), st.booleans())
+def test_a_later_promise_slips_by_no_more_than_the_limits_of_those_before_it(
+    yard: Yard, depth: int, on_one_node: bool
+) -> None:
+    told = Told()
+    started = planned(yard, in_order_of_arrival(depth), on_one_node=on_one_node, told=told)
+
+    limits = {gang.id: gang.limit for gang in yard.gangs}
+    for dates in told.by_plan:
+        slack = 0
+        for number, at in list(dates.items())[:depth]:
+            assert started[number] <= at + slack
+            slack += limits[number]
+
+
+@given(yards().map(with_exact_limits), st.integers(2, 6), st.booleans())
+def test_promises_do_not_slip_at_all_where_nobody_ends_early(
+    yard: Yard, depth: int, on_one_node: bool
+) -> None:
+    told = Told()
+    started = planned(yard, in_order_of_arrival(depth), on_one_node=on_one_node, told=told)
+
+    for dates in told.by_plan:
+        for number, at in list(dates.items())[:depth]:
+            assert started[number] <= at

@@ -10,6 +10,7 @@ from muster.doors.config.faults import BadSiteError
 from muster.doors.config.parse import site_from
 from muster.doors.config.show import site_text
 from muster.model.cluster import AmountReserved, Every, NodesReserved, Pool, Reservation
+from muster.model.idle import IdleAction, IdleRule
 from muster.model.policy import (
     OrderWeights,
     Packing,
@@ -100,6 +101,7 @@ def queue_trees(draw: DrawFn, classes: list[str], pools: list[str]) -> dict[str,
         max_jobs=COUNTS,
         max_submitted=COUNTS,
         max_submitted_per_user=COUNTS,
+        images_on_host=st.sampled_from((None, False, True)),
         may_submit=several(USERS),
         default_class=one_of_these(classes),
         when_full=st.sampled_from(WhenFull),
@@ -125,6 +127,13 @@ def job_class(name: str, names: list[str]) -> SearchStrategy[JobClass]:
         spot_only=st.booleans(),
         per_user=ceilings(),
         per_queue=ceilings(),
+        on_idle=st.builds(
+            IdleRule,
+            after=LIMITS,
+            warn_before=SPANS,
+            do=st.sampled_from(IdleAction),
+            spares_interactive=st.booleans(),
+        ),
     )
 
 

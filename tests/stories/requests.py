@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from muster.model.cluster import Ability
 from muster.model.job import (
     ArrayPart,
     Dependency,
@@ -37,6 +38,7 @@ class JobAsked(GroupAsked, total=False):
     pools: tuple[str, ...]
     clusters: tuple[str, ...]
     spot: str
+    takes: tuple[str, ...]
     priority: int
     minutes: int
     expected_minutes: int
@@ -63,6 +65,7 @@ def spec_of(name: str, asked: JobAsked, *, now: Instant, names: Mapping[str, Job
         pools=tuple(PoolName(pool) for pool in asked.get("pools", ())),
         clusters=tuple(ClusterName(cluster) for cluster in asked.get("clusters", ())),
         spot=Spot(asked.get("spot", "never")),
+        takes=tuple(Ability(each) for each in asked.get("takes", ())),
         priority=asked.get("priority", 0),
         time_limit=minutes(asked.get("minutes")),
         begin_at=_instant(now, asked.get("begins")),

@@ -1,5 +1,6 @@
 """Several clusters: tried in order or by price, and never spanned."""
 
+from muster.model.cluster import Abilities
 from muster.model.policy import Policy, Preference
 from muster.model.reason import NoSuchPool
 from stories.words import group
@@ -81,3 +82,38 @@ def test_a_quota_counts_all_clusters() -> None:
     world.submits_many("j", 8, queue="nlp")
 
     assert len(world.plans().started("j")) == 4
+
+
+def test_a_job_goes_only_where_it_can_be_run() -> None:
+    world = two_clusters()
+    world.has_cluster("away", order=-1, abilities=Abilities(pods=False))
+    world.submits("plain", gpus=4)
+    world.submits("pods", gpus=4, takes=("pods",))
+    world.submits("more pods", gpus=1, takes=("pods",))
+
+    outcome = world.plans()
+
+    assert (outcome.cluster("plain"), outcome.cluster("pods")) == ("away", "c")
+    assert outcome.waiting() == ["more pods"]
+
+
+def test_a_cluster_that_wants_images_runs_no_plain_commands() -> None:
+    world = two_clusters()
+    world.has_cluster("away", order=-1, abilities=Abilities(commands=False))
+    world.submits("plain")
+    world.submits("boxed", takes=("images",))
+
+    outcome = world.plans()
+
+    assert (outcome.cluster("plain"), outcome.cluster("boxed")) == ("c", "away")
+
+
+def test_a_cluster_that_cannot_run_a_waiting_job_is_named() -> None:
+    world = two_clusters()
+    world.has_cluster("away", order=1, abilities=Abilities(pods=False))
+    world.submits("first", gpus=4, takes=("pods",))
+    world.submits("second", gpus=4, takes=("pods",))
+
+    text = world.plans().explained("second").text
+
+    assert "Cluster away is left out: it runs no pods of Muster's Kubernetes API." in text

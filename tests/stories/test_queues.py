@@ -176,6 +176,48 @@ def test_free_capacity_is_shared_three_to_one_by_weight_in_one_plan() -> None:
     assert (len(outcome.started("a")), len(outcome.started("b"))) == (6, 2)
 
 
+def test_a_queue_of_short_jobs_gets_no_more_than_its_weight() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=8)
+    world.has_queue("long", weight=1)
+    world.has_queue("short", weight=1)
+    world.submits_many("long", 8, queue="long", user="ann", expected_minutes=10_000)
+    world.submits_many("short", 8, queue="short", user="bob", expected_minutes=1)
+
+    outcome = world.plans()
+
+    assert (len(outcome.started("long")), len(outcome.started("short"))) == (4, 4)
+
+
+def test_short_jobs_that_wait_for_others_take_nothing_from_the_long_ones_of_their_queue() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=9)
+    world.has_queue("long", weight=1)
+    world.has_queue("both", weight=1)
+    world.submits("first", queue="root", user="cid")
+    world.plans()
+    world.submits_many("long", 8, queue="long", user="ann", expected_minutes=10_000)
+    world.submits_many("both", 8, queue="both", user="bob", expected_minutes=10_000)
+    for number in range(40):
+        name = f"later-{number}"
+        world.submits(name, queue="both", user="bob", expected_minutes=1, after="afterok:first")
+
+    outcome = world.plans()
+
+    assert (len(outcome.started("long")), len(outcome.started("both"))) == (4, 4)
+
+
+def test_within_a_queue_the_short_job_goes_first() -> None:
+    world = World()
+    world.has_nodes("n1", gpus=1)
+    world.has_queue("other", weight=1)
+    world.submits("long", expected_minutes=600)
+    world.submits("short", expected_minutes=1)
+    world.submits("elsewhere", queue="other", user="bob", expected_minutes=1, begins=60)
+
+    assert world.plans().started() == ["short"]
+
+
 def test_an_unused_guarantee_is_lent_by_weight() -> None:
     world = World()
     world.has_nodes("n1", gpus=8)

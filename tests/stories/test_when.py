@@ -299,6 +299,34 @@ def test_maintenance_keeps_off_what_would_not_end_in_time() -> None:
     )
 
 
+def test_where_all_nodes_are_full_a_later_maintenance_is_not_what_a_job_waits_for() -> None:
+    world = World()
+    world.has_nodes("n1", "n2")
+    world.reserves("new firmware", nodes="n2", begins=60, ends=120)
+    world.runs("one", on="n1", gpus=8, minutes=30)
+    world.runs("two", on="n2", gpus=8, minutes=30)
+    world.submits("long", gpus=8, minutes=90)
+
+    outcome = world.plans()
+
+    assert isinstance(outcome.why("long"), NoRoom)
+    assert outcome.expected("long") == 30
+
+
+def test_where_the_node_of_a_later_maintenance_is_free_that_is_what_a_job_waits_for() -> None:
+    world = World()
+    world.has_nodes("n1", "n2")
+    world.reserves("new firmware", nodes="n2", begins=60, ends=120)
+    world.runs("one", on="n1", gpus=8, minutes=30)
+    world.submits("long", gpus=8, minutes=90)
+    world.submits("gang", tasks=2, gpus=4, minutes=90)
+
+    outcome = world.plans()
+
+    assert isinstance(outcome.why("long"), Reserved)
+    assert isinstance(outcome.why("gang"), Reserved)
+
+
 def test_a_job_waits_for_the_end_of_maintenance() -> None:
     world = World()
     world.has_nodes("n1")

@@ -58,6 +58,7 @@ class StartDocument(Value):
     middle: it is as likely to start before as after.
     after: jobs that must end first; some of them.
     newcomers: so many jobs that are not submitted yet may start before it.
+    passing: jobs that wait as well, came later, and may start before it; some of them.
     """
 
     early: str
@@ -66,6 +67,7 @@ class StartDocument(Value):
     of_ten: int
     after: tuple[int, ...] = ()
     newcomers: int = 0
+    passing: tuple[int, ...] = ()
 
 
 class JobDocument(Value, gc=False):
@@ -194,7 +196,10 @@ class ManyDocument(Value):
 
 
 class AlternativeDocument(Value):
-    """What would help. change: what to send as `alternative` of an update, to have it so."""
+    """What would help. change: what to send as `alternative` of an update, to have it so.
+
+    A job that was only rehearsed is submitted with that change instead.
+    """
 
     text: str
     starts_now: bool

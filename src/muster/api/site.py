@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from muster.api.jobs import StartDocument
+from muster.api.jobs import AlternativeDocument, StartDocument
 from muster.model.value import Value
 
 
 class DeviceDocument(Value):
-    """A GPU. used_milli counts thousandths of it that are held; jobs are those that hold them."""
+    """A GPU. used_milli counts thousandths of it that are held; jobs are those that hold them.
+
+    state: how far it is trusted: well, suspect, broken, probation or retired.
+    """
 
     id: str
     index: int
@@ -19,6 +22,7 @@ class DeviceDocument(Value):
     mig: tuple[str, ...] | None
     used_milli: int
     jobs: tuple[int, ...]
+    state: str = "well"
 
 
 class NodeDocument(Value):
@@ -189,6 +193,7 @@ class RehearsalDocument(Value):
     preempted: jobs that would have to make room.
     start: `expected_start` of a job that would wait, as a range.
     moved: jobs that wait and would start at another time.
+    alternatives: what a job that would wait could ask for to start sooner.
     """
 
     text: str
@@ -199,13 +204,28 @@ class RehearsalDocument(Value):
     expected_start: str | None = None
     start: StartDocument | None = None
     moved: tuple[MovedDocument, ...] = ()
+    alternatives: tuple[AlternativeDocument, ...] = ()
+
+
+class DatesHeldDocument(Value):
+    """How many dates held that jobs of one class in one queue were told.
+
+    told: how many of those that started in the last week were told one; held: how many of these
+    started in its range.
+    """
+
+    queue: str
+    job_class: str
+    told: int
+    held: int
 
 
 class StatusDocument(Value):
     """The installation at a glance. last_event: the newest number in the log of events.
 
     dates_told, dates_held: of the jobs that started in the last week, how many were told a date
-    before, and how many of these started in its range.
+    before, and how many of these started in its range. dates: the same by queue and class, those
+    with the most dates first.
     """
 
     version: str
@@ -222,6 +242,7 @@ class StatusDocument(Value):
     problems: tuple[str, ...]
     dates_told: int = 0
     dates_held: int = 0
+    dates: tuple[DatesHeldDocument, ...] = ()
 
 
 class AuditDocument(Value):

@@ -1,24 +1,36 @@
 """`muster cluster`: which clusters are used besides this machine."""
 
+import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from muster.app import daemon
-from muster.app.engines import seen
+from muster.app.engines import caution_of, manner_of, seen
+from muster.backends.kubernetes.kubeconfig import (
+    BadKubeconfigError,
+    access_in_cluster,
+    access_of,
+    in_a_pod,
+)
 from muster.backends.local.hardware.inventory import CLUSTER
 from muster.client.address import own_home
 from muster.doors.cli.daemon.port import (
     AddClusterOptions,
+    AddKubernetesOptions,
     ClustersOptions,
     DownOptions,
     RemoveClusterOptions,
     UpOptions,
 )
+from muster.model.cluster import Node
 from muster.model.value import replace
 from muster.settings import (
     BadSettingsError,
+    KubernetesCluster,
+    OtherCluster,
     Settings,
     SlurmCluster,
     keep_settings,
@@ -26,6 +38,8 @@ from muster.settings import (
     read_settings,
     state_folder,
 )
+
+_NAMED = 3
 
 
 def add(options: AddClusterOptions) -> int:
@@ -38,16 +52,45 @@ def add(options: AddClusterOptions) -> int:
         delegate=options.delegate,
         partitions=options.partitions,
         account=options.account or "",
+        accounts=dict(options.accounts),
         qos=options.qos or "",
+        qualities=dict(options.qualities),
         containers=options.containers,
         models=dict(options.models),
+        prefix=options.prefix or "",
         order=1 + len(kept.clusters),
     )
-    _demand_new(cluster.name, kept)
-    found = seen(cluster)
-    _keep(home, replace(kept, clusters=(*kept.clusters, cluster)))
-    gpus = sum(len(node.devices) for node in found)
-    click.echo(f"Cluster {cluster.name}: {len(found)} nodes, {gpus} GPUs.")
+    _use(cluster, home, kept)
+    return 0
+
+
+def add_kubernetes(options: AddKubernetesOptions) -> int:
+    """The same for a Kubernetes cluster, whose kubeconfig stays where it is."""
+    home, kept = _opened(options.home)
+    path = _kubeconfig(options.kubeconfig)
+    if options.images and not options.image:
+        raise BadSettingsError("--queue-image needs --image as well, for all other queues")
+    cluster = KubernetesCluster(
+        name=options.name,
+        kubeconfig=path,
+        context=options.context or "",
+        namespace=options.namespace or _namespace(path, options.context or ""),
+        namespaces=dict(options.namespaces),
+        image=options.image or "",
+        images=dict(options.images),
+        mounts=options.mounts,
+        pull_secret=options.pull_secret or "",
+        account=options.account or "",
+        models=dict(options.models),
+        levels=options.levels,
+        adopts=dict(options.adopts),
+        order=1 + len(kept.clusters),
+    )
+    _use(cluster, home, kept)
+    if path and os.stat(path).st_mode & 0o044:
+        click.echo(
+            f"caution: others can read {path}, and be Muster there: chmod 600 {path}", err=True
+        )
     return 0
 
 
@@ -66,20 +109,46 @@ def remove(options: RemoveClusterOptions) -> int:
 def show(options: ClustersOptions) -> int:
     """Every cluster, and whether it answers."""
     _, kept = _opened(options.home)
-    click.echo(f"{'NAME':<16} {'KIND':<8} {'NODES':>6} {'GPUS':>6}  STATE")
+    click.echo(f"{'NAME':<16} {'KIND':<10} {'NODES':>6} {'GPUS':>6}  STATE")
     for each in kept.clusters:
         click.echo(_line(each))
     return 0
 
 
-def _line(cluster: SlurmCluster) -> str:
+def _use(cluster: OtherCluster, home: Path, kept: Settings) -> None:
+    _demand_new(cluster.name, kept)
+    found = seen(cluster)
+    _demand_own_names(cluster.name, found, kept)
+    _keep(home, replace(kept, clusters=(*kept.clusters, cluster)))
+    gpus = sum(len(node.devices) for node in found)
+    click.echo(f"Cluster {cluster.name}: {len(found)} nodes, {gpus} GPUs.")
+    if caution := caution_of(cluster):
+        click.echo(f"caution: cluster {cluster.name}: {caution}", err=True)
+
+
+def _kubeconfig(named: Path | None) -> str:
+    """The file that is used by kubectl too; nothing inside of a pod, which has an account."""
+    usual = Path(os.environ.get("KUBECONFIG", "").partition(":")[0] or Path.home() / ".kube/config")
+    if named is None and not usual.exists() and in_a_pod():
+        return ""
+    return str((named or usual).expanduser().absolute())
+
+
+def _namespace(path: str, context: str) -> str:
+    try:
+        return access_of(Path(path), context).namespace if path else access_in_cluster().namespace
+    except BadKubeconfigError as error:
+        raise BadSettingsError(str(error)) from error
+
+
+def _line(cluster: OtherCluster) -> str:
+    kind, manner = manner_of(cluster)
     try:
         found = seen(cluster)
     except BadSettingsError as error:
-        return f"{cluster.name:<16} {'slurm':<8} {'-':>6} {'-':>6}  {error}"
+        return f"{cluster.name:<16} {kind:<10} {'-':>6} {'-':>6}  {error}"
     gpus = sum(len(node.devices) for node in found)
-    manner = "delegates" if cluster.delegate else "places"
-    return f"{cluster.name:<16} {'slurm':<8} {len(found):>6} {gpus:>6}  answers, {manner}"
+    return f"{cluster.name:<16} {kind:<10} {len(found):>6} {gpus:>6}  answers, {manner}"
 
 
 def _opened(home: Path | None) -> tuple[Path, Settings]:
@@ -93,6 +162,23 @@ def _demand_new(name: str, kept: Settings) -> None:
     taken: Sequence[str] = (CLUSTER, *(each.name for each in kept.clusters))
     if name in taken:
         raise BadSettingsError(f"there is a cluster {name} already; name it otherwise")
+
+
+def _demand_own_names(name: str, found: Sequence[Node], kept: Settings) -> None:
+    """A node or a pool is known by its name: of two clusters it would be one and the same."""
+    for other in kept.clusters:
+        theirs: Sequence[Node] = ()
+        with contextlib.suppress(BadSettingsError):
+            theirs = seen(other)
+        nodes = {each.id for each in found} & {each.id for each in theirs}
+        pools = {each.pool for each in found} & {each.pool for each in theirs}
+        both = sorted(nodes) or sorted(pools)
+        if both:
+            more = ", ..." if len(both) > _NAMED else ""
+            raise BadSettingsError(
+                f"clusters {other.name} and {name} both have {'nodes' if nodes else 'pools'} named "
+                f"{', '.join(both[:_NAMED])}{more}; add a Slurm cluster with --prefix {name}-"
+            )
 
 
 def _keep(home: Path, settings: Settings) -> None:

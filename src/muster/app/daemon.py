@@ -23,6 +23,7 @@ from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
 from muster.client.errors import ClientError, UnreachableError
 from muster.doors.cli.daemon.port import DownOptions, ListenOptions, ServeOptions, UpOptions
+from muster.doors.cli.screen.text import counted
 from muster.doors.config.parse import site_from
 from muster.model.errors import MusterError
 from muster.model.value import Value, replace
@@ -30,10 +31,12 @@ from muster.settings import (
     NO_MAIL_PROGRAM,
     PRIVATE_UMASK,
     BadSettingsError,
+    KubernetesCluster,
     KubernetesListen,
     Listen,
     Settings,
     is_program,
+    jobs_home,
     keep_settings,
     made_home,
     mend_modes,
@@ -44,6 +47,7 @@ from muster.settings import (
 if TYPE_CHECKING:
     from muster.app.kubernetes import KubernetesDoor
     from muster.app.parts import Muster
+    from muster.doors.kubernetes.adopting.adopter import Adopter
     from muster.doors.rest.serve import Tcp
 
 START_PATIENCE_S = 60.0
@@ -110,7 +114,8 @@ def down(options: DownOptions) -> int:
             click.echo("Muster has stopped. Jobs that run go on; muster up takes them over.")
             return 0
         time.sleep(LOOK_AGAIN_S)
-    click.echo(f"Muster (process {pid}) has not stopped yet; see {home / 'logs' / LOG_NAME}")
+    text = f"Muster (process {pid}) has not stopped yet; see {home / 'logs' / LOG_NAME}"
+    click.echo(text, err=True)
     return 1
 
 
@@ -165,7 +170,10 @@ def run(home: Path, beginning: Beginning | None = None, *, is_background: bool =
             muster.accompany(kubernetes.controllers)
             muster.accompany(kubernetes.keeper)
             muster.accompany(kubernetes.job_pods)
-            muster.supplies.use(kubernetes.supplies)
+            muster.supplies.use(kubernetes.supplies, kubernetes.source_of)
+        adopter = _adopter(settings, muster)
+        if adopter is not None:
+            muster.accompany(adopter)
         rest = rest_app(muster.service, clock, kubernetes.entry if kubernetes else None)
         serving = answer(
             rest,
@@ -178,6 +186,8 @@ def run(home: Path, beginning: Beginning | None = None, *, is_background: bool =
             ended.wait()
         finally:
             serving.close()
+            if adopter is not None:
+                adopter.close()
     finally:
         muster.close()
         os.close(lock)
@@ -202,7 +212,17 @@ def _kubernetes_door(home: Path, settings: Settings, muster: "Muster") -> "Kuber
     # Only who serves it pays for what it needs.
     from muster.app.kubernetes import kubernetes_door  # noqa: PLC0415
 
-    return kubernetes_door(home, settings.kubernetes, muster.service)
+    shared = jobs_home(home, settings)
+    return kubernetes_door(home, settings.kubernetes, muster.service, shared)
+
+
+def _adopter(settings: Settings, muster: "Muster") -> "Adopter | None":
+    """Only who has such a cluster pays for what it needs."""
+    if not any(isinstance(each, KubernetesCluster) and each.adopts for each in settings.clusters):
+        return None
+    from muster.app.adopting import adopter  # noqa: PLC0415
+
+    return adopter(settings, muster)
 
 
 def _tcp(listen: Listen | None) -> "Tcp | None":
@@ -377,9 +397,9 @@ def _why_there(options: UpOptions) -> str:
 def _welcome(home: Path) -> int:
     with Client(f"unix:{home / SOCKET_NAME}", door="cli") as client:
         status = client.status()
-    nodes = sum(status.nodes.values())
+    nodes = counted(sum(status.nodes.values()), "node")
     pretend = " (pretend)" if status.pretend else ""
-    click.echo(f"Muster is up: {nodes} nodes, {status.gpus} GPUs{pretend}; state in {home}")
+    click.echo(f"Muster is up: {nodes}, {counted(status.gpus, 'GPU')}{pretend}; state in {home}")
     if home != own_home().resolve():
         click.echo(f"For other commands to find it: export MUSTER_HOME={home}")
     click.echo("Try: muster submit --gpus 1 -- nvidia-smi    muster ps    muster nodes")

@@ -4,14 +4,24 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from muster.app.engines import caution_of, manner_of, seen
 from muster.app.recovery import ADVICE, listed
-from muster.backends.local.attempt.recovery import attempts_kept, was_used
+from muster.backends.kept import attempts_kept, was_used
 from muster.backends.local.hardware.machine import find_machine
 from muster.backends.local.isolation import cgroup, container
 from muster.client.address import own_home
 from muster.doors.cli.daemon.port import Check, DoctorOptions, DoctorReport, Level
 from muster.model.errors import MusterError
-from muster.settings import Settings, jobs_home, read_settings, sqlite_file, store_url
+from muster.settings import (
+    BadSettingsError,
+    KubernetesCluster,
+    OtherCluster,
+    Settings,
+    jobs_home,
+    read_settings,
+    sqlite_file,
+    store_url,
+)
 from muster.stores.sqlite import examined
 
 
@@ -26,7 +36,13 @@ def doctor_report(options: DoctorOptions) -> DoctorReport:
         return DoctorReport(home=home, store="", checks=(check,))
     store = store_url(home, settings).partition("@")[2] or store_url(home, settings)
     containers = container_check(container.tools_found(), is_root=os.geteuid() == 0)
-    checks = (_database(home, settings), containers, *_walls(), *_checks(home, settings))
+    checks = (
+        _database(home, settings),
+        containers,
+        *_walls(),
+        *_checks(home, settings),
+        *map(_cluster, settings.clusters),
+    )
     return DoctorReport(home=home, store=store, checks=checks)
 
 
@@ -44,15 +60,39 @@ def _database(home: Path, settings: Settings) -> Check:
     return _examined(path, jobs)
 
 
+def _cluster(cluster: OtherCluster) -> Check:
+    """One that is used besides this machine."""
+    kind, _ = manner_of(cluster)
+    name = f"cluster {cluster.name}"
+    try:
+        found = seen(cluster)
+    except BadSettingsError as error:
+        text, _, advice = str(error).partition("; ")
+        return Check(name=name, level=Level.FAIL, text=text, advice=advice)
+    gpus = sum(len(node.devices) for node in found)
+    text = f"{kind}: {len(found)} nodes with {gpus} GPUs answer"
+    if isinstance(cluster, KubernetesCluster) and not cluster.image:
+        advice = "name one with muster cluster add --image, or jobs must name theirs"
+        text = f"{text}; scripts without an image do not run there"
+        return Check(name=name, level=Level.WARN, text=text, advice=advice)
+    if caution := caution_of(cluster):
+        said, _, advice = caution.partition("; ")
+        return Check(name=name, level=Level.WARN, text=f"{text}; {said}", advice=advice)
+    return Check(name=name, level=Level.OK, text=text)
+
+
 def container_check(found: Mapping[str, bool], *, is_root: bool) -> Check:
     """What runs images here. found: tools by their paths, and whether each can be used now."""
     usable = ", ".join(path for path, is_up in found.items() if is_up)
     if is_root and Path(usable.partition(",")[0]).name == "docker":
-        text = f"{usable}, whose daemon mounts working folders by their path"
+        text = f"{usable}, whose daemon mounts working folders by their path; pods with a "
+        text += "hostPath or subPath are refused"
         advice = "install podman where users do not trust each other: see docs/security.md"
         return Check(name="containers", level=Level.WARN, text=text, advice=advice)
     if all(found.values()) and found:
-        return Check(name="containers", level=Level.OK, text=usable)
+        has_pods = any(map(container.runs_pods, found))
+        text = usable if has_pods else f"{usable}; pods of the Kubernetes API take podman or docker"
+        return Check(name="containers", level=Level.OK, text=text)
     if found:
         text = f"docker is installed, but its daemon does not answer at {container.DOCKER_SOCKET}"
         text += f"; jobs use {usable}" if usable else "; jobs with --image are refused"

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.app.parts import clock
-from muster.controller.loop.supplies import FindSupplies
+from muster.controller.loop.supplies import FindSupplies, SourceOf
 from muster.controller.messages import Caller
 from muster.controller.use_cases.service import Service
 from muster.doors.kubernetes.serve.app import keys_folder, kubernetes_app
 from muster.doors.kubernetes.serve.job_pods import JobPods
 from muster.doors.kubernetes.serve.keys import KeyFolder, open_keys
 from muster.doors.kubernetes.serve.pod_keeper import PodKeeper
+from muster.doors.kubernetes.serve.pod_supplies import source_of
 from muster.doors.kubernetes.serve.reconciling import Reconciler
 from muster.doors.kubernetes.serve.tokens import Signer
+from muster.doors.kubernetes.serve.visiting import SPDY
 from muster.doors.rest.serve import Beside, Tcp, tcp_socket
 from muster.model.value import Instant
 from muster.settings import KubernetesListen
@@ -41,11 +43,17 @@ class KubernetesDoor:
     keeper: PodKeeper
     job_pods: JobPods
     supplies: FindSupplies
+    source_of: SourceOf
 
 
-def kubernetes_door(home: Path, listen: KubernetesListen, service: Service) -> KubernetesDoor:
-    """The door, on a port that is open already; requests are answered when it is served."""
-    keys = open_keys(keys_folder(home), listen.host)
+def kubernetes_door(
+    home: Path, listen: KubernetesListen, service: Service, shared: Path
+) -> KubernetesDoor:
+    """The door, on a port that is open already; requests are answered when it is served.
+
+    shared: the home of the Muster that this one stands by for, whose keys are its own as well.
+    """
+    keys = open_keys(keys_folder(shared), listen.host, keys_folder(home))
     tcp = _tcp(listen, keys)
     listening = tcp_socket(tcp)
     host = f"[{listen.host}]" if ":" in listen.host else listen.host
@@ -57,12 +65,15 @@ def kubernetes_door(home: Path, listen: KubernetesListen, service: Service) -> K
         raise
     entry = Entry(server=f"https://{address}", ca=keys.ca, signer=Signer(keys.signing))
     return KubernetesDoor(
-        beside=Beside(app=app, tcp=tcp, listening=listening),
+        beside=Beside(
+            app=app, tcp=tcp, listening=listening, upgrades=frozenset({SPDY.lower().encode()})
+        ),
         entry=entry,
         controllers=app.reconciler,
         keeper=app.keeper,
         job_pods=app.job_pods,
         supplies=app.supplies.of,
+        source_of=source_of,
     )
 
 

@@ -1,12 +1,15 @@
 """The parts of one running Muster, from the store to the service that doors call."""
 
+import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from muster.app.engines import slurm_backend
+from muster import __version__
+from muster.app.engines import backend_of
 from muster.app.forecaster import SERVER
+from muster.app.log import LogToSinks, log_also_to
 from muster.app.recovery import demand_known, take_over
 from muster.backends.base import Backend
 from muster.backends.local.backend import LocalBackend, place_of
@@ -14,6 +17,9 @@ from muster.backends.local.hardware.inventory import CLUSTER
 from muster.backends.local.hardware.machine import find_machine
 from muster.backends.local.hardware.pretend import Pretend, parse_pretend
 from muster.backends.local.hardware.racks import pretend_racks
+from muster.controller.alerting.delivery import Delivery
+from muster.controller.alerting.loop import AlertLoop
+from muster.controller.alerting.outbox import Outbox
 from muster.controller.dates.board import DateBoard
 from muster.controller.dates.process import ProcessForecasts
 from muster.controller.dates.protocol import Lessons
@@ -22,23 +28,43 @@ from muster.controller.loop.cycle import Parts
 from muster.controller.loop.supplies import SupplySource
 from muster.controller.mail.notices import NoticeSource
 from muster.controller.mail.program import MailProgram
-from muster.controller.mail.sender import MailSender, Post
+from muster.controller.mail.sender import Letter, MailSender, Post
 from muster.controller.planner.process import ProcessPlanner
 from muster.controller.queries.queries import Queries
+from muster.controller.queries.running import RunningAttempts
+from muster.controller.sending.channel import Channel
+from muster.controller.sending.sending import Sending
+from muster.controller.sending.tail import Tail
 from muster.controller.use_cases.service import Service
+from muster.controller.watching.idling import Idling
+from muster.controller.watching.own_source import ProcessFacts
+from muster.controller.watching.watching import Watching
 from muster.controller.world.journal import Journal, Writer
 from muster.controller.world.record import Record, dependencies_of
 from muster.controller.world.request_keys import latest_requests
 from muster.controller.world.transaction import Transaction
 from muster.doors.config.default import DEFAULT_SITE
 from muster.doors.slurm.mail import letter
+from muster.lifecycle.notices import Notice
 from muster.model.cluster import Pool
 from muster.model.event import SiteChanged
+from muster.model.job import Job
+from muster.model.launch import Launch
 from muster.model.site import Site
 from muster.model.value import ClusterName, Instant, UserName, replace
-from muster.settings import BadSettingsError, Settings, jobs_home, mail_program, store_url
+from muster.settings import (
+    BadSettingsError,
+    Settings,
+    jobs_home,
+    mail_program,
+    read_settings,
+    sqlite_file,
+    store_url,
+)
 from muster.stores.base import HistoryQuery, Leadership
+from muster.stores.measured.opening import open_measured
 from muster.stores.opening import WholeStore, open_store
+from muster.telemetry.sinks.otlp import Origin
 
 LEARNED_AGAIN = 5_000
 """From so many of the latest jobs it is learned at the start how long jobs take."""
@@ -47,6 +73,12 @@ DATES_LEARNED_AGAIN = 2_000
 """And from so many of the latest dates, how far ranges must reach."""
 
 ITSELF = UserName("muster")
+
+MEASURED_NAME = "telemetry.db"
+"""What was measured and judged, where the store is a file: it may be deleted at any time."""
+
+OFFSETS_NAME = "output-sent.json"
+"""How far the output of jobs was read that is sent elsewhere; it may be deleted at any time."""
 
 
 def clock() -> Instant:
@@ -62,6 +94,7 @@ class Muster:
     ) -> None:
         self.home = home
         self._recovers = recovers
+        self._log: LogToSinks | None = None
         self._settings = settings
         self.store = open_store(store_url(home, settings))
         self.journal = Journal(
@@ -91,8 +124,27 @@ class Muster:
         )
         self.controller.companions.append(self.dates)
         self.controller.dates = self.dates
-        queries = Queries(self.journal, self.controller, self.backends, clock)
+        facts = ProcessFacts(
+            version=__version__,
+            waiting=lambda: self.writer.waiting,
+            room=lambda: store_room(home, settings),
+        )
+        self.watching = Watching(self.journal, self.controller, self.backends, clock, facts)
+        self.watching.keep_in(open_measured(store_url(home, settings), home / MEASURED_NAME))
+        self.controller.companions.append(self.watching)
+        self.alerts = self._made_alerts(parts.mail_program)
+        queries = Queries(self.journal, self.controller, self.backends, clock, self.watching)
+        self.sending = self._made_sending(queries)
         self.service = Service(self.writer.write, queries)
+        self.watching.watcher.subscribers.append(
+            Idling(
+                self.journal.record,
+                self.watching.diagnosing.idle,
+                self.service,
+                self._tell_owner,
+                queries.jobs.whole_launch,
+            ).look
+        )
         self.store.listen(self.writer.catch_up)
 
     def start(self) -> None:
@@ -103,18 +155,23 @@ class Muster:
         if self._recovers and self.backends:
             home = jobs_home(self.home, self._settings)
             self.writer.write(lambda transaction: take_over(home, transaction)).result()
+        self.sending.start()
+        self._log = log_also_to(self.sending.write)
         self.controller.start()
         self.dates.start()
 
     def accompany(self, companion: Companion) -> None:
         """Have something else done while this process leads, from now on if it does already."""
-        self.controller.companions.append(companion)
-        if self.controller.is_leading:
-            self.writer.write(companion.begin).result()
+        self.controller.accompany(companion)
 
     def close(self) -> None:
         """Stop deciding, write what is queued, let go; jobs run on."""
         self.controller.stop()
+        self.watching.close()
+        if self._log is not None:
+            self._log.detach()
+        self.sending.close()
+        self.alerts.close()
         self.dates.close()
         self.writer.close()
         if self._mailing is not None:
@@ -126,18 +183,66 @@ class Muster:
         """What sends mail while we lead, if there is a program for it."""
         if not program:
             return None
-        post = Post(written=letter, send=MailProgram(program).send)
+        post = Post(written=self._letter, send=MailProgram(program).send)
         news = NoticeSource(self.journal.record, self.store)
         mailing = MailSender(news, self.store, clock, post)
         self.journal.subscribers.add(mailing.note)
         self.controller.companions.append(mailing)
         return mailing
 
+    def _letter(self, notice: Notice, launch: Launch | None) -> Letter:
+        told = self.service.queries.diagnosis.told(notice.job.id)
+        return letter(notice, launch, None if notice.is_of_array else told)
+
+    def _tell_owner(self, job: Job, text: str) -> None:
+        """By mail, where mail is sent."""
+        if self._mailing is not None:
+            subject = f"Job {job.label} does not use its GPUs"
+            to = job.spec.mail.to or job.spec.user
+            self._mailing.post(Letter(to=to, subject=subject, body=text))
+
+    def _made_alerts(self, program: str | None) -> AlertLoop:
+        """What judges the rules after every look, and tells whoever must act."""
+        mail = MailProgram(program).send if program else None
+        delivery = Delivery(
+            None
+            if mail is None
+            else lambda to, subject, text: mail(Letter(to=to, subject=subject, body=text))
+        )
+        metrics = self.watching.metrics
+        alerts = AlertLoop(
+            self.journal.record, metrics.families, self.watching.board, Outbox(delivery)
+        )
+        metrics.sources.append(alerts.families)
+        self.watching.watcher.subscribers.append(alerts.note)
+        self.controller.companions.append(alerts)
+        return alerts
+
+    def _made_sending(self, queries: Queries) -> Sending:
+        """What sends logs and metrics to whom the rules name."""
+        tail = Tail(RunningAttempts(self.backends).output, queries.jobs.whole_launch)
+        origin = Origin(node=platform.node(), version=__version__, began=clock())
+        sending = Sending(
+            self.journal.record,
+            tail,
+            lambda sink: Channel(sink, queries.telemetry.families_of, origin),
+            self.home / OFFSETS_NAME,
+        )
+        self.watching.metrics.of_every_process.append(sending.families)
+        self.watching.of_problems.append(sending.problems)
+        self.watching.watcher.subscribers.append(sending.note)
+        self.journal.subscribers.add(sending.note_commit)
+        self.controller.companions.append(sending)
+        return sending
+
     def _found(self) -> Iterator[Backend]:
         """This machine, and what the settings name besides."""
         yield self._local()
-        for each in self._settings.clusters:
-            yield slurm_backend(self.home, each, self.controller.wake, clock)
+        # A standby takes over what the other one began: its marks, its notes, its clusters.
+        home = jobs_home(self.home, self._settings)
+        settings = self._settings if home == self.home else read_settings(home)
+        for each in settings.clusters:
+            yield backend_of(home, each, self.controller.wake, clock)
 
     def _local(self) -> Backend:
         home, wake = jobs_home(self.home, self._settings), self.controller.wake
@@ -193,6 +298,15 @@ class Follower:
 
     def step_down(self) -> None:
         """There is nothing to give up."""
+
+
+def store_room(home: Path, settings: Settings) -> tuple[int, int] | None:
+    """How large the database file is, and how much room is left there; None for other stores."""
+    file = sqlite_file(home, settings)
+    if file is None:
+        return None
+    room = os.statvfs(file.parent)
+    return file.stat().st_size, room.f_bavail * room.f_frsize
 
 
 def _record(store: WholeStore, site: Site) -> Record:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from muster.backends.local.attempt.recovery import KeptJob, attempts_kept, was_used
+from muster.backends.kept import KeptJob, attempts_kept, was_used
 from muster.controller.world.record import Record
 from muster.controller.world.transaction import Transaction, without_launch
 from muster.model.event import JobEnded, JobEvent, JobPlaced, JobSubmitted, RequeueAsked

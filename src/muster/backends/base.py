@@ -1,8 +1,8 @@
 """The port: what the controller asks of a cluster, and what the cluster reports.
 
 A backend is five methods, `Backend`. What some engines can do besides is a port of its own
-(`OutputPort`, `TerminalPort`, `StepsPort`, `VisitPort`, `UsagePort`): a backend that has its method
-offers it, and the controller says so to users where one does not.
+(`OutputPort`, `TerminalPort`, `StepsPort`, `VisitPort`, `UsagePort`, `SamplesPort`): a backend that
+has its method offers it, and the controller says so to users where one does not.
 
 Nothing here belongs to one kind of engine: no folder, no socket, no process number. Actions on
 attempts are keyed by (job, attempt), are committed to the store before they are sent, may be sent
@@ -20,6 +20,7 @@ from muster.model.job import EndReason, Job
 from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.running import Measured, Output, TerminalStream, Visit, VisitStream
+from muster.model.samples import Samples
 from muster.model.value import DeviceId, Duration, Instant, JobId, NodeId, Value
 
 Supplies = Mapping[str, Mapping[str, bytes] | None]
@@ -208,8 +209,11 @@ class StepsPort(Protocol):
 class VisitPort(Protocol):
     """Lets users into the containers of running pods."""
 
-    def visit(self, job: JobId, attempt: int, wanted: Visit) -> VisitStream:
-        """Begin a visit; UnknownError when there is nothing to visit. Any thread may call."""
+    def visit(self, job: JobId, attempt: int, task: int, wanted: Visit) -> VisitStream:
+        """Begin a visit to the pod of a task: 0, but of a gang. Any thread may call.
+
+        UnknownError when there is nothing to visit.
+        """
         ...
 
 
@@ -223,4 +227,13 @@ class UsagePort(Protocol):
 
     def pinned_cpus(self, job: JobId, attempt: int) -> Mapping[NodeId, tuple[int, ...]]:
         """The CPUs that a running attempt has for itself on each node; empty where not known."""
+        ...
+
+
+@runtime_checkable
+class SamplesPort(Protocol):
+    """Measures devices, jobs and machines."""
+
+    def samples(self, now: Instant) -> Samples:
+        """What is known to be so now; what does not answer is left out. One thread may call."""
         ...

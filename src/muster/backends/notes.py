@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from muster.backends.base import Stop
+from muster.backends.base import Run, Stop
+from muster.backends.kept import SUFFIX, kept
 from muster.model.event import JobCheckpointed, JobEnded
 from muster.model.launch import Checkpointing, Warn
 from muster.model.value import Duration, Instant, JobId, NodeId, UserName, Value
@@ -19,11 +20,22 @@ from muster.model.value import Duration, Instant, JobId, NodeId, UserName, Value
 _SUFFIX = ".json"
 
 
+class NotedPod(Value, gc=False):
+    """A pod of the attempt, of one container. without_token: it was to have one, and has none."""
+
+    container: str
+    image: str = ""
+    without_token: bool = False
+
+
 class Note(Value, omit_defaults=True):
     """One attempt. handle: what the engine calls it, once that is known.
 
+    parts: what it calls each task, where it knows them by themselves. names: how the tasks are
+    named there, where that was not ours to choose.
     began_at: when it was sent to us; started_at: when it was seen to run. checkpoint: absolute.
     changed_limit: `ends_at` counts in the place of `limit`.
+    pods: where its tasks are pods that we run; leader: the rank whose end is the job's.
     """
 
     job: JobId
@@ -36,6 +48,8 @@ class Note(Value, omit_defaults=True):
     warn: Warn | None = None
     checkpoint: Checkpointing | None = None
     handle: str | None = None
+    parts: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     started_at: Instant | None = None
     changed_limit: bool = False
     ends_at: Instant | None = None
@@ -43,6 +57,8 @@ class Note(Value, omit_defaults=True):
     stopped_at: Instant | None = None
     saved: JobCheckpointed | None = None
     ended: JobEnded | None = None
+    pods: tuple[NotedPod, ...] = ()
+    leader: int | None = None
 
 
 class Notes:
@@ -65,8 +81,15 @@ class Notes:
         new.write_bytes(msgspec.json.encode(note))
         os.replace(new, path)
 
+    def keep_job(self, run: Run) -> None:
+        """Write down whose attempt it is, should the database be lost."""
+        path = self._path(run.job.id, run.allocation.attempt)
+        path.with_suffix(SUFFIX).write_bytes(kept(run))
+
     def drop(self, job: JobId, attempt: int) -> None:
-        self._path(job, attempt).unlink(missing_ok=True)
+        path = self._path(job, attempt)
+        path.unlink(missing_ok=True)
+        path.with_suffix(SUFFIX).unlink(missing_ok=True)
 
     def _path(self, job: JobId, attempt: int) -> Path:
         return self._folder / f"{job}.{attempt}{_SUFFIX}"

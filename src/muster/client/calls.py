@@ -5,6 +5,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from muster.api.alerts import AlertPage, SilenceAsked, SilenceDocument, SilencePage
+from muster.api.diagnosis import EfficiencyDocument, FindingPage, FleetDocument, TimelineDocument
 from muster.api.jobs import (
     ExplanationDocument,
     JobDocument,
@@ -202,6 +204,32 @@ class Client:
         """Why it waits, who is in its way, and what would help."""
         return self._speech.get(f"/v1/jobs/{job}/explanation", ExplanationDocument)
 
+    def efficiency(self, job: int, attempt: int | None = None) -> EfficiencyDocument:
+        """What it did with its GPUs, and why it is slow: its last attempt, or this one."""
+        path = f"/v1/jobs/{job}/efficiency"
+        return self._speech.get(path, EfficiencyDocument, attempt=attempt)
+
+    def timeline(
+        self, job: int, attempt: int | None = None, *, steps: int | None = None
+    ) -> TimelineDocument:
+        """What was measured of it, what happened to it and what it wrote last, on one axis."""
+        path = f"/v1/jobs/{job}/timeline"
+        return self._speech.get(path, TimelineDocument, attempt=attempt, steps=steps)
+
+    def findings(
+        self, *, queue: str | None = None, user: str | None = None, limit: int | None = None
+    ) -> FindingPage:
+        """What costs most of what runs now."""
+        return self._speech.get("/v1/findings", FindingPage, queue=queue, user=user, limit=limit)
+
+    def report(self, *, by: str | None = None, **which: str | int | bool | None) -> FleetDocument:
+        """What became of every second of every GPU; by: columns, with commas between them.
+
+        which: queue, user, since, limit; rehearse: with one change for each of the dearest rows,
+        and what it would bring.
+        """
+        return self._speech.get("/v1/report", FleetDocument, by=by, **which)
+
     def log(
         self, job: int, *, stderr: bool = False, task: int = 0, offset: int = 0, tail: int = 0
     ) -> Stream:
@@ -315,6 +343,22 @@ class Client:
     def revoke_token(self, token: str) -> TokenDocument:
         """Make a key useless."""
         return self._speech.send("DELETE", f"/v1/tokens/{named(token)}", None, TokenDocument)
+
+    def alerts(self) -> AlertPage:
+        """What is wrong: alerts that wait for their time, that fire, and that are just over."""
+        return self._speech.get("/v1/alerts", AlertPage)
+
+    def silences(self) -> tuple[SilenceDocument, ...]:
+        """Silences that have not ended."""
+        return self._speech.get("/v1/silences", SilencePage).silences
+
+    def make_silence(self, asked: SilenceAsked) -> SilenceDocument:
+        """Have nobody told of some alerts for a while."""
+        return self._speech.send("POST", "/v1/silences", asked, SilenceDocument)
+
+    def end_silence(self, silence: str) -> SilenceDocument:
+        """End a silence now."""
+        return self._speech.send("DELETE", f"/v1/silences/{named(silence)}", None, SilenceDocument)
 
     def kubernetes_token(self) -> KubernetesDocument:
         """Where the Kubernetes API is, and a token for it that ends soon."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from muster.lifecycle.refusal import Caution
 from muster.model.cluster import Cluster, Node, Pool, Reservation
 from muster.model.dates import Moved, StartDate
+from muster.model.explanation import Alternative
 from muster.model.forbidden import NotYourJob
 from muster.model.history import Attempt
 from muster.model.job import Job, JobState
@@ -14,6 +15,7 @@ from muster.model.plan import NoEstimate, Wait
 from muster.model.queue import Queue, Quota
 from muster.model.site import Site, Token
 from muster.model.value import (
+    ClassName,
     ClusterName,
     Instant,
     JobId,
@@ -234,6 +236,7 @@ class Rehearsal(Value):
     job: the id that a rehearsed submission got in the rehearsal.
     placements: where it would start, now or when it is expected to, as far as that is known.
     date: what is forecast for it, if it would wait; moved: who would start at another time.
+    alternatives: what it could ask for to start sooner, if it would wait.
     """
 
     starts: tuple[JobId, ...] = ()
@@ -245,14 +248,28 @@ class Rehearsal(Value):
     placements: tuple[Placement, ...] = ()
     date: StartDate | None = None
     moved: tuple[Moved, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     text: str = ""
 
 
+class DatesHeldIn(Value, gc=False):
+    """The same, of the jobs of one class in one queue."""
+
+    queue: QueuePath
+    job_class: ClassName
+    held: int
+    told: int
+
+
 class DatesHeld(Value, gc=False):
-    """Of the dates that jobs were told which started in the last week: so many held."""
+    """Of the dates that jobs were told which started in the last week: so many held.
+
+    groups: the same by queue and class, those with the most dates first.
+    """
 
     held: int = 0
     told: int = 0
+    groups: tuple[DatesHeldIn, ...] = ()
 
 
 class Health(Value):

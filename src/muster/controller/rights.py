@@ -168,10 +168,10 @@ def demand_priority(caller: Caller, site: Site, wanted: JobSpec, before: Job | N
 def demand_own_labels(wanted: JobSpec, before: Job | None) -> None:
     """Which pod a job is only the door knows that made it: nobody claims another's, or changes it.
 
-    A spec that still has its containers comes from that door.
+    A spec that still has its containers, or its pods, comes from that door.
     """
     was: Mapping[str, str] = {} if before is None else before.spec.labels
-    if wanted.launch.pod is not None:
+    if wanted.launch.pod is not None or wanted.launch.adopts:
         return
     for name in sorted({*wanted.labels, *was}):
         if name.startswith(OURS) and wanted.labels.get(name) != was.get(name):

@@ -171,7 +171,7 @@ def _indices(placed: PlacedAttempt, placements: Sequence[Placement]) -> str:
 def _spread(placements: Sequence[Placement], asked: str) -> list[int]:
     """As many tasks as were asked for, over the nodes; else one for each placement."""
     nodes = nodes_of(placements)
-    if not asked.isdigit() or int(asked) < len(nodes) or int(asked) == len(placements):
+    if not asked.isdecimal() or int(asked) < len(nodes) or int(asked) == len(placements):
         count = Counter[str](each.node for each in placements)
         return [count[node] for node in nodes]
     each, more = divmod(int(asked), len(nodes))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from muster.lifecycle.abilities import some_cluster_can_run_it
 from muster.lifecycle.cautions import dependency_is_hopeless, no_node_matches, quota_is_escaped
 from muster.lifecycle.form import (
     deadline_can_be_met,
@@ -55,6 +56,7 @@ RULES: tuple[Callable[[Submission], Refusal | None], ...] = (
     asks_for_something,
     named_pools_are_open,
     some_pool_is_left,
+    some_cluster_can_run_it,
     models_exist,
     sharing_is_offered,
     profiles_exist,

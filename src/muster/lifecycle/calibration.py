@@ -1,8 +1,9 @@
 """From a forecast to a range that holds as often as it says: by how earlier forecasts came out.
 
 A forecast is compared with those before it that looked like it: as long a wait, courses that
-differed as much, as many jobs waiting, as large a job, the same queue and class. What became of
-these says where the start will lie. There are two ways to read them: by how many times longer
+differed as much, as many jobs waiting, as large a job, as many courses, the same queue and class.
+What became of these says where the start will lie. So what is told early, from one course or from
+a sketch, is as wide as such news must be. There are two ways to read them: by how many times longer
 their waits were than foreseen, or by their waits alone. Where forecasts are worth nothing the
 second is better; the way that was closer lately is taken.
 
@@ -40,8 +41,11 @@ LEAST_SPREAD = 0.5
 GUESS = np.array([-1.64, -1.04, -0.67, -0.39, -0.13, 0.13, 0.39, 0.67, 1.04, 1.64])
 """Ten equal parts of a normal distribution."""
 
-SCALES = np.array([1.0, 1.0, 1.0, 1.5, 1.0])
-"""How far apart two forecasts may be in wait, spread, waiting jobs, size and group to be alike."""
+SCALES = np.array([1.0, 1.0, 1.0, 1.5, 0.5])
+"""How far apart forecasts may be in wait, spread, waiting jobs, size and courses to be alike."""
+
+OTHER_GROUP = 1.0
+"""How far apart two forecasts are because they are of other queues or classes."""
 
 BASE = 0.8
 """So many of those that are alike lie in the range before it is stretched."""
@@ -122,7 +126,7 @@ class Calibration:
             return guess, guess
         features, groups, waits = self._known()
         others = (groups != self._number(group)).astype(np.float64)
-        apart = (np.abs(features - here) / SCALES[:4]).sum(axis=1) + others / SCALES[4]
+        apart = (np.abs(features - here) / SCALES).sum(axis=1) + others * OTHER_GROUP
         count = min(ALIKE, len(waits))
         nearest = np.argpartition(apart, count - 1)[:count]
         by_ratio = here[0] + waits[nearest] - features[nearest, 0]
@@ -150,6 +154,7 @@ def _features(found: Foreseen) -> Floats:
             found.spread_milli / 1_000,
             log(1 + found.waiting),
             log(1 + found.gpu_milli / 1_000),
+            log(1 + found.courses),
         ]
     )
 

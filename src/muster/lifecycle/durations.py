@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from math import exp, log
 from statistics import NormalDist
 
-from muster.lifecycle.predict import Predictor
+from muster.lifecycle.predict import Key, Predictor
 from muster.model.job import JobSpec
 from muster.model.value import Duration, JobId
 
@@ -59,15 +59,18 @@ class Durations:
         chance: between 0 and 1; of all such jobs, so many take no longer.
         """
         limit = spec.time_limit
-        way, unit = self._better(spec)
+        kind = self._by_time.kind(spec)
+        way, unit = self._better(spec, kind)
         ran_measure = log(max(LEAST_MS, ran)) - unit if ran > 0 else None
-        lasts = max(ran + 1, round(exp(way.drawn(spec, chance, ran_measure) + unit)))
+        lasts = max(
+            ran + 1, round(exp(way.drawn(way.estimate(spec, kind), chance, ran_measure) + unit))
+        )
         return Duration(lasts if limit is None else min(lasts, max(limit, ran + 1)))
 
-    def _better(self, spec: JobSpec) -> tuple["_Way", float]:
+    def _better(self, spec: JobSpec, kind: Key) -> tuple["_Way", float]:
         """The way that is spread less, and the logarithm of what it counts in."""
         limit = spec.time_limit
-        if limit and self._by_limit.spread(spec) < self._by_time.spread(spec):
+        if limit and self._by_limit.estimate(spec, kind)[1] < self._by_time.estimate(spec, kind)[1]:
             return self._by_limit, log(limit) - log(WHOLE_LIMIT)
         return self._by_time, 0.0
 
@@ -78,20 +81,28 @@ class _Way:
     def __init__(self) -> None:
         self._like = Predictor(by_limit=False, kept=KEPT)
         self._shape = _Shape()
-        self._estimates: dict[tuple[str, ...], tuple[float, float]] = {}
+        self._estimates: dict[Key, tuple[float, float]] = {}
 
     def learn(self, job: JobId, spec: JobSpec, measure: int) -> None:
-        middle, spread = self._estimate(spec)
+        middle, spread = self._like.estimate(spec)
         self._shape.learn((log(measure) - middle) / spread)
         self._like.learn(job, spec, measure)
         self._estimates.clear()
 
-    def spread(self, spec: JobSpec) -> float:
-        return self._estimate(spec)[1]
+    def kind(self, spec: JobSpec) -> Key:
+        """Jobs of one kind are drawn alike, in either way."""
+        return self._like.kind(spec)
 
-    def drawn(self, spec: JobSpec, chance: float, above: float | None) -> float:
+    def estimate(self, spec: JobSpec, kind: Key) -> tuple[float, float]:
+        """The middle and the spread of the logarithm."""
+        known = self._estimates.get(kind)
+        if known is None:
+            known = self._estimates[kind] = self._like.estimate(spec)
+        return known
+
+    def drawn(self, estimate: tuple[float, float], chance: float, above: float | None) -> float:
         """A logarithm; above: it is known to be larger than this one."""
-        middle, spread = self._estimate(spec)
+        middle, spread = estimate
         if above is None:
             return middle + spread * self._shape.quantile(chance)
         passed = self._shape.part_below((above - middle) / spread)
@@ -99,13 +110,6 @@ class _Way:
             return above - log(max(1e-6, 1 - chance)) / AGED_POWER
         drawn = middle + spread * self._shape.quantile(passed + chance * (1 - passed))
         return max(above, drawn)
-
-    def _estimate(self, spec: JobSpec) -> tuple[float, float]:
-        kind = self._like.kind(spec)
-        known = self._estimates.get(kind)
-        if known is None:
-            known = self._estimates[kind] = self._like.estimate(spec)
-        return known
 
 
 class _Shape:

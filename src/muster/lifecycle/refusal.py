@@ -5,6 +5,7 @@ A reason that can also make a job wait is the same type as in `model.reason`.
 
 from enum import StrEnum
 
+from muster.model.cluster import Ability
 from muster.model.job import DependencyKind, JobSpec
 from muster.model.queue import Meter
 from muster.model.reason import (
@@ -101,6 +102,12 @@ class NoContainerTool(Value, tag="no_container_tool", gc=False):
     image: str
 
 
+class CannotRun(Value, tag="cannot_run", gc=False):
+    """No cluster that the job may use can do what running it takes."""
+
+    ability: Ability
+
+
 class NoSuchLevel(Value, tag="no_such_level", gc=False):
     """No pool that the job may use has this topology level."""
 
@@ -183,6 +190,10 @@ class DeadlineTooSoon(Value, tag="deadline_too_soon", gc=False):
     late_by: Duration
 
 
+class DeadlineWithoutLimit(Value, tag="deadline_without_limit", gc=False):
+    """Nothing says how long the job may run, so it could miss its deadline and is never started."""
+
+
 Reason = (
     NoSuchQueue
     | MayNotSubmit
@@ -197,6 +208,7 @@ Reason = (
     | NoSuchProfile
     | NotOffered
     | NoContainerTool
+    | CannotRun
     | NoSuchLevel
     | BadNumber
     | BadGroups
@@ -213,6 +225,7 @@ Reason = (
     | NoSuchJob
     | BadAddress
     | DeadlineTooSoon
+    | DeadlineWithoutLimit
 )
 
 
@@ -245,6 +258,12 @@ class TooManyTokens(Value, tag="too_many_tokens", gc=False):
     """The user has as many tokens as one can have."""
 
     user: UserName
+    limit: int
+
+
+class TooManySilences(Value, tag="too_many_silences", gc=False):
+    """There are as many silences as there can be, of this user or of all."""
+
     limit: int
 
 

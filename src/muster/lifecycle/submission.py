@@ -85,7 +85,9 @@ def options(asked: Submission, group: TaskGroup) -> tuple[NodeKind, ...]:
     return tuple(
         kind
         for kind in asked.kinds
-        if kind.pool.name in pools and _suits(kind, group, asked.snapshot)
+        if kind.pool.name in pools
+        and _suits(kind, group, asked.snapshot)
+        and _can_run(kind, asked.spec, asked.snapshot)
     )
 
 
@@ -131,6 +133,11 @@ def _suits(kind: NodeKind, group: TaskGroup, snapshot: Snapshot) -> bool:
         return False
     cluster = snapshot.clusters.get(kind.pool.cluster)
     return cluster is not None and cluster.abilities.serves(gpus.slice)
+
+
+def _can_run(kind: NodeKind, spec: JobSpec, snapshot: Snapshot) -> bool:
+    cluster = snapshot.clusters.get(kind.pool.cluster)
+    return cluster is None or cluster.abilities.lacking(spec.takes) is None
 
 
 def _instances(group: TaskGroup, profile: str | None) -> int:

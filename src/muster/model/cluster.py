@@ -1,6 +1,6 @@
 """The machines: clusters, pools of nodes, nodes, and capacity promised for a time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from muster.model.gpu import Device, Mig, MpsShare, Slice, TimeShare
@@ -28,6 +28,31 @@ class BackendKind(StrEnum):
     SIMULATED = "simulated"
 
 
+class Ability(StrEnum):
+    """What running a job takes of a cluster beside room; each is a field of `Abilities`."""
+
+    COMMANDS = "commands"
+    IMAGES = "images"
+    IMAGE_FILES = "image_files"
+    PODS = "pods"
+    POD_GANGS = "pod_gangs"
+    CONTAINERS = "containers"
+    VOLUMES = "volumes"
+    HOST_PATHS = "host_paths"
+    PROBES = "probes"
+    CHECKPOINT_PROBES = "checkpoint_probes"
+    ENTRYPOINTS = "entrypoints"
+    POD_ADDRESSES = "pod_addresses"
+    POD_USERS = "pod_users"
+    TERMINALS = "terminals"
+    STEPS = "steps"
+    ADOPTION = "adoption"
+
+
+_BRINGS_ITS_OWN = frozenset({Ability.IMAGES, Ability.IMAGE_FILES, Ability.PODS, Ability.ADOPTION})
+"""Jobs that take one of these say in what their command runs; all others are plain commands."""
+
+
 class Abilities(Value, gc=False):
     """What a backend can do, as data: known to the planner, not discovered by failure.
 
@@ -35,6 +60,15 @@ class Abilities(Value, gc=False):
     resize: it changes the number of tasks of a running attempt.
     device_wall: a job can use the devices that it was given and no others, whatever it tries.
     images, image_files: it runs commands in container images of a registry, and in files of them.
+    commands: it runs those that name no image. terminals: it connects people to their jobs.
+    steps: they start steps in their allocations.
+    adoption: it gives nodes to pods that its users made there.
+    pods: it runs what came as a pod to our Kubernetes API, of one container with a command and
+    variables. All that a pod may have beside that is an ability of its own: pod_gangs (pods that
+    are one job), containers (more than one, and those that run first), volumes (empty ones,
+    ConfigMaps, Secrets), host_paths, probes (hooks and stop signals too), checkpoint_probes,
+    entrypoints (what an image runs by itself), pod_addresses (what a container learns of its
+    node, and further names), pod_users (whose processes they are, for those who may choose).
     """
 
     mig: bool = True
@@ -46,6 +80,27 @@ class Abilities(Value, gc=False):
     device_wall: bool = True
     images: bool = True
     image_files: bool = True
+    commands: bool = True
+    pods: bool = True
+    pod_gangs: bool = True
+    containers: bool = True
+    volumes: bool = True
+    host_paths: bool = True
+    probes: bool = True
+    checkpoint_probes: bool = True
+    entrypoints: bool = True
+    pod_addresses: bool = True
+    pod_users: bool = True
+    terminals: bool = True
+    steps: bool = True
+    adoption: bool = False
+
+    def lacking(self, takes: Iterable[Ability]) -> Ability | None:
+        """The first thing that running such a job takes and that is not here."""
+        wanted = tuple(takes)
+        if not _BRINGS_ITS_OWN.intersection(wanted) and not self.commands:
+            return Ability.COMMANDS
+        return next((each for each in wanted if not getattr(self, each.value)), None)
 
     def serves(self, part: Slice | None) -> bool:
         """Can tasks have such a part of a GPU here? Whole GPUs they always can."""
@@ -64,6 +119,8 @@ class Cluster(Value):
     """Nodes under one backend. Lower `order` is tried first; unreachable, it starts nothing.
 
     place: where its attempts are kept, for backends that keep them.
+    levels: of its topology, coarsest first, for pools of which the rules name none.
+    orphans: what carries our mark there and is no attempt that we know, as the cluster names it.
     """
 
     name: ClusterName
@@ -72,6 +129,8 @@ class Cluster(Value):
     order: int = 0
     reachable: bool = True
     place: str = ""
+    levels: tuple[str, ...] = ()
+    orphans: tuple[str, ...] = ()
 
 
 class Pool(Value):

@@ -12,6 +12,7 @@ class StartDate(Value):
     middle: it is as likely to start before as after.
     after: jobs that must end first; some of them, the last to end first.
     newcomers: so many jobs that nobody has submitted yet may start before it.
+    passing: jobs that wait as well, came later, and may start before it; some of them.
     """
 
     early: Instant
@@ -19,6 +20,7 @@ class StartDate(Value):
     late: Instant
     after: tuple[JobId, ...] = ()
     newcomers: int = 0
+    passing: tuple[JobId, ...] = ()
 
 
 class Moved(Value, gc=False):
@@ -35,6 +37,7 @@ class Foreseen(Value, gc=False):
     wait: until its start, in the middle of all courses that were played.
     spread_milli: how far the courses differ: the deviation of their logarithms, in thousandths.
     waiting: how many jobs wait with it. gpu_milli: what it asks for.
+    courses: how many it starts in; 0 if its start is sketched.
     """
 
     queue: QueuePath
@@ -43,6 +46,7 @@ class Foreseen(Value, gc=False):
     spread_milli: int
     waiting: int
     gpu_milli: int
+    courses: int = 1
 
 
 class KeptDate(Value, gc=False):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from muster.model.cluster import Cluster, Node, NodeState, Taint
-from muster.model.gpu import MigInstance
+from muster.model.gpu import DeviceState, MigInstance
 from muster.model.history import Used
 from muster.model.job import EndReason, JobSpec
 from muster.model.placement import Claim, Placement
@@ -231,6 +231,36 @@ class DeviceCut(Value, tag="device_cut"):
     instances: tuple[MigInstance, ...] | None
 
 
+class DeviceErred(Value, tag="device_erred"):
+    """The driver reported this error (Xid) of a device."""
+
+    at: Instant
+    node: NodeId
+    device: DeviceId
+    xid: int
+
+
+class DeviceJudged(Value, tag="device_judged"):
+    """A device is trusted more or less than before, for this reason."""
+
+    at: Instant
+    node: NodeId
+    device: DeviceId
+    state: DeviceState
+    why: str = ""
+
+
+class JobStruck(Value, tag="job_struck"):
+    """The driver reported this error (Xid) of a device that the attempt holds."""
+
+    at: Instant
+    job: JobId
+    attempt: int
+    node: NodeId
+    device: DeviceId
+    xid: int
+
+
 class NodeGone(Value, tag="node_gone"):
     """A node does not exist any more."""
 
@@ -301,4 +331,16 @@ StepEvent = StepBegan | StepEnded
 NodeEvent = NodeSeen | DeviceCut | NodeGone | NodeChanged | NodeMarked
 """What can happen to a machine."""
 
-Event = JobSubmitted | JobEvent | StepEvent | PodSeen | NodeEvent | ClusterSeen | SiteChanged
+DeviceEvent = DeviceErred | DeviceJudged | JobStruck
+"""What is told of devices, beside what `NodeSeen` says of them: nothing follows from it."""
+
+Event = (
+    JobSubmitted
+    | JobEvent
+    | StepEvent
+    | PodSeen
+    | NodeEvent
+    | DeviceEvent
+    | ClusterSeen
+    | SiteChanged
+)

@@ -1,5 +1,6 @@
 """Why a job waits or where it goes, who is in its way, and what would help."""
 
+from muster.model.burst import Bursting
 from muster.model.dates import StartDate
 from muster.model.gpu import Slice
 from muster.model.plan import Decision, NoEstimate
@@ -128,6 +129,7 @@ class Explanation(Value, kw_only=True):
     expected: when it starts, resumes or, without a decision, did start.
     date: what was forecast for a job that waits; then `expected` is its middle.
     time: what is known of how long a job takes that waits, to those who may see its name.
+    bursting: what rules say of a waiting job that may move to another cluster, or may not.
     alternatives: only those that help; what starts now comes first, then what starts soonest.
     """
 
@@ -139,6 +141,7 @@ class Explanation(Value, kw_only=True):
     alternatives: tuple[Alternative, ...] = ()
     date: StartDate | None = None
     time: KnownTime | None = None
+    bursting: tuple[Bursting, ...] = ()
 
 
 class UnknownJob(Value, tag="unknown_job", gc=False):

@@ -65,10 +65,30 @@ class MigInstance(Value, gc=False):
     start: int
 
 
+class DeviceState(StrEnum):
+    """How far a GPU is trusted. Those that are well or suspect take work."""
+
+    WELL = "well"
+    SUSPECT = "suspect"
+    """It works, and is no longer as good as the others."""
+    BROKEN = "broken"
+    PROBATION = "probation"
+    """It was broken; a test decides whether it is well again."""
+    RETIRED = "retired"
+    """It broke too often, or cannot be mended: only an administrator brings it back."""
+
+    @property
+    def takes_work(self) -> bool:
+        return self in {DeviceState.WELL, DeviceState.SUSPECT}
+
+
 class Device(Value):
     """One physical GPU. `mig` is None while MIG mode is off, else the instances that exist now.
 
-    reason: why it is not healthy, for people.
+    healthy: does it take work? judged: more exactly, where its engine tells it. reason: why it is
+    not well, for people.
+    turns: how many turns its engine counts on it, of which tasks have one or several; None: as many
+    as tasks ask for. mps: does its engine give parts of it by MPS?
     """
 
     id: DeviceId
@@ -78,6 +98,13 @@ class Device(Value):
     healthy: bool = True
     mig: tuple[MigInstance, ...] | None = None
     reason: str = ""
+    turns: int | None = None
+    mps: bool = True
+    judged: DeviceState | None = None
+
+    @property
+    def state(self) -> DeviceState:
+        return self.judged or (DeviceState.WELL if self.healthy else DeviceState.BROKEN)
 
 
 class GpuAsk(Value, cache_hash=True, omit_defaults=True):

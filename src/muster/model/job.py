@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar
 
+from muster.model.cluster import Ability
 from muster.model.facts import EndFacts, Facts, Mover
 from muster.model.gpu import WHOLE_GPU_MILLI, GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.launch import NO_LAUNCH, Launch
@@ -220,6 +221,7 @@ class JobSpec(Value, omit_defaults=True):
     reservation: it runs only in the reservation of this name, while that is open.
     restart_cost is what starting over takes beside the work lost since the last checkpoint.
     max_attempts counts the attempts that may fail by the job's own doing.
+    takes: what its cluster must be able to do; it follows from `launch`, which is kept elsewhere.
     """
 
     name: str
@@ -245,6 +247,7 @@ class JobSpec(Value, omit_defaults=True):
     retry: RetryPolicy = RetryPolicy()
     labels: Mapping[str, str] = {}
     mail: Mail = NO_MAIL
+    takes: tuple[Ability, ...] = ()
     launch: Launch = NO_LAUNCH
 
 

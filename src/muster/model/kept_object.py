@@ -6,6 +6,10 @@ PLACES_IN_A_BATCH = 10_000
 """So many objects one batch can write, each with a version of its own."""
 
 
+Shelf = tuple[str, str, str]
+"""Group, resource and namespace: what lists of objects are about."""
+
+
 class ObjectKey(Value, gc=False):
     """Where an object is. resource: in the plural, as in paths. namespace: "" where it has none."""
 
@@ -13,6 +17,11 @@ class ObjectKey(Value, gc=False):
     resource: str
     namespace: str
     name: str
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where it stands beside others of its kind."""
+        return self.group, self.resource, self.namespace
 
 
 class KeptObject(Value, gc=False):

@@ -53,6 +53,19 @@ def is_image_file(image: str) -> bool:
     return image.removeprefix("file://").endswith(IMAGE_FILES)
 
 
+class AdoptedPod(Value, gc=False):
+    """A pod that somebody made on a cluster of their own, and that waits there for its node.
+
+    container: the one whose log it is. gated: it may not be bound before its gate is taken away.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    container: str = ""
+    gated: bool = False
+
+
 class Launch(Value):
     """A command or a script, and everything its processes find around them.
 
@@ -62,6 +75,8 @@ class Launch(Value):
     submit_line: the command line that asked for it; script_line: the script's path with arguments.
     pod: containers that run instead; argv, image and env are then those of the first, for lists.
     gang: where each task is a pod of its own; pod is then the first of them.
+    adopts: pods that are there already, in the order of ranks: they are given their nodes, and
+    nothing else is begun.
     """
 
     argv: tuple[str, ...] = ()
@@ -82,6 +97,7 @@ class Launch(Value):
     script_line: str | None = None
     pod: PodLaunch | None = None
     gang: PodGang | None = None
+    adopts: tuple[AdoptedPod, ...] = ()
 
     @property
     def pods(self) -> tuple[PodLaunch, ...]:

@@ -117,6 +117,7 @@ class Plan(Value):
 class Priority(Value, gc=False):
     """The points by which jobs are put in order. is_own: its queue is within its guarantee.
 
+    short: with what its queue gets because those who wait in others are usually shorter.
     asked: what the job itself was given, more for a priority and less for a nice value.
     """
 

@@ -175,6 +175,13 @@ class TcpConnect(Value, tag="tcp", gc=False):
     host: str = ""
 
 
+class GrpcHealth(Value, tag="grpc", gc=False):
+    """Ask a server of gRPC on a port how a service of it is; "" asks for the server itself."""
+
+    port: int
+    service: str = ""
+
+
 class Sleep(Value, tag="sleep", gc=False):
     """Wait."""
 
@@ -191,7 +198,7 @@ class Probe(Value):
     grace_s: how long it may take to stop when the answer was no too often; None: as ever.
     """
 
-    action: Exec | HttpGet | TcpConnect | CheckpointSeen
+    action: Exec | HttpGet | TcpConnect | GrpcHealth | CheckpointSeen
     delay_s: int = 0
     period_s: int = 10
     timeout_s: int = 1

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from muster.model.burst import Burst
 from muster.model.value import DAY, HOUR, Duration, Value
 
 
@@ -86,6 +87,7 @@ class Policy(Value):
     patience: who has waited so long goes before everybody else, and room is kept for it; 0: nobody.
     default_time: for jobs without a limit in pools without a default; None means without end.
     aim: counts where service does.
+    bursts: when jobs of one cluster may move to another; without a rule for it, they always may.
     """
 
     order: OrderWeights = OrderWeights()
@@ -100,6 +102,7 @@ class Policy(Value):
     repartition: bool = True
     grow: bool = True
     aim: Aim = Aim.COMPLETION
+    bursts: tuple[Burst, ...] = ()
 
     @property
     def has_levels(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
+from muster.model.idle import IdleRule
 from muster.model.value import (
     ClassName,
     Duration,
@@ -19,6 +20,11 @@ def lineage(path: QueuePath) -> Iterator[QueuePath]:
     while path:
         yield path
         path = QueuePath(path.rpartition("/")[0])
+
+
+def of_nearest(texts: Mapping[QueuePath, str], path: QueuePath) -> str:
+    """What is said for the queue, or for the nearest one above it; empty if nothing is."""
+    return next((texts[each] for each in lineage(path) if each in texts), "")
 
 
 def is_within(path: QueuePath, ancestor: QueuePath) -> bool:
@@ -85,6 +91,8 @@ class Queue(Value):
     If `may_submit` is empty, that of the nearest ancestor with a list counts, else everyone may.
     private: people without a role here see neither whose its jobs are nor what they are called;
     this holds for the queues below it as well.
+    images_on_host: where no container tool is found, run the commands of its jobs without their
+    images; None: as the nearest ancestor that says so, and else as the installation does.
     """
 
     path: QueuePath
@@ -98,6 +106,7 @@ class Queue(Value):
     default_class: ClassName | None = None
     when_full: WhenFull = WhenFull.WAIT
     private: bool = False
+    images_on_host: bool | None = None
 
 
 def is_private(queues: Mapping[QueuePath, Queue], path: QueuePath) -> bool:
@@ -170,6 +179,7 @@ class JobClass(Value):
     per_user and per_queue bound what jobs of this class hold at once.
     may_use, queues: who may ask for it, and in which queues everyone may (see `lets_use`).
     may_decline: whose jobs may ask not to be preempted, although jobs of the class are.
+    on_idle: what becomes of those that do not use their GPUs.
     """
 
     name: ClassName
@@ -186,6 +196,7 @@ class JobClass(Value):
     may_use: tuple[UserName, ...] = ()
     queues: tuple[QueuePath, ...] = ()
     may_decline: tuple[UserName, ...] = ()
+    on_idle: IdleRule = IdleRule()
 
     def lets_use(self, user: UserName, queue: QueuePath, usual: "JobClass | None") -> bool:
         """Does the class let this user ask for it, in a queue whose usual class is this?

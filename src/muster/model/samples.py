@@ -88,7 +88,8 @@ class DeviceSample(Value):
     """One look at a GPU, or at one MIG instance of it.
 
     device is the whole GPU also for an instance, which `instance` (NVML's number of it) and
-    `profile` name. interval_ms: how long means and shares reach back. throttles: why clocks are
+    `profile` name; start: the memory slice at which it begins.
+    interval_ms: how long means and shares reach back. throttles: why clocks are
     low at this moment; throttled_ns: for how long they were, by what. pretend: nothing was
     measured; a script said so.
     """
@@ -102,6 +103,7 @@ class DeviceSample(Value):
     driver: str = ""
     instance: int | None = None
     profile: str = ""
+    start: int | None = None
     pretend: bool = False
     interval_ms: int | None = None
     busy_milli: int | None = None
@@ -202,9 +204,13 @@ class HostSample(Value):
 
 
 class Samples(Value):
-    """Everything that one pass over a cluster found."""
+    """Everything that one pass over a cluster found.
+
+    secondhand: somebody else measured it, and exports it already: we do not export it again.
+    """
 
     at: Instant
     devices: tuple[DeviceSample, ...] = ()
     jobs: tuple[JobSample, ...] = ()
     hosts: tuple[HostSample, ...] = ()
+    secondhand: bool = False

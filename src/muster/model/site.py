@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from muster.model.alerting import Alerting
 from muster.model.cluster import Pool, Reservation
 from muster.model.policy import Policy
-from muster.model.queue import JobClass, Queue
+from muster.model.queue import JobClass, Queue, lineage
+from muster.model.sinks import Sink
 from muster.model.value import (
     DAY,
+    SECOND,
     ClassName,
+    ClusterName,
     Duration,
     Instant,
     PoolName,
@@ -95,6 +99,38 @@ class Confinement(Value, gc=False):
     memory_per_gpu_mib: int | None = None
 
 
+class MeasuredElsewhere(Value, gc=False):
+    """Who measures a cluster already with NVIDIA's dcgm-exporter, and is asked.
+
+    prometheus: one that reads the exporters. match: the selector of what is this cluster's, such as
+    `{cluster="a"}`. exporter: the address of each exporter itself, with `{node}` in it.
+    """
+
+    cluster: ClusterName
+    prometheus: str = ""
+    exporter: str = ""
+    match: str = ""
+    token_file: str = ""
+
+
+class TelemetryRules(Value):
+    """What is measured, and who may see it.
+
+    interval: devices, jobs and machines are looked at so often.
+    job_labels: series of devices say which job has them, as `hpc_job`; every job
+    then begins new ones.
+    metrics_open: who asks from this machine itself sees all metrics, whoever it is.
+    clusters: those of which others know how their GPUs are.
+    sinks: to whom logs, what jobs write, and metrics are sent.
+    """
+
+    interval: Duration = Duration(15 * SECOND)
+    job_labels: bool = False
+    metrics_open: bool = False
+    clusters: Mapping[ClusterName, MeasuredElsewhere] = {}
+    sinks: Mapping[str, Sink] = {}
+
+
 SHARED_TMP = Confinement(private_tmp=False)
 """What an installation keeps that is older than these rules, until rules are applied to it."""
 
@@ -105,9 +141,12 @@ class Site(Value):
     everyone: what a user of this machine may do who is not listed under `users`.
     default_pool: where jobs go whose door knows partitions, if they name none; None is anywhere.
     keep_history: ended jobs and their events are forgotten after this time; None keeps them.
-    images_on_host: where no container tool is found, run the command without its image.
+    images_on_host: where no container tool is found, run the command without its image, in queues
+    that do not say otherwise.
     confinement: what keeps every job to itself.
     per_user: how much any one user may ask of the installation, so that all others have it too.
+    telemetry: what is measured.
+    alerts: who is told of what is wrong.
     """
 
     queues: Mapping[QueuePath, Queue] = {}
@@ -123,3 +162,11 @@ class Site(Value):
     images_on_host: bool = False
     confinement: Confinement = SHARED_TMP
     per_user: UserLimits = UserLimits()
+    telemetry: TelemetryRules = TelemetryRules()
+    alerts: Alerting = Alerting()
+
+
+def runs_images_on_host(site: Site, path: QueuePath) -> bool:
+    """Are commands of this queue run without their images where nothing runs images?"""
+    said = (site.queues[each].images_on_host for each in lineage(path) if each in site.queues)
+    return next((each for each in said if each is not None), site.images_on_host)

@@ -30,6 +30,11 @@ def gpus(amount_milli: int) -> str:
     return f"{thousandths(amount_milli)} GPU" + ("" if amount_milli == 1_000 else "s")
 
 
+def money(micros: int) -> str:
+    """`12.40`, in the currency of the prices."""
+    return f"{micros // 1_000_000}.{micros % 1_000_000 // 10_000:02}"
+
+
 def cores(amount_milli: int) -> str:
     """`1 core`, `2.5 cores`."""
     return f"{thousandths(amount_milli)} core" + ("" if amount_milli == 1_000 else "s")

@@ -8,7 +8,7 @@ worst that a reset mends: a GPU that we trust wrongly costs more jobs than one t
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from muster.model.value import Value
+from muster.model.value import Value, replace
 
 
 class Advice(StrEnum):
@@ -43,13 +43,17 @@ class Verdict(StrEnum):
 
 
 class Xid(Value, gc=False):
-    """One kind of error. suspect: the GPU goes on, and is no longer as good as the others."""
+    """One kind of error. suspect: the GPU goes on, and is no longer as good as the others.
+
+    of_engine: an engine for copies or video met it; if that happens often, the engine is at fault.
+    """
 
     number: int
     text: str
     advice: Advice
     verdict: Verdict
     suspect: bool = False
+    of_engine: bool = False
 
 
 def _row(
@@ -190,7 +194,11 @@ _ROWS: tuple[tuple[Xid, ...], ...] = (
     _row([78], "the virtual GPU could not start", Advice.UPDATE, Verdict.SERVICE),
 )
 
-XIDS: Mapping[int, Xid] = {each.number: each for row in _ROWS for each in row}
+XIDS: Mapping[int, Xid] = {
+    each.number: replace(each, of_engine=each.number in {*_COPY_ENGINES, *_VIDEO_ENGINES})
+    for row in _ROWS
+    for each in row
+}
 
 
 def xid_of(number: int) -> Xid:

@@ -6,6 +6,7 @@ as these start. A plan then costs what is in line, and nobody farther behind cou
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from heapq import nlargest
 
 from muster.backends.simulated.attempt import Behaviour
 from muster.backends.simulated.backend import SimulatedBackend
@@ -45,6 +46,9 @@ LET_IN = 100
 MOST_AFTER = 3
 """So many of those that must end first are named."""
 
+MOST_PASSING = 3
+"""So many of those that may pass a job are named: of all that do, the last to come."""
+
 HOPELESS = frozenset({Mover.USER, Mover.ADMIN, Mover.HOLDER})
 """Who waits for these has no date: nothing that a forecast plays would let it start."""
 
@@ -57,11 +61,17 @@ Lines = Mapping[Kind, tuple[JobId, ...]]
 
 
 class CourseStart(Value, gc=False):
-    """A start in one course: when, who held its nodes before, how many newcomers went before."""
+    """A start in one course: when, who held its nodes before, how many newcomers went before.
+
+    passing: who came later, wants the same nodes and started before; some of them.
+    is_sketched: no course got there.
+    """
 
     at: Instant
     after: tuple[JobId, ...]
     newcomers: int
+    passing: tuple[JobId, ...] = ()
+    is_sketched: bool = False
 
 
 class Opening(Value):
@@ -103,7 +113,7 @@ def _is_for_room(why: WaitReason) -> bool:
 def kind_of(spec: JobSpec) -> Kind:
     """Jobs of one kind want the same nodes; those of others do not stand in line with them."""
     models = [group.each.gpus.models if group.each.gpus else None for group in spec.groups]
-    return spec.pools, spec.clusters, spec.reservation, tuple(models)
+    return spec.pools, spec.clusters, spec.reservation, spec.takes, tuple(models)
 
 
 class Course:
@@ -131,6 +141,8 @@ class Course:
         self._to_let_in: set[Kind] = set()
         # By node, who left it last.
         self._left: dict[NodeId, JobId] = {}
+        # By kind, those who came last of all that started.
+        self._started: dict[Kind, list[JobId]] = {}
         self._is_new = True
         simulation.watch(self._hear)
 
@@ -200,6 +212,8 @@ class Course:
             self._newcomers += 1
             return
         held = self._simulation.record.allocations.get(job)
+        kind = kind_of(self._simulation.record.jobs[job].spec)
+        started = self._started.setdefault(kind, [])
         if held is not None and job in self._missing:
             nodes = dict.fromkeys(placed.node for placed in held.placements)
             known = (self._left.get(node) for node in nodes)
@@ -207,14 +221,17 @@ class Course:
                 each for each in known if each is not None and each < self._newcomers_from
             )
             self.found[job] = CourseStart(
-                at=event.at, after=tuple(after)[:MOST_AFTER], newcomers=self._newcomers
+                at=event.at,
+                after=tuple(after)[:MOST_AFTER],
+                newcomers=self._newcomers,
+                passing=tuple(sorted(each for each in started if each > job)),
             )
         self._missing.discard(job)
+        self._started[kind] = nlargest(MOST_PASSING, {*started, job})
         if self._later:
-            self._make_room(self._simulation.record.jobs[job].spec)
+            self._make_room(kind)
 
-    def _make_room(self, spec: JobSpec) -> None:
-        kind = kind_of(spec)
+    def _make_room(self, kind: Kind) -> None:
         if self._later.get(kind):
             self._room[kind] += 1
             if self._room[kind] >= LET_IN:

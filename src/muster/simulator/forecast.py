@@ -5,6 +5,7 @@ their like, and requests come as they lately came. The same draw of the same wor
 course, so that dates move only when the world does.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import log, sqrt
@@ -27,6 +28,7 @@ from muster.simulator.chance import chance
 from muster.simulator.course import (
     IN_LINE,
     LONGEST_FORECAST,
+    MOST_PASSING,
     Course,
     CourseStart,
     Lasting,
@@ -35,6 +37,7 @@ from muster.simulator.course import (
     simulation_of,
 )
 from muster.simulator.recent import RecentArrivals
+from muster.simulator.run import rare_collections
 from muster.simulator.settled import Expected, SettledPredictions
 from muster.simulator.sketch import Lasts, sketched
 
@@ -99,7 +102,9 @@ class Forecaster:
         wanted = [job.id for job in snapshot.jobs.values() if job.state is JobState.PENDING]
         if not wanted:
             return
-        start, lasts = opening(snapshot, site, self._planner), self._lasts(snapshot.now, 0)
+        with rare_collections():
+            start = opening(snapshot, site, self._planner)
+        lasts = self._lasts(snapshot.now, 0)
         yield from self._sketch(snapshot, start.order, lasts)
         first = self.course(start, 0, wanted)
         yield from self._news(snapshot, first, began)
@@ -112,7 +117,7 @@ class Forecaster:
             found.append(course.found)
         rest = [job for job in start.order if job not in first.found]
         if rest:
-            found[0] = {**first.found, **sketched(first.snapshot, rest, lasts)}
+            found[0] = {**first.found, **dict(sketched(first.snapshot, rest, lasts))}
         yield self.told(snapshot, found)
 
     def date(self, snapshot: Snapshot, site: Site, job: JobId) -> JobDate | None:
@@ -146,8 +151,8 @@ class Forecaster:
         self, snapshot: Snapshot, order: Sequence[JobId], lasts: Lasts
     ) -> Iterator[list[JobDate]]:
         """Where many wait, at once: the first in line before the others."""
-        found = sketched(snapshot, order, lasts).items()
-        for part in (islice(found, IN_LINE), islice(found, IN_LINE, None)):
+        found = sketched(snapshot, order, lasts)
+        for part in (islice(found, IN_LINE), found):
             told = self.told(snapshot, [dict(part)])
             if told:
                 yield told
@@ -210,6 +215,7 @@ class Forecaster:
             spread_milli=round(1_000 * _deviation(measures)),
             waiting=waiting,
             gpu_milli=_gpu_milli(spec),
+            courses=sum(not each.is_sketched for each in known),
         )
         wait = self._calibration.range(foreseen)
         date = StartDate(
@@ -218,6 +224,7 @@ class Forecaster:
             late=Instant(now + wait.late),
             after=known[0].after,
             newcomers=round(fmean(each.newcomers for each in known)),
+            passing=_most_often(each.passing for each in known),
         )
         return JobDate(job=job, date=date, foreseen=foreseen)
 
@@ -252,6 +259,12 @@ class Forecaster:
             self._durations.learn(ended.job.id, ended.job.spec, lasted)
             self._predictor.learn(ended.job.id, ended.job.spec, lasted)
             self._expected.clear()
+
+
+def _most_often(passing: Iterable[tuple[JobId, ...]]) -> tuple[JobId, ...]:
+    """Some of those that pass, first those that do so in the most courses."""
+    often = Counter(job for some in passing for job in some)
+    return tuple(sorted(sorted(often, key=lambda job: (-often[job], job))[:MOST_PASSING]))
 
 
 def _deviation(measures: Sequence[float]) -> float:

@@ -154,7 +154,7 @@ class Simulation:
         refused: called with refused requests; without it, RefusedError ends the run.
         To go on later where it was enough, hand over the same `Coming` again.
         """
-        with _rare_collections():
+        with rare_collections():
             coming = arrivals if isinstance(arrivals, Coming) else Coming(arrivals)
             self.turn()
             while (at := self._next_at(coming)) is not None:
@@ -211,7 +211,7 @@ class Simulation:
 
 
 @contextmanager
-def _rare_collections() -> Generator[None]:
+def rare_collections() -> Generator[None]:
     """What happens is kept, and hardly any of it is garbage: to look for it often is slow."""
     usual = gc.get_threshold()
     gc.set_threshold(NEW_BEFORE_COLLECTION, *RARELY)

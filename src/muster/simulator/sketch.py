@@ -30,16 +30,19 @@ Option = tuple[PoolName, int]
 """A pool that a job may go to, and how many parts it takes there."""
 
 
-def sketched(snapshot: Snapshot, order: Iterable[JobId], lasts: Lasts) -> dict[JobId, CourseStart]:
-    """When each of these starts, if those before it in the order take their room first."""
+def sketched(
+    snapshot: Snapshot, order: Iterable[JobId], lasts: Lasts
+) -> Iterator[tuple[JobId, CourseStart]]:
+    """When each of these starts, if those before it in the order take their room first.
+
+    It is drawn as it is read, so that the first in line need not wait for the others.
+    """
     pools, until = _Pools(snapshot, lasts), snapshot.now + LONGEST_FORECAST
-    found: dict[JobId, CourseStart] = {}
     for job_id in order:
         job = snapshot.jobs[job_id]
         at = pools.take(job.spec, lasts(job, None))
         if at is not None and at < until:
-            found[job_id] = CourseStart(at=at, after=(), newcomers=0)
-    return found
+            yield job_id, CourseStart(at=at, after=(), newcomers=0, is_sketched=True)
 
 
 class _Pools:

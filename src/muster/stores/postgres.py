@@ -229,7 +229,7 @@ async def _run(session: Session, talk: Talk[T]) -> T:
 async def _granted(session: Session, wish: Wish) -> list[Row]:
     match wish:
         case Say(sql=sql, given=given):
-            return await session.fetch(_numbered(sql), *given)
+            return await session.fetch(numbered(sql), *given)
         case Put(table=table, rows=rows):
             return await session.fetch(_put_sql(table), *_columns(_newest(table, rows)))
         case Drop(table=table, columns=columns, rows=rows):
@@ -249,7 +249,7 @@ def _columns(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
 
 
 @cache
-def _numbered(sql: str) -> str:
+def numbered(sql: str) -> str:
     """The same statement with `$1`, `$2` ... for the marks; none of ours has a mark in a text."""
     first, *rest = sql.split("?")
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
+import pytest
+
 from muster.backends.base import Action, Backend, Run, Stop
 from muster.model.event import Event, JobCheckpointed, JobEnded, JobStarted, JobSuspended
 from muster.model.job import EndReason
@@ -90,6 +92,11 @@ class Engine(ABC):
         self.sees(JobStarted, sent)
         self.until(lambda: self.is_ready(sent))
         return sent
+
+    def needs_suspend(self) -> None:
+        """What an engine cannot do is known, and not asked of it."""
+        if not self.backend.cluster.abilities.suspend:
+            pytest.skip(f"{self.backend.cluster.backend} does not stop attempts in place")
 
     def does(self, *actions: Action) -> None:
         for action in actions:

@@ -21,12 +21,12 @@ from muster.model.cluster import Node
 from muster.model.launch import Checkpointing, Launch
 from muster.model.value import Duration, Instant, JobId, UserName, replace
 
-PATIENCE_S = 20.0
 HARDWARE = (parse_pretend("2xA100-40GB", nodes=2),)
 
 
 class RealEngine(Engine):
     slack = Duration(10_000)
+    patience_s = 20.0
 
     def __init__(self, home: Path) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class RealEngine(Engine):
         return run_of(job, clock(), self.nodes()[:1], launch)
 
     def until(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.patience_s
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain: {self.heard}"
             self.news.wait(0.02)
@@ -72,7 +72,7 @@ class RealEngine(Engine):
             self.heard.extend(self.backend.observe(clock()))
 
     def until_over_unseen(self, run: Run) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.patience_s
         while self.lives(run) or not self.is_ready(run):
             assert time.monotonic() < deadline, "it does not end"
             self.news.wait(0.02)
@@ -104,8 +104,8 @@ class RealEngine(Engine):
         self._until_nobody_is_left()
 
     def _until_nobody_is_left(self) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while left := [pid for pid in processes.everybody() if str(self.home) in _words(pid)]:
+        deadline = time.monotonic() + self.patience_s
+        while left := [pid for pid in processes.everybody() if str(self.home) in words_of(pid)]:
             assert time.monotonic() < deadline, f"still running: {left}"
             self.news.wait(0.02)
 
@@ -146,7 +146,7 @@ def clock() -> Instant:
     return Instant(time.time_ns() // 1_000_000)
 
 
-def _words(pid: int) -> str:
+def words_of(pid: int) -> str:
     """How a process was called; nothing when it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""A real Slurm as an engine: slurmctld, two slurmd, and processes that are really run."""
+"""A real Slurm as an engine: slurmctld, four slurmd, and processes that are really run."""
 
 import contextlib
 import os
@@ -15,30 +15,34 @@ from contracts.backends.real import RealEngine, clock
 from muster.backends.base import Backend, Run
 from muster.backends.slurm.backend import SlurmBackend, SlurmLink
 from muster.backends.slurm.commands import Access, Commands
-from muster.backends.slurm.nodes import Fleet, nodes, partitions
+from muster.backends.slurm.nodes import Fleet
+from muster.backends.slurm.submission import Manner
 from muster.model.cluster import Node
 from muster.model.value import ClusterName, Duration, replace
 
 NAME = ClusterName("lab")
+NODES = 4
+USUAL = Manner()
 KEEPS_LONG = Look(settings={"MinJobAge": 300})
 
 
 @contextlib.contextmanager
-def slurm_lab(look: Look = KEEPS_LONG) -> Generator[Lab]:
-    """A Slurm for tests, of two nodes; without one they say so."""
+def slurm_lab(look: Look = KEEPS_LONG, *, nodes: int = NODES) -> Generator[Lab]:
+    """A Slurm for tests; without one they say so."""
     if lacking := missing():
         pytest.skip(f"there is no real Slurm here ({', '.join(lacking)} missing)")
     if os.geteuid() != 0:
         pytest.skip("only root can start a Slurm of its own")
-    with laboratory(nodes=2, gpus_per_node=4, look=look, rest=False) as lab:
+    with laboratory(nodes=nodes, gpus_per_node=4, look=look, rest=False) as lab:
         yield lab
 
 
 class SlurmEngine(RealEngine):
-    def __init__(self, home: Path, lab: Lab) -> None:
+    def __init__(self, home: Path, lab: Lab, manner: Manner = USUAL) -> None:
+        self._manner = manner
         self.commands = Commands(Access(conf=lab.layout.conf))
-        fleet = Fleet(cluster=NAME, partitions=partitions(self.commands.partitions()))
-        self._nodes = nodes(self.commands.nodes(), fleet)
+        fleet = Fleet(cluster=NAME, partitions=self.commands.partitions())
+        self._nodes = tuple(each.node for each in self.commands.nodes(fleet))
         super().__init__(home)
 
     def nodes(self) -> tuple[Node, ...]:
@@ -49,5 +53,5 @@ class SlurmEngine(RealEngine):
         return super().begins(replace(doing, lasts=Duration(10 * doing.lasts)), limit)
 
     def opened(self) -> Backend:
-        link = SlurmLink(name=NAME, site=self.home.name)
+        link = SlurmLink(name=NAME, site=self.home.name, manner=self._manner)
         return SlurmBackend(link, self.commands, self.home / "notes", self.news.set, clock)

@@ -45,6 +45,7 @@ def test_what_was_reported_before_is_reported_again(engine: Engine) -> None:
 
 
 def test_one_that_stands_is_ordered_to_stand(engine: Engine) -> None:
+    engine.needs_suspend()
     run = engine.runs_and_is_ready(GOES_ON)
     engine.does(Suspend(job=run.job.id, attempt=run.job.attempt))
     engine.sees(JobSuspended, run)

@@ -73,6 +73,7 @@ def test_two_attempts_do_not_disturb_each_other(engine: Engine) -> None:
 
 
 def test_a_suspended_attempt_stands_until_it_goes_on(engine: Engine) -> None:
+    engine.needs_suspend()
     run = engine.runs_and_is_ready(Doing(code=0, lasts=Duration(300)))
 
     engine.does(Suspend(job=run.job.id, attempt=run.job.attempt))
@@ -86,6 +87,7 @@ def test_a_suspended_attempt_stands_until_it_goes_on(engine: Engine) -> None:
 
 
 def test_a_suspended_attempt_can_be_stopped(engine: Engine) -> None:
+    engine.needs_suspend()
     run = engine.runs_and_is_ready(GOES_ON)
     engine.does(Suspend(job=run.job.id, attempt=run.job.attempt))
     engine.sees(JobSuspended, run)

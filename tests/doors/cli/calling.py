@@ -16,12 +16,14 @@ import pytest
 from doors.cli.canned import CannedServer
 from muster.doors.cli.daemon.port import (
     AddClusterOptions,
+    AddKubernetesOptions,
     BackupOptions,
     Check,
     ClustersOptions,
     DoctorOptions,
     DoctorReport,
     DownOptions,
+    ExtenderOptions,
     Level,
     RemoveClusterOptions,
     RestoreOptions,
@@ -66,11 +68,19 @@ class RememberingDaemon:
         self.calls.append(options)
         return 0
 
+    def add_kubernetes(self, options: AddKubernetesOptions) -> int:
+        self.calls.append(options)
+        return 0
+
     def remove_cluster(self, options: RemoveClusterOptions) -> int:
         self.calls.append(options)
         return 0
 
     def clusters(self, options: ClustersOptions) -> int:
+        self.calls.append(options)
+        return 0
+
+    def extender(self, options: ExtenderOptions) -> int:
         self.calls.append(options)
         return 0
 

@@ -12,7 +12,7 @@ from doors.cli.canned import CannedServer
     ("line", "expected"),
     [
         ("muster sub", ["submit"]),
-        ("muster re", ["release", "resume", "requeue", "restore"]),
+        ("muster re", ["report", "release", "resume", "requeue", "restore"]),
         ("muster show ", ["17"]),
         ("muster cancel 1", ["17"]),
         ("muster drain p", ["pretend1", "pretend2"]),

@@ -8,9 +8,10 @@ import pytest
 from doors.cli.calling import Caller, muster_process
 from doors.cli.canned import CannedServer, Raw, Refusal
 from doors.cli.things import RUNNING, STATUS, line_of
+from muster.api.diagnosis import FleetDocument
 from muster.api.jobs import JobPage, LinePage
 from muster.api.pages import NodePage
-from muster.api.site import Problem
+from muster.api.site import DatesHeldDocument, Problem
 from muster.model.value import replace
 
 
@@ -49,6 +50,25 @@ def test_ps_reads_every_page(muster: Caller, server: CannedServer) -> None:
     server.answer("GET", "/v1/jobs", lambda asked: pages[asked.query.get("after", [None])[0]])
 
     assert muster("ps", "-o", "name").out == "17\n18\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "whose"),
+    [
+        ((), ""),
+        (("--user", "ada"), " of ada"),
+        (("--queue", "acme"), " in acme"),
+        (("--user", "ada\x1b[2J", "--queue", "acme"), " of ada\ufffd[2J in acme"),
+    ],
+)
+def test_a_report_of_no_jobs_says_whose_there_are_none_of(
+    muster: Caller, server: CannedServer, argv: tuple[str, ...], whose: str
+) -> None:
+    server.answer("GET", "/v1/report", lambda _: FleetDocument(rows=()))
+
+    said = muster("report", *argv).out
+
+    assert said == f"No job{whose} has held a GPU for a whole minute yet.\n"
 
 
 @pytest.mark.parametrize(
@@ -192,6 +212,28 @@ def test_status_with_a_problem_exits_with_one(muster: Caller, server: CannedServ
     assert outcome.err == "caution: the disk is nearly full\n"
 
 
+def test_status_says_how_many_dates_held_in_each_queue_and_class(
+    muster: Caller, server: CannedServer
+) -> None:
+    groups = tuple(
+        DatesHeldDocument(queue=f"acme/{number}", job_class="normal", told=20 - number, held=9)
+        for number in range(10)
+    )
+    server.answer("GET", "/v1/status", replace(STATUS, dates_told=155, dates_held=90, dates=groups))
+
+    lines = muster("status").out.splitlines()
+
+    assert any(
+        line.split(":", 1)[1].strip() == "90 of 155 held in the last week"
+        for line in lines
+        if line.startswith("Dates:")
+    )
+    assert lines[-9:] == [
+        *(f"  acme/{number}, normal: 9 of {20 - number}" for number in range(8)),
+        "  2 more: muster status -o json",
+    ]
+
+
 def test_the_site_is_printed_as_it_is(muster: Caller, server: CannedServer) -> None:
     server.answer("GET", "/v1/site", Raw(content=b"queues:\n  acme: {}\n", media="text/yaml"))
 
@@ -236,8 +278,9 @@ def test_a_configuration_is_rehearsed(muster: Caller, server: CannedServer, tmp_
 def test_a_submission_is_rehearsed_with_the_options_of_submit(
     muster: Caller, server: CannedServer
 ) -> None:
-    muster("whatif", "submit", "--gpus", "8", "--queue", "acme/nlp")
+    told = muster("whatif", "submit", "--gpus", "8", "--queue", "acme/nlp")
 
+    assert "What would help:\n  With 4 GPUs instead of 8 it would start now" in told.out
     submitted = server.asked("POST", "/v1/rehearsals")[0].body["submit"]
     assert submitted["gpus"] == 8
     assert submitted["queue"] == "acme/nlp"

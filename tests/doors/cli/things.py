@@ -41,6 +41,7 @@ from muster.api.site import (
     TokenDocument,
     UserDocument,
 )
+from muster.model.explanation import FewerGpus
 from muster.model.value import replace
 
 RUNNING = JobDocument(
@@ -177,9 +178,15 @@ EXPLAINED = ExplanationDocument(
     expected_start="2026-11-15T11:30:00Z",
     no_estimate=None,
     alternatives=(
-        AlternativeDocument(text="4 GPUs instead of 8", starts_now=True, expected_start=None),
         AlternativeDocument(
-            text="a time limit of 1h", starts_now=False, expected_start="2026-11-15T11:10:00Z"
+            text="With 4 GPUs instead of 8 it would start now.",
+            starts_now=True,
+            expected_start=None,
+        ),
+        AlternativeDocument(
+            text="With a time limit of 1h it is expected to start in 10m.",
+            starts_now=False,
+            expected_start="2026-11-15T11:10:00Z",
         ),
     ),
     turn=TurnDocument(
@@ -370,6 +377,14 @@ REHEARSAL = RehearsalDocument(
     preempted=(17,),
     explanation="needs 8 GPUs on one node; the largest has 4",
     expected_start="2026-11-15T11:30:00Z",
+    alternatives=(
+        AlternativeDocument(
+            text="With 4 GPUs instead of 8 it would start now.",
+            starts_now=True,
+            expected_start=None,
+            change=FewerGpus(group="main", gpus=4),
+        ),
+    ),
 )
 AUDIT = AuditPage(
     entries=(

@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 
+from doors.kubernetes.exchanges import all_exchanges
 from doors.kubernetes.sessions import Case, Session, all_sessions
+
+BEYOND = "beyond"
+"""The session of further commands, which is counted apart."""
 
 INTRODUCTION = """\
 # What kubectl sees otherwise
@@ -20,20 +24,34 @@ Where Muster means to answer otherwise, the session says why, and this page show
 def page() -> str:
     """All of it."""
     sessions = all_sessions()
-    return "\n".join([INTRODUCTION, *_counts(sessions), "", *_differences(sessions), ""])
+    return "\n".join([INTRODUCTION, *_counts(sessions), "", *_differences(sessions), *_requests()])
 
 
 def _counts(sessions: list[Session]) -> Iterator[str]:
+    recorded = [each for each in sessions if each.name != BEYOND]
+    further = [each for each in sessions if each.name == BEYOND]
     yield "| session | commands | equal | different |"
     yield "|---|---|---|---|"
-    every = different = 0
-    for each in sessions:
-        count, differs = len(each.compared), len(_different(each))
-        yield f"| {each.name} | {count} | {count - differs} | {differs} |"
-        every, different = every + count, different + differs
-    yield f"| **all** | {every} | {every - different} | {different} |"
+    for each in recorded:
+        yield _row(each.name, [each])
+    yield _row("**recorded on nodes**", recorded)
+    for each in further:
+        yield _row(each.name, [each])
+    yield _row("**all**", sessions)
     yield ""
-    yield f"{100 * (every - different) // max(every, 1)} of 100 are equal."
+    equal, every = _equal(recorded), sum(len(each.compared) for each in recorded)
+    yield f"Of the {every} commands that were recorded on nodes, {equal} are answered equally:"
+    yield f"{1000 * equal // max(every, 1) / 10} of 100."
+    yield f"Those of `{BEYOND}` were recorded without nodes, by `doors.kubernetes.record`."
+
+
+def _row(name: str, sessions: list[Session]) -> str:
+    every, equal = sum(len(each.compared) for each in sessions), _equal(sessions)
+    return f"| {name} | {every} | {equal} | {every - equal} |"
+
+
+def _equal(sessions: list[Session]) -> int:
+    return sum(len(each.compared) - len(_different(each)) for each in sessions)
 
 
 def _different(session: Session) -> list[Case]:
@@ -52,6 +70,23 @@ def _differences(sessions: list[Session]) -> Iterator[str]:
         for case in cases:
             yield f"| {_code(case.line)} | {_cell(case.differs)} |"
         yield ""
+
+
+def _requests() -> Iterator[str]:
+    """Those that were sent without kubectl, so that headers are compared as well."""
+    every = all_exchanges()
+    different = [each for each in every if each.differs]
+    yield "## Single requests"
+    yield ""
+    yield f"Of {len(every)} requests that were sent by themselves,"
+    yield f"{len(every) - len(different)} are answered with equal status, main headers and body;"
+    yield "what is compared of a body says `tests/doors/kubernetes/exchanges.py`."
+    yield ""
+    yield "| request | why |"
+    yield "|---|---|"
+    for each in different:
+        yield f"| {each.name}: {_code(each.request)} | {_cell(each.differs)} |"
+    yield ""
 
 
 def _code(text: str) -> str:

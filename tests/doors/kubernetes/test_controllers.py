@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -81,11 +82,16 @@ def _is_ready(pod: Any) -> bool:
 
 def test_a_job_runs_and_is_complete(house: KubernetesHouse) -> None:
     space = Space(house, "jobs")
-    space.kubectl("create job hello --image=busybox:1.36 -- echo hi")
+    # Without an engine this is a place of the machine, which others have, too.
+    told_at = f"/dev/shm/told-{uuid4()}"  # noqa: S108 -- nobody knows its name
+    until_told = f"sh -c 'until [ -e {told_at} ]; do sleep 0.1; done; rm {told_at}; echo hi'"
+    space.kubectl(f"create job hello --image=busybox:1.36 -- {until_told}")
     pod = space.has_pods(1)[0]
     assert pod["metadata"]["labels"]["job-name"] == "hello"
     assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
 
+    space.kubectl("wait --for=condition=ready pod --all --timeout=60s")
+    space.kubectl(f"exec {pod['metadata']['name']} -- touch {told_at}")
     space.all_end()
     space.kubectl("wait --for=condition=complete job/hello --timeout=60s")
 
@@ -97,6 +103,30 @@ def test_a_job_runs_and_is_complete(house: KubernetesHouse) -> None:
     assert "finalizers" not in space.get("pods")[0]["metadata"]
     space.kubectl("delete job hello")
     space.has_pods(0)
+
+
+def test_pods_of_a_job_have_the_rights_of_who_created_it(house: KubernetesHouse) -> None:
+    space = Space(house, "urgent")
+    # More urgent than the usual class: only who administers the queue may ask for it.
+    house.kubectl("create priorityclass vip --value=1000000000")
+    urgent = INDEXED.replace("restartPolicy", "priorityClassName: vip\n      restartPolicy", 1)
+    assert "vip" in urgent
+    space.kubectl("create -f -", stdin=urgent)
+
+    space.comes_true(lambda: bool(space.pods()))
+
+    assert space.pods()[0]["spec"]["priorityClassName"] == "vip"
+    assert "created-with" not in str(space.get("job indexed"))
+
+
+def test_many_at_once_do_not_exceed_a_quota(house: KubernetesHouse) -> None:
+    space = Space(house, "crowded")
+    space.kubectl("create quota few --hard=secrets=3")
+
+    create = "kubectl -n crowded create secret generic s$each --from-literal=a=b"
+    house.shell(f"for each in 1 2 3 4 5 6 7 8; do {create} & done; wait")
+
+    assert len(space.get("secrets")) == 3
 
 
 def test_an_indexed_job_gives_out_its_indexes(house: KubernetesHouse) -> None:

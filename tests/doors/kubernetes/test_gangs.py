@@ -1,14 +1,18 @@
 """Real kubectl, real containers: gangs of pods start whole or not at all."""
 
+import getpass
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
 from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from muster.doors.kubernetes.pods.queues_of import PERSON_ANNOTATION
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +120,108 @@ def test_a_pytorchjob_is_one_job_whose_pods_find_each_other(house: KubernetesHou
     assert counted["Worker"]["succeeded"] == 2
 
 
+def a_replica(container: str, says: str, count: int = 1) -> dict[str, Any]:
+    main = {
+        "name": container,
+        "image": IMAGE,
+        "command": ["sh", "-c", says],
+        "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}},
+    }
+    spec = {"terminationGracePeriodSeconds": 1, "containers": [main]}
+    return {"replicas": count, "template": {"spec": spec}}
+
+
+def a_training(kind: str, name: str, **spec: Any) -> str:
+    """A training job whose pods that still run go when it is over."""
+    given = {"runPolicy": {"cleanPodPolicy": "Running"}, **spec}
+    meta = {"name": name}
+    return json.dumps(
+        {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": meta, "spec": given}
+    )
+
+
+def test_a_tfjob_is_one_job_whose_processes_find_each_other(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('flow')}"
+    says = 'echo "$TF_CONFIG"'
+    replicas = {
+        "Chief": a_replica("tensorflow", says),
+        "PS": a_replica("tensorflow", "sleep 600"),
+        "Worker": a_replica("tensorflow", says, 2),
+    }
+
+    manifest = a_training("TFJob", "convnet", tfReplicaSpecs=replicas)
+    house.kubectl(f"apply {place} -f -", stdin=manifest)
+    house.kubectl(f"wait {place} --for=condition=Succeeded tfjob/convnet --timeout=60s")
+
+    told = json.loads(house.kubectl(f"logs {place} convnet-chief-0"))
+    assert told["task"] == {"type": "chief", "index": 0}
+    assert {role: len(found) for role, found in told["cluster"].items()} == {
+        "chief": 1,
+        "ps": 1,
+        "worker": 2,
+    }
+    until(lambda: "convnet-ps-0" not in phases(house, place))
+    until(lambda: house.shell("muster history").out.count("convnet") == 1)
+
+
+def test_the_launcher_of_an_mpijob_finds_a_list_of_its_workers(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('mpi')}"
+    says = "cat /etc/mpi/hostfile; test -x /etc/mpi/kubexec.sh && echo $OMPI_MCA_plm_rsh_agent"
+    replicas = {
+        "Launcher": a_replica("main", says),
+        "Worker": a_replica("main", "sleep 600", 2),
+    }
+
+    manifest = a_training("MPIJob", "ring", slotsPerWorker=2, mpiReplicaSpecs=replicas)
+    house.kubectl(f"apply {place} -f -", stdin=manifest)
+    house.kubectl(f"wait {place} --for=condition=Succeeded mpijob/ring --timeout=60s")
+
+    assert house.kubectl(f"logs {place} ring-launcher").splitlines() == [
+        "ring-worker-0 slots=2",
+        "ring-worker-1 slots=2",
+        "/etc/mpi/kubexec.sh",
+    ]
+    until(lambda: phases(house, place) == {"ring-launcher": "Succeeded"})
+    until(lambda: house.shell("muster history").out.count("ring") == 1)
+
+
+ACCOUNT = """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: launcher}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: launcher}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{kind: ServiceAccount, name: launcher}]
+"""
+
+
+def test_the_launcher_of_an_mpijob_starts_processes_in_its_workers(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('ranks')}"
+    house.kubectl(f"annotate namespace ranks {PERSON_ANNOTATION}={getpass.getuser()}")
+    house.kubectl(f"apply {place} -f -", stdin=ACCOUNT)
+    workers = "$(cut -d' ' -f1 /etc/mpi/hostfile)"
+    ready = "until $OMPI_MCA_plm_rsh_agent $at true; do sleep 0.2; done 2>/dev/null"
+    says = f"for at in {workers}; do {ready}; $OMPI_MCA_plm_rsh_agent $at hostname; done"
+    launcher = a_replica("main", says)
+    spec = launcher["template"]["spec"]
+    spec["serviceAccountName"] = "launcher"
+    program = str(Path(sys.executable).with_name("kubectl"))
+    spec["volumes"] = [{"name": "kubectl", "hostPath": {"path": program}}]
+    mount = {"name": "kubectl", "mountPath": "/opt/kube/kubectl", "readOnly": True}
+    spec["containers"][0]["volumeMounts"] = [mount]
+    replicas = {"Launcher": launcher, "Worker": a_replica("main", "sleep 600", 2)}
+
+    manifest = a_training("MPIJob", "ring", mpiReplicaSpecs=replicas)
+    house.kubectl(f"apply {place} -f -", stdin=manifest)
+    house.kubectl(f"wait {place} --for=condition=Succeeded mpijob/ring --timeout=60s")
+
+    said = house.kubectl(f"logs {place} ring-launcher").splitlines()
+    assert said == ["ring-worker-0", "ring-worker-1"]
+
+
 def test_a_gang_that_fits_only_in_part_does_not_start_in_part(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('whole')}"
     taken = {"nvidia.com/gpu": "4", "cpu": "100m", "memory": "64Mi"}
@@ -139,7 +245,11 @@ def test_a_gang_that_fits_only_in_part_does_not_start_in_part(house: KubernetesH
 
     def reasons() -> list[str]:
         listed = json.loads(house.kubectl(f"get pods {place} -o json"))["items"]
-        told = [each["status"].get("conditions", [{}])[0].get("message", "") for each in listed]
+        told = [
+            condition.get("message", "")
+            for each in listed
+            for condition in each["status"].get("conditions", [])[:1]
+        ]
         return [each for each in told if "nodes are available" in each]
 
     until(lambda: len(reasons()) == 2)

@@ -170,6 +170,81 @@ def test_types_are_explained(house: KubernetesHouse) -> None:
     assert "binaryData\t<map[string]string>" in said
 
 
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: vans.cars.example.com}
+spec:
+  group: cars.example.com
+  scope: Namespaced
+  names: {kind: Van, plural: vans, singular: van, listKind: VanList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: A van for testing
+        properties:
+          spec:
+            type: object
+            description: Specification of a van
+            properties:
+              doors:
+                type: array
+                description: Its doors
+                items:
+                  type: object
+                  required: [name]
+                  properties: {name: {type: string, description: Name of a door}}
+"""
+
+
+def test_a_defined_kind_is_explained_and_checked(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('explained')}"
+    house.kubectl("create -f -", stdin=DEFINITION)
+    house.kubectl("wait crd/vans.cars.example.com --for=condition=Established --timeout=20s")
+    about = '"apiVersion": "cars.example.com/v1", "kind": "Van", "metadata": {"name": "van"}'
+
+    for word in ("create", "apply"):
+        right = f'{{{about}, "spec": {{"doors": [{{"name": "left"}}]}}}}'
+        house.kubectl(f"{word} {place} -f -", stdin=right)
+        house.kubectl(f"delete {place} vans van")
+        unknown = house.refused(f"{word} {place} -f -", stdin=f'{{{about}, "spec": {{"a": 1}}}}')
+        assert 'unknown field "spec.a"' in unknown
+    said = house.kubectl("explain vans")
+    assert "A van for testing" in said
+    assert "APIVersion defines" in said
+    metadata = house.kubectl("explain vans.metadata")
+    assert "Standard object's metadata" in metadata
+    assert "CreationTimestamp is a timestamp" in metadata
+    doors = house.kubectl("explain vans.spec.doors")
+    assert "doors <[]Object>" in doors
+    assert "Name of a door" in doors
+    assert 'field "doors2" does not exist' in house.refused("explain vans.spec.doors2")
+
+
+def test_events_and_autoscalers_have_two_faces(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('faces')}"
+    house.kubectl(f"create {place} deployment web --image=busybox --replicas=0")
+    house.kubectl(f"autoscale {place} deployment web --min=1 --max=3 --cpu=80%")
+
+    patch = '{"spec":{"maxReplicas":5}}'
+    house.kubectl(f"patch {place} hpa.v1.autoscaling web -p '{patch}'")
+
+    found = house.kubectl(f"get {place} hpa.v2.autoscaling web -o jsonpath='{{.spec}}'")
+    assert json.loads(found)["maxReplicas"] == 5
+    assert json.loads(found)["metrics"][0]["resource"]["target"]["averageUtilization"] == 80
+    names = house.kubectl("api-resources -o name").split()
+    assert {"events", "events.events.k8s.io"} <= set(names)
+    newer = house.kubectl(f"get {place} events.events.k8s.io -o name")
+    older = house.kubectl(f"get {place} events -o name")
+    # More may happen between the two.
+    named = {each.partition("/")[2] for each in older.splitlines()}
+    assert {each.partition("/")[2] for each in newer.splitlines()} <= named
+
+
 def test_an_old_version_cannot_be_watched(house: KubernetesHouse) -> None:
     path = "'/api/v1/configmaps?watch=1&resourceVersion=1&timeoutSeconds=2'"
 

@@ -140,6 +140,32 @@ def test_logs_are_followed_and_a_deleted_pod_is_asked_to_end(house: KubernetesHo
     until(lambda: "polite" not in house.shell("muster ps").out)
 
 
+def test_what_changes_of_a_pod_changes_of_its_job(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('changes')}"
+    waits = {"spec": {"nodeSelector": {"rack": "nowhere"}, "restartPolicy": "Never"}}
+    given = f"--image=local/none:1 --overrides='{json.dumps(waits)}'"
+    house.kubectl(f'run late {place} {given} --command -- sh -c "echo it runs; sleep 600"')
+    brief = json.dumps({"spec": {"terminationGracePeriodSeconds": 1}})
+    house.kubectl(f"run on {place} --image={IMAGE} --overrides='{brief}' --command -- sleep 600")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/on --timeout=60s")
+
+    house.kubectl(f"label pod late on {place} app=x")
+    house.kubectl(f"set image pod/late {place} late={IMAGE}")
+    house.kubectl(f"set image pod/on {place} on={IMAGE}-other")
+    house.kubectl(f"patch pod on {place} -p '{json.dumps({'spec': {'activeDeadlineSeconds': 1}})}'")
+
+    number = house.shell("muster ps").out.split("late")[0].split()[-1]
+    assert "app: x" in house.shell(f"muster show -o yaml {number}").out
+    until(lambda: a_pod(house, place, "on")["status"].get("reason") == "DeadlineExceeded")
+    noted = a_pod(house, place, "on")["metadata"]["annotations"]["muster.io/warnings"]
+    assert "spec.containers[0].image has no effect" in noted
+    house.kubectl("label node --all rack=nowhere")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/late --timeout=60s")
+    assert house.kubectl(f"logs late {place}") == "it runs\n"
+    house.kubectl("label node --all rack-")
+    house.kubectl(f"delete pods --all {place} --now --timeout=60s")
+
+
 def test_a_pod_beyond_the_rights_of_its_person_is_refused(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('rights')}"
     overrides = '{"spec":{"hostNetwork":true}}'
@@ -155,6 +181,39 @@ def test_nodes_are_nodes(house: KubernetesHouse) -> None:
 
     assert [each["status"]["capacity"]["nvidia.com/gpu"] for each in nodes] == ["4", "4"]
     assert "A100" in nodes[0]["metadata"]["labels"]["nvidia.com/gpu.product"]
+
+
+READS_ON = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: reads}}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: {IMAGE}
+    command:
+    - sh
+    - -c
+    - cat /cfg/lr; echo; until grep -q 0.2 /cfg/lr; do sleep 0.2; done; cat /cfg/lr
+    volumeMounts: [{{name: cfg, mountPath: /cfg}}]
+  volumes: [{{name: cfg, configMap: {{name: cfg}}}}]
+"""
+
+
+def test_a_running_pod_reads_what_its_config_map_says_now(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('reads')}"
+    house.kubectl(f"create configmap cfg {place} --from-literal=lr=0.1")
+    house.kubectl(f"apply {place} -f -", stdin=READS_ON)
+    until(lambda: "0.1" in house.shell(f"kubectl logs {place} reads").out)
+
+    house.kubectl(f'patch {place} configmap cfg --type merge -p \'{{"data":{{"lr":"0.2"}}}}\'')
+
+    house.kubectl(
+        f"wait {place} --for=jsonpath='{{.status.phase}}'=Succeeded pod/reads --timeout=60s"
+    )
+    assert house.kubectl(f"logs {place} reads").split() == ["0.1", "0.2"]
 
 
 SOMEBODY_ELSE = f"""

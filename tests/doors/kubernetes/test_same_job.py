@@ -69,11 +69,17 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def submit_thrice(house: KubernetesHouse) -> list[int]:
     """The same job, of which two fit: by sbatch, by muster submit, and as a pod."""
+    submit_twice(house)
+    house.kubectl("apply -f -", stdin=POD)
+    return sorted(each["id"] for each in jobs(house))
+
+
+def submit_twice(house: KubernetesHouse) -> list[int]:
+    """By sbatch and by muster submit."""
     by_slurm = "sbatch -J same --gpus=4 -c 1 --mem=64M -t 20 --parsable --wrap 'sleep 600'"
     by_rest = "muster submit --name same --gpus 4 --cpus 1 --memory 64M --time 20m -- sleep 600"
     out(house, SLURM + by_slurm)
     out(house, by_rest)
-    house.kubectl("apply -f -", stdin=POD)
     return sorted(each["id"] for each in jobs(house))
 
 
@@ -106,12 +112,19 @@ def test_every_door_shows_the_jobs_of_the_others(house: KubernetesHouse) -> None
     assert "sleep" not in json.dumps(by_slurm["spec"])
 
 
-def test_describe_explains_why_a_pod_waits_and_until_when() -> None:
+def test_describe_explains_why_a_pod_waits_until_when_and_what_would_help() -> None:
     # A Muster that knows nothing yet: from jobs that ended it learns to expect room soon.
     with kubernetes_house() as fresh:
-        submit_thrice(fresh)
+        first, _ = submit_twice(fresh)
+        until(lambda: shown(fresh, first)["state"] == "running")
+        out(fresh, f"muster cancel {first}")
+        out(fresh, "muster submit --name small --gpus 2 --cpus 1 --time 20m -- sleep 600")
+        until(lambda: len([each for each in jobs(fresh) if each["state"] == "running"]) == 2)
+        fresh.kubectl("apply -f -", stdin=POD)
 
-        until(lambda: "ExpectedStart" in fresh.kubectl("describe pod same"))
+        # Each is an event of its own, and one comes after the other.
+        wanted = ("FailedScheduling", "Explained", "ExpectedStart", "WouldHelp")
+        until(lambda: all(each in fresh.kubectl("describe pod same") for each in wanted))
         told = fresh.kubectl("describe pod same")
         fresh.kubectl("delete pods --all --force --timeout=50s")
         until(lambda: not jobs(fresh))
@@ -119,6 +132,7 @@ def test_describe_explains_why_a_pod_waits_and_until_when() -> None:
     assert "2 Insufficient nvidia.com/gpu" in told
     assert "Needs 4 GPUs, 1 core and 64 MiB on one node" in told
     assert re.search(r"ExpectedStart.*Expected to start at 20\d\d-", told)
+    assert re.search(r"WouldHelp.*With 2 GPUs instead of 4 it would start now", told)
 
 
 def test_a_door_ends_the_jobs_of_the_others(house: KubernetesHouse) -> None:

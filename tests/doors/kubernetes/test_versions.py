@@ -19,9 +19,6 @@ VERSIONS = ("1.28", "1.32", "1.36", "1.37")
 OF_THE_TESTS = "1.36"
 """The one that the environment of the tests has."""
 
-WITHOUT_WEBSOCKETS = ("1.28",)
-"""Those that enter containers over SPDY alone, which is not served."""
-
 NODE = "pretend2"
 POLITE = "trap 'exit 0' TERM; echo hi; while true; do sleep 0.1; done"
 FILES = {
@@ -106,6 +103,7 @@ describe pod p                                                => Container start
 describe quota q                                              => requests.nvidia.com/gpu
 logs p                                                        => hi
 exec p -- echo visited                                        => visited
+exec p -- sh -c 'echo no >&2; exit 3'                         =3 no
 events --for pod/p                                            => Scheduled
 get events                                                    => Started
 get pod p -o jsonpath='{{.status.phase}}'                     => Running
@@ -177,8 +175,6 @@ def test_a_version_of_kubectl_is_served(house: KubernetesHouse, version: str) ->
 
     wrong: dict[str, str] = {}
     for step in steps(f"v{version.replace('.', '-')}"):
-        if step.line.startswith("exec") and version in WITHOUT_WEBSOCKETS:
-            continue
         ran = house.shell(f"{program} {step.line}")
         if ran.code != step.code or step.says not in ran.out + ran.err:
             wrong[step.line] = f"ended with {ran.code}: {ran.out}{ran.err}"

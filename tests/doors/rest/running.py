@@ -85,9 +85,9 @@ def running(listen: Listen | None = None) -> Generator[Daemon]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def until(look: Callable[[], T], is_so: Callable[[T], bool]) -> T:
+def until(look: Callable[[], T], is_so: Callable[[T], bool], patience_s: float = PATIENCE_S) -> T:
     """What is seen as soon as it is so; fails when it never is."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not is_so(seen := look()):
         assert time.monotonic() < deadline, f"still {seen}"
         time.sleep(0.01)

@@ -1,10 +1,11 @@
 import pytest
 
-from doors.rest.running import shell, started
+from doors.rest.running import running, shell, started
 from muster import ApiError, Client
 from muster.api.pages import RehearsalAsked
 from muster.api.requests import GroupDocument, SubmitDocument
 from muster.api.site import QuotaAsked
+from muster.model.value import replace
 
 SITE = """
 queues:
@@ -81,6 +82,23 @@ def test_a_rehearsed_submit_says_what_would_become_of_it(client: Client) -> None
 
     assert "Starts now" in rehearsal.text
     assert client.event_page(after=before).events == ()
+
+
+def test_a_rehearsed_submit_says_that_it_would_miss_its_deadline() -> None:
+    asked = SubmitDocument(command=("sleep", "60"), time="30m", groups=(GroupDocument(gpus=4),))
+    late = replace(asked, deadline="now+31m")
+    # A Muster that has seen no job end: what jobs of other tests took would say when these end.
+    with running() as daemon, daemon.client() as client:
+        filling = [client.submit_document(asked).id for _ in range(2)]
+        for job in filling:
+            started(client, job)
+
+        rehearsal = client.rehearse(RehearsalAsked(submit=late))
+
+        client.cancel(filling)
+        for job in filling:
+            client.wait(job)
+    assert "It is expected to start too late for its deadline, in 31m." in rehearsal.text
 
 
 def test_a_rehearsed_change_of_rules_changes_nothing(client: Client) -> None:

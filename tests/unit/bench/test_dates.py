@@ -1,5 +1,7 @@
 """First dates: which jobs are asked about, what two methods say, and how that is judged."""
 
+from itertools import count
+
 from bench._dates_told import Range, by_limits, forecast, waited
 from bench._default_ours import Setting
 from bench._jct_queue import exact_limit, limit_of, no_limit
@@ -49,6 +51,20 @@ def test_the_default_policy_is_asked_about_the_jobs_that_must_wait() -> None:
     assert said is not None
     assert said.early_s < said.middle_s < said.late_s
     assert set(dates.first) == {1, 2}
+
+
+def test_the_date_that_is_judged_is_the_first_that_a_board_shows() -> None:
+    crowd = park((0, 100, 8), (10, 50, 4), *((10, 50, 8) for _ in range(20)))
+    ticks = count()
+
+    def hurried() -> float:
+        return next(ticks) / 10
+
+    patient = forecast(crowd, Setting(exact_limit), 1, lambda: 0.0)
+    early = forecast(crowd, Setting(exact_limit), 1, hurried)
+
+    assert set(early.first) == set(patient.first)
+    assert early.first != patient.first
 
 
 def test_a_sample_is_every_so_manieth_of_those_that_wait() -> None:

@@ -10,8 +10,10 @@ from muster.lifecycle.refusal import (
     Accepted,
     AsksForNothing,
     BadGroups,
+    CannotRun,
     DeadlineTooSoon,
     MayNotSubmit,
+    NoContainerTool,
     NoSuchJob,
     NoSuchLevel,
     NoSuchModel,
@@ -26,7 +28,7 @@ from muster.lifecycle.refusal import (
     Refusal,
     SharingMode,
 )
-from muster.model.cluster import NodesReserved, NodeState
+from muster.model.cluster import Ability, NodesReserved, NodeState
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import (
     Ask,
@@ -39,6 +41,7 @@ from muster.model.job import (
     Together,
     Where,
 )
+from muster.model.launch import Launch
 from muster.model.queue import UNNAMED, JobClass, Quota
 from muster.model.reason import NeverFits, NoSuchClass, NoSuchPool, NoSuchQueue, TooLong
 from muster.model.snapshot import Snapshot
@@ -322,6 +325,26 @@ def test_a_way_to_share_must_be_offered_by_some_cluster(
     assert refused(asked, world(clusters=without(**{ability: False}))).reason == NotOffered(
         group="main", sharing=sharing
     )
+
+
+@pytest.mark.parametrize("ability", [each for each in Ability if each is not Ability.COMMANDS])
+def test_what_running_the_job_takes_must_be_there_in_some_cluster(ability: Ability) -> None:
+    asked = spec(takes=(ability,), launch=Launch(image="torch"))
+    lacking = world(clusters=without(**{ability.value: False}))
+
+    assert accepted(asked, world(clusters=without(**{ability.value: True})))
+    answer = refused(asked, lacking)
+    if ability in {Ability.IMAGES, Ability.IMAGE_FILES}:
+        assert answer.reason == NoContainerTool(image="torch")
+    else:
+        assert answer.reason == CannotRun(ability=ability)
+
+
+def test_a_plain_command_needs_a_cluster_that_runs_those() -> None:
+    lacking = world(clusters=without(commands=False))
+
+    assert refused(spec(), lacking).reason == CannotRun(ability=Ability.COMMANDS)
+    assert accepted(spec(takes=(Ability.IMAGES,)), lacking)
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,15 @@ from muster.model.dates import Foreseen, KeptDate
 from muster.model.value import HOUR, MINUTE, ClassName, Duration, Instant, JobId, QueuePath
 
 
-def foreseen(wait: int, queue: str = "nlp", spread_milli: int = 300) -> Foreseen:
+def foreseen(wait: int, queue: str = "nlp", courses: int = 1) -> Foreseen:
     return Foreseen(
         queue=QueuePath(queue),
         job_class=ClassName("normal"),
         wait=Duration(wait),
-        spread_milli=spread_milli,
+        spread_milli=300,
         waiting=10,
         gpu_milli=1_000,
+        courses=courses,
     )
 
 
@@ -96,3 +97,18 @@ def test_each_queue_has_its_own_experience() -> None:
 
     assert calibration.range(foreseen(HOUR)).middle == pytest.approx(HOUR, rel=0.2)
     assert calibration.range(foreseen(HOUR, "vision")).middle == pytest.approx(2 * HOUR, rel=0.2)
+
+
+def test_what_is_told_early_is_judged_by_what_was_told_early() -> None:
+    calibration = Calibration()
+    sketches, forecasts = noisy(11, 1.0), noisy(12, 0.02)
+    pairs = [pair for both in zip(sketches, forecasts, strict=True) for pair in both]
+    for number, (said, waited) in enumerate(pairs):
+        made_from = foreseen(said, courses=5 if number % 2 else 0)
+        calibration.learn(kept(number, calibration.range(made_from), made_from, waited))
+
+    sketch = calibration.range(foreseen(HOUR, courses=0))
+    forecast = calibration.range(foreseen(HOUR, courses=5))
+
+    assert forecast.late - forecast.early < 0.2 * HOUR
+    assert sketch.late - sketch.early > HOUR

@@ -10,6 +10,7 @@ from muster.controller.use_cases.job_actions import JobAction
 from muster.model.event import JobStarted
 from muster.model.job import JobState
 from muster.model.value import SECOND, Instant, JobId
+from muster.simulator.course import MOST_PASSING
 from muster.simulator.forecast import Forecaster
 from muster.stores.base import HistoryQuery
 
@@ -110,6 +111,20 @@ def test_newcomers_that_may_go_first_are_counted() -> None:
     assert dates(desk, made)[first].date.newcomers > 0
 
 
+def test_who_came_later_and_may_start_before_is_named() -> None:
+    desk = taught_desk()
+    desk.submits(gpus=4, lasts=60, limit_s=60, job_class="normal")
+    usual = desk.submits(gpus=4, lasts=60, limit_s=60, job_class="normal")
+    desk.lets_pass(1)
+    urgent = [desk.submits(gpus=4, lasts=60, limit_s=60, job_class="high") for _ in range(5)]
+    desk.lets_pass(1)
+
+    found = dates(desk, forecaster(desk))
+
+    assert found[usual].date.passing == tuple(urgent[-MOST_PASSING:])
+    assert all(found[job].date.passing == () for job in urgent)
+
+
 def test_where_very_many_wait_all_get_a_date_in_their_order() -> None:
     desk = taught_desk(nodes=8)
     jobs = [desk.submits(gpus=4, lasts=600, limit_s=600) for _ in range(900)]
@@ -138,3 +153,18 @@ def test_the_first_in_line_are_told_before_all_is_known() -> None:
     assert len(frames) > 1
     assert 0 < len(frames[0]) < 59
     assert len(frames[-1]) == 59
+    assert {each.foreseen.courses for each in frames[0]} == {1}
+
+
+def test_a_date_says_how_many_courses_it_stands_on() -> None:
+    few, many = taught_desk(), taught_desk(nodes=8)
+    for desk, count_of in ((few, 10), (many, 900)):
+        for _ in range(count_of):
+            desk.submits(gpus=4, lasts=600, limit_s=600)
+        desk.lets_pass(1)
+
+    snapshot = many.record.snapshot(many.simulation.now)
+    sketch = next(forecaster(many).dates(snapshot, many.record.site))
+
+    assert {each.foreseen.courses for each in dates(few, forecaster(few)).values()} == {5}
+    assert {each.foreseen.courses for each in sketch} == {0}

@@ -32,7 +32,7 @@ def test_one_behind_the_other_where_each_fills_the_pool() -> None:
     snapshot = desk.record.snapshot(desk.simulation.now)
     (running,) = snapshot.allocations.values()
 
-    found = sketched(snapshot, waiting, lasts_a_minute)
+    found = dict(sketched(snapshot, waiting, lasts_a_minute))
 
     begun = running.started_at
     assert begun is not None
@@ -51,7 +51,7 @@ def test_no_more_is_given_out_than_there_is(jobs: list[tuple[int, int]]) -> None
     def lasts(job: Job, _: Allocation | None) -> Duration:
         return Duration(sizes.get(job.id, (0, 50))[1] * SECOND)
 
-    found = sketched(snapshot, sizes, lasts)
+    found = dict(sketched(snapshot, sizes, lasts))
 
     assert set(found) == set(sizes)
     for start in found.values():

@@ -27,25 +27,29 @@ from muster.backends.base import (
     Suspend,
     Wake,
 )
-from muster.backends.local.attempt import cleanup, processes, recovery, spool, translate
+from muster.backends.kept import JOB, kept
+from muster.backends.local.attempt import cleanup, processes, spool, translate
 from muster.backends.local.attempt.events import AttemptEvents
 from muster.backends.local.attempt.live_usage import measured
 from muster.backends.local.attempt.notifications import Notifications
 from muster.backends.local.attempt.output import read_output
 from muster.backends.local.attempt.spawner_client import SpawnerClient, reachable
 from muster.backends.local.attempt.terminal_client import SocketTerminal
+from muster.backends.local.hardware.inventory import DeviceError
 from muster.backends.local.isolation import cgroup, container
 from muster.backends.local.isolation.devices import DeviceWall
+from muster.backends.local.measuring.sampling import Sampling
 from muster.backends.local.pods.reading import pod_output
 from muster.backends.local.pods.visiting import visit
 from muster.launch.attempt import DeviceAccess, in_rank_order
 from muster.launch.prepare import prepare
 from muster.model.cluster import Cluster, Node
 from muster.model.errors import UnknownError
-from muster.model.event import ClusterSeen, Event, JobEnded, NodeGone, NodeSeen
+from muster.model.event import ClusterSeen, DeviceErred, Event, JobEnded, NodeGone, NodeSeen
 from muster.model.job import EndReason, NodeFailed
 from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.running import Measured, Output, TerminalStream, Visit, VisitStream
+from muster.model.samples import DeviceSample, Samples
 from muster.model.value import Duration, Instant, JobId, NodeId, replace
 
 Clock = Callable[[], Instant]
@@ -71,6 +75,8 @@ class MachineLike(Protocol):
     def cut(self, action: Cut) -> None: ...
     def resume(self, node: NodeId) -> None: ...
     def poll(self, now: Instant) -> bool: ...
+    def errors(self) -> tuple[DeviceError, ...]: ...
+    def samples(self, now: Instant) -> tuple[DeviceSample, ...]: ...
     def close(self) -> None: ...
 
 
@@ -92,8 +98,9 @@ class LocalBackend:
         self._nodes: dict[NodeId, Node] = {}
         self._cluster: Cluster | None = None
         self._scanned_at = Instant(0)
-        self._images = container.can_run()
+        self._tools = (container.can_run(), container.can_run_pods())
         self._orders = 0
+        self._sampling = Sampling(self._roots, home.resolve())
 
     @property
     def cluster(self) -> Cluster:
@@ -102,9 +109,14 @@ class LocalBackend:
         has_gpus = any(node.devices and not node.pretend for node in self._machine.nodes())
         can_wall = self._why_no_wall is None or not has_gpus
         is_walled = found.abilities.device_wall and can_wall
-        images, image_files = self._images
+        (images, image_files), (pods, host_paths) = self._tools
         abilities = replace(
-            found.abilities, device_wall=is_walled, images=images, image_files=image_files
+            found.abilities,
+            device_wall=is_walled,
+            images=images,
+            image_files=image_files,
+            pods=pods,
+            host_paths=host_paths,
         )
         return replace(found, place=self._place, abilities=abilities)
 
@@ -161,8 +173,8 @@ class LocalBackend:
             raise UnknownError(f"job {job} has no terminal to attach to now") from None
         return SocketTerminal(connection)
 
-    def visit(self, job: JobId, attempt: int, wanted: Visit) -> VisitStream:
-        return visit(self._spool / spool.key_of(job, attempt), wanted)
+    def visit(self, job: JobId, attempt: int, task: int, wanted: Visit) -> VisitStream:
+        return visit(self._spool / spool.key_of(job, attempt), task, wanted)
 
     def step_address(self, job: JobId, attempt: int) -> str:
         path = self._spool / spool.key_of(job, attempt) / spool.STEP_SOCKET
@@ -179,6 +191,12 @@ class LocalBackend:
     def pinned_cpus(self, job: JobId, attempt: int) -> Mapping[NodeId, tuple[int, ...]]:
         launch = spool.read(self._spool / spool.key_of(job, attempt) / spool.LAUNCH)
         return {} if launch is None else {NodeId(launch["node"]): tuple(launch["cpus"])}
+
+    def samples(self, now: Instant) -> Samples:
+        real = (node.id for node in self._machine.nodes() if not node.pretend)
+        # Copied whole: another thread gives orders meanwhile.
+        placed = dict(self._placements)
+        return self._sampling.look(self._machine.samples(now), placed, next(real, None), now)
 
     def stop_spawner(self, *, even_if_busy: bool = False) -> bool:
         """End the spawner; False when it stays because jobs run. Their supervisors go on anyway."""
@@ -220,7 +238,7 @@ class LocalBackend:
         self._facts.setdefault(key, AttemptEvents(folder))
         self._placements.setdefault(key, run.allocation.placements)
         if not (folder / spool.LAUNCH).exists():
-            recovery.keep(folder, run)
+            spool.write_text(folder / JOB, kept(run).decode())
             if run.supplies:
                 self._supply(key, run.supplies)
             spool.write(folder / spool.LAUNCH, self._launch_file(run, key))
@@ -299,9 +317,15 @@ class LocalBackend:
             self._machine.free(JobId(parts[0]), parts[1])
 
     def _seen(self, now: Instant) -> list[Event]:
-        """The cluster and its nodes, as far as they differ from the last report."""
-        if self._cluster is not None and not self._machine.poll(now):
-            return []
+        """The cluster, its nodes as far as they differ from the last report, and errors."""
+        is_news = self._cluster is None or self._machine.poll(now)
+        errors: list[Event] = [
+            DeviceErred(at=now, node=each.node, device=each.device, xid=each.xid)
+            for each in self._machine.errors()
+        ]
+        return [*errors, *self._nodes_seen(now)] if is_news else errors
+
+    def _nodes_seen(self, now: Instant) -> list[Event]:
         events: list[Event] = []
         cluster = self.cluster
         if cluster != self._cluster:
@@ -317,10 +341,10 @@ class LocalBackend:
 
     def _container_tools(self, now: Instant) -> list[Event]:
         """Tools are installed, and docker's daemon comes and goes, while we run."""
-        images = container.can_run()
-        if images == self._images:
+        tools = (container.can_run(), container.can_run_pods())
+        if tools == self._tools:
             return []
-        self._images = images
+        self._tools = tools
         self._cluster = self.cluster
         return [ClusterSeen(at=now, cluster=self._cluster)]
 

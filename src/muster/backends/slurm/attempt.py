@@ -7,6 +7,7 @@ from muster.model.job import (
     Cancelled,
     EndReason,
     Exited,
+    LaunchFailed,
     NodeFailed,
     OutOfMemory,
     Requeued,
@@ -17,6 +18,9 @@ from muster.model.value import Duration, Instant, NodeId, UserName
 
 SLURM = UserName("slurm")
 """On whose behalf Slurm itself ends a job, or an administrator with its commands."""
+
+_NOT_SET_UP = 53
+"""Not a signal: so slurmstepd ends where it cannot open what a job would write to."""
 
 
 def look_of(job: QueuedJob, note: Note) -> Look:
@@ -46,4 +50,7 @@ def _why(job: QueuedJob, note: Note) -> EndReason:
             return Requeued(by=SLURM)
         case _:
             number = job.status & 0x7F
+            if number == _NOT_SET_UP:
+                text = "Slurm could not open the files of its output: are their folders there?"
+                return LaunchFailed(text=text)
             return Signaled(signal=number) if number else Exited(code=job.status >> 8)

@@ -5,42 +5,38 @@ An answer that does not come in time says nothing about what happened: the calle
 
 import contextlib
 import errno
+import logging
 import os
+import shutil
 import signal
 import subprocess
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from muster.backends.attempts import Deed, End, Kill, Resume, Send
 from muster.backends.local.isolation.users import LaunchError, LocalUser, local_user, surroundings
-from muster.backends.slurm.listing import FORMAT
+from muster.backends.slurm.listing import FORMAT, Listing, QueuedJob, accounted
+from muster.backends.slurm.nodes import Fleet, Partition, SlurmNode, nodes, partitions
+from muster.backends.slurm.refusals import failure
 from muster.backends.slurm.submission import Submission
+from muster.backends.slurm.topology import Topology, topology
+from muster.backends.slurm.version import version_in
+from muster.backends.slurm.wire import SlurmDownError, SlurmRefusedError, Submitted
 from muster.model.value import UserName, Value
 
-_DOWN = (
-    "Unable to contact slurm controller",
-    "Socket timed out",
-    "Connection refused",
-    "Zero Bytes were transmitted",
-    "Communication connection failure",
-    "Transport endpoint",
-    "Slurm controller not responding",
-    "Invalid authentication credential",
-    "Munge",
-    "Could not establish a configuration source",
-)
-"""What the commands say when nobody answers them, or nobody can be trusted yet."""
+log = logging.getLogger(__name__)
+
+_KILLED = frozenset({-signal.SIGKILL, -signal.SIGTERM})
+"""By who ends what the machine has no room for: it says nothing of what was asked."""
+
+_SCRIPT_START = 4_096
+
+_AT_A_TIME = 4
+"""Most of the time that `sbatch` takes it reads its configuration, or waits."""
 
 _MACHINE_IS_FULL = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """What passes. Any other error lies in what was to be run, such as a variable that is too long."""
-
-
-class SlurmDownError(Exception):
-    """The cluster did not answer; whether it did what was asked is not known."""
-
-
-class SlurmRefusedError(Exception):
-    """Slurm understood, and said no."""
 
 
 class Access(Value):
@@ -59,58 +55,52 @@ class Commands:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._listing = Listing()
         path = os.environ.get("PATH", "/usr/bin:/bin")
+        self._path = path if access.folder is None else f"{access.folder}:{path}"
+        self._conf = {} if access.conf is None else {"SLURM_CONF": access.conf}
         self._environ: Mapping[str, str] = {
-            "PATH": path if access.folder is None else f"{access.folder}:{path}",
+            "PATH": self._path,
             "SLURM_TIME_FORMAT": "%s",
             "LANG": "C.UTF-8",
-            **({} if access.conf is None else {"SLURM_CONF": access.conf}),
+            **self._conf,
         }
 
-    def jobs(self) -> str:
-        return self._ask("squeue", "-a", "-h", "-t", "all", "-O", FORMAT)
+    def jobs(self) -> tuple[QueuedJob, ...]:
+        return self._listing.read(self._ask("squeue", "-a", "-h", "-t", "all", "-O", FORMAT))
 
-    def nodes(self) -> str:
-        return self._ask("scontrol", "-a", "-o", "-d", "show", "node")
+    def partitions(self) -> tuple[Partition, ...]:
+        return partitions(self._ask("scontrol", "-a", "-o", "show", "partition"))
 
-    def partitions(self) -> str:
-        return self._ask("scontrol", "-a", "-o", "show", "partition")
+    def nodes(self, fleet: Fleet) -> tuple[SlurmNode, ...]:
+        return nodes(self._ask("scontrol", "-a", "-o", "-d", "show", "node"), fleet)
 
-    def configuration(self) -> str:
-        return self._ask("scontrol", "show", "config")
+    def topology(self) -> Topology:
+        # Without a plugin for it, Slurm refuses; older ones print nothing.
+        with contextlib.suppress(SlurmRefusedError):
+            return topology(self._ask("scontrol", "show", "topology"))
+        return Topology()
 
-    def finished(self, handle: str) -> str:
-        """How a job ended that the queue no longer lists: `State|ExitCode|Start|End|Nodes`."""
+    def finished(self, handle: str) -> QueuedJob | None:
         fields = "State,ExitCode,Start,End,NodeList"
-        return self._ask("sacct", "-X", "-n", "-P", "-j", handle, "-o", fields)
+        rows = self._ask("sacct", "-X", "-n", "-P", "-j", handle, "-o", fields).splitlines()
+        return accounted(handle, rows[-1]) if rows else None
 
-    def submit(self, asked: Submission, user: UserName) -> str:
-        """Submit as the user, and return the number that Slurm gave it."""
-        try:
-            whose = local_user(user)
-        except LaunchError as error:
-            raise SlurmRefusedError(str(error)) from None
-        folder = asked.workdir or whose.home
-        hosts = "".join(f"{node}\n" for node in asked.hosts)
-        with _readable(asked.script) as script, _readable(hosts) as listed:
-            env = {"SLURM_HOSTFILE": f"/proc/self/fd/{listed}"} if hosts else {}
-            words = [
-                "sbatch",
-                f"--chdir={folder}",
-                *asked.options,
-                f"/proc/self/fd/{script}",
-                *asked.args,
-            ]
-            surrounds = Surrounds(
-                env={**surroundings(whose), **asked.env, **self._environ, **env},
-                whose=whose if whose.changes else None,
-                # Where it is also here, the job finds it as SLURM_SUBMIT_DIR.
-                cwd=folder if os.path.isdir(folder) else "/",
-                umask=-1 if asked.umask is None else asked.umask,
-                files=(script, listed),
-            )
-            said = self._run(words, surrounds)
-        return said.strip().partition(";")[0]
+    def submit(self, asked: Sequence[tuple[Submission, UserName]]) -> Sequence[Submitted]:
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            return list(pool.map(self._submitted, asked))
+
+    def version(self) -> str:
+        """Which Slurm its slurmctld says that it is."""
+        return version_in(self._ask("scontrol", "show", "config"))
+
+    def accounts(self) -> tuple[str, ...]:
+        """Those in whose name jobs can be; none where Slurm keeps no accounts."""
+        return self._accounting("account", "account")
+
+    def qualities(self) -> tuple[str, ...]:
+        """Every QOS; none where Slurm keeps no accounts."""
+        return self._accounting("qos", "name")
 
     def do(self, handle: str, deed: Deed) -> None:
         match deed:
@@ -136,6 +126,55 @@ class Commands:
     def limit(self, handle: str, minutes: int | None) -> None:
         text = "UNLIMITED" if minutes is None else str(minutes)
         self._ask("scontrol", "update", f"JobId={handle}", f"TimeLimit={text}")
+
+    def _submitted(self, asked: tuple[Submission, UserName]) -> Submitted:
+        try:
+            return self._sbatch(*asked)
+        except (SlurmDownError, SlurmRefusedError) as error:
+            return error
+        except OSError as error:
+            return SlurmDownError(f"sbatch cannot be run now: {error}")
+        except Exception as error:
+            # What can never be submitted must end its own attempt, and hold up no other.
+            log.exception("sbatch cannot be asked for a job")
+            return SlurmRefusedError(f"sbatch cannot be asked for it: {error}")
+
+    def _sbatch(self, asked: Submission, user: UserName) -> str:
+        try:
+            whose = local_user(user)
+        except LaunchError as error:
+            raise SlurmRefusedError(str(error)) from None
+        folder = asked.workdir or whose.home
+        hosts = "".join(f"{node}\n" for node in asked.hosts)
+        with _readable(asked.script) as script, _readable(hosts) as listed:
+            env = {**surroundings(whose), **asked.env, **self._conf}
+            env["PATH"] = _without_clients(env["PATH"])
+            if hosts:
+                env["SLURM_HOSTFILE"] = f"/proc/self/fd/{listed}"
+            words = [
+                # Found on our PATH, and run with the job's: that is what the job will have.
+                shutil.which("sbatch", path=self._path) or "sbatch",
+                f"--chdir={folder}",
+                *asked.options,
+                f"/proc/self/fd/{script}",
+                *asked.args,
+            ]
+            surrounds = Surrounds(
+                env=env,
+                whose=whose if whose.changes else None,
+                # Where it is also here, the job finds it as SLURM_SUBMIT_DIR.
+                cwd=folder if os.path.isdir(folder) else "/",
+                umask=-1 if asked.umask is None else asked.umask,
+                files=(script, listed),
+            )
+            said = self._run(words, surrounds)
+        return said.strip().partition(";")[0]
+
+    def _accounting(self, kind: str, field: str) -> tuple[str, ...]:
+        with contextlib.suppress(SlurmRefusedError, SlurmDownError):
+            said = self._ask("sacctmgr", "-n", "-P", "show", kind, f"format={field}")
+            return tuple(sorted(line for line in said.splitlines() if line))
+        return ()
 
     def _ask(self, *words: str) -> str:
         return self._run(list(words), Surrounds(env=self._environ))
@@ -168,9 +207,9 @@ class Commands:
         said = done.stderr.decode(errors="replace").strip()
         if done.returncode == 0:
             return done.stdout.decode(errors="replace")
-        if any(each in said for each in _DOWN):
-            raise SlurmDownError(said)
-        raise SlurmRefusedError(said or f"{words[0]} ended with {done.returncode}")
+        if done.returncode in _KILLED:
+            raise SlurmDownError(said or f"{words[0]} was killed")
+        raise failure(said or f"{words[0]} ended with {done.returncode}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +221,18 @@ class Surrounds:
     cwd: str = "/"
     umask: int = -1
     files: tuple[int, ...] = ()
+
+
+def _without_clients(path: str) -> str:
+    """Where programs are found, but for our commands of Slurm's names: there, Slurm's are meant."""
+    return os.pathsep.join(each for each in path.split(os.pathsep) if not _has_client(each))
+
+
+def _has_client(folder: str) -> bool:
+    with contextlib.suppress(OSError), open(os.path.join(folder, "srun"), "rb") as file:
+        start = file.read(_SCRIPT_START)
+        return start.startswith(b"#!") and b"muster" in start
+    return False
 
 
 @contextlib.contextmanager

@@ -3,16 +3,18 @@
 One call tells of all jobs: their state, how they ended, what they have, and our mark on our own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from muster.backends.attempts import Phase
 from muster.backends.fleet import Taken
+from muster.backends.slurm.gres import MPS, SHARD, gres_in, instances_in
 from muster.model.hostlist import NoHostlistError, expanded
 from muster.model.resources import Resources
 from muster.model.value import NodeId, Value
 
 _FIELDS = (
     ("JobID", 20),
+    ("HetJobID", 20),
     ("State", 20),
     ("UserID", 12),
     ("exit_code", 12),
@@ -20,10 +22,15 @@ _FIELDS = (
     ("EndTime", 24),
     ("NumCPUs", 12),
     ("tres-alloc", 256),
-    ("Comment", 128),
+    ("tres-per-node", 256),
     ("NodeList", 4_096),
+    ("Comment", 128),
 )
-"""Columns by their widths, because names and comments may hold every other separator."""
+"""Columns by their widths, because comments may hold every separator, ends of lines too.
+
+Widths count bytes: what is not ASCII, which only comments can hold, comes last.
+"""
+_COMMENT_AT = sum(width for name, width in _FIELDS if name != "Comment")
 
 FORMAT = ",".join(f"{name}:{width}" for name, width in _FIELDS)
 """For `squeue -O`, with instants as seconds (SLURM_TIME_FORMAT=%s)."""
@@ -68,6 +75,7 @@ class QueuedJob(Value):
     """One job of Slurm's. status: as wait(2) has it. Instants are in whole seconds.
 
     uid: whose it is; None where that is not told. Anybody can write a mark of ours on their job.
+    whole: the job of which it is a component, or its own number.
     """
 
     id: str
@@ -76,13 +84,19 @@ class QueuedJob(Value):
     started_s: int | None
     ended_s: int | None
     nodes: tuple[NodeId, ...]
-    holds: Resources
+    holds: Taken
     key: Key | None
     uid: int | None = None
+    whole: str = ""
 
     @property
     def phase(self) -> Phase:
         return _PHASES.get(self.state, Phase.OVER)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Did its processes end, and nobody killed them?"""
+        return self.state in {"COMPLETED", "FAILED"}
 
     @property
     def is_placed(self) -> bool:
@@ -90,12 +104,25 @@ class QueuedJob(Value):
         return self.phase in {Phase.RUNS, Phase.STANDS, Phase.LEAVES}
 
 
-def listed(text: str) -> Iterator[QueuedJob]:
-    """Every job of the listing; a line that is none is left out."""
-    for line in text.splitlines():
-        row = _row(line)
-        if row["JobID"].isdecimal():
-            yield _job(row)
+class Listing:
+    """What `squeue` said last: a line that it says again is not read again."""
+
+    def __init__(self) -> None:
+        self._read: Mapping[str, QueuedJob | None] = {}
+
+    def read(self, text: str) -> tuple[QueuedJob, ...]:
+        """Every job of the listing; a line that is none is left out."""
+        known = self._read
+        self._read = {
+            line: known[line] if line in known else _read(line) for line in text.split("\n")
+        }
+        return tuple(job for job in self._read.values() if job is not None)
+
+
+def _read(line: str) -> QueuedJob | None:
+    """None where it is what comes after the end of a line in somebody's comment."""
+    row = _row(line)
+    return _job(row) if row["JobID"].isdecimal() and len(line) >= _COMMENT_AT else None
 
 
 def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Taken]:
@@ -108,13 +135,15 @@ def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Taken]:
         if not job.is_placed or not job.nodes:
             continue
         count = len(job.nodes)
+        amount = job.holds.amount
         each = Resources(
-            cpu_milli=-(-job.holds.cpu_milli // count),
-            memory_mib=-(-job.holds.memory_mib // count),
-            gpu_milli=-(-job.holds.gpu_milli // count),
+            cpu_milli=-(-amount.cpu_milli // count),
+            memory_mib=-(-amount.memory_mib // count),
+            gpu_milli=-(-amount.gpu_milli // count),
         )
+        mig = {profile: -(-number // count) for profile, number in job.holds.mig.items()}
         for node in job.nodes:
-            found[node] = found.get(node, Taken()) + Taken(amount=each)
+            found[node] = found.get(node, Taken()) + Taken(amount=each, mig=mig)
     return found
 
 
@@ -131,7 +160,7 @@ def accounted(handle: str, row: str) -> QueuedJob | None:
         started_s=int(started) if started.isdecimal() else None,
         ended_s=int(ended) if ended.isdecimal() else None,
         nodes=(NodeId("slurm"),),
-        holds=Resources(),
+        holds=Taken(),
         key=None,
     )
 
@@ -156,22 +185,42 @@ def _row(line: str) -> Mapping[str, str]:
 
 
 def _job(row: Mapping[str, str]) -> QueuedJob:
-    tres = _tres(row["tres-alloc"])
+    nodes = _nodes(row["NodeList"])
     status = row["exit_code"]
     return QueuedJob(
         id=row["JobID"],
+        whole=row["HetJobID"] if _count(row["HetJobID"]) else row["JobID"],
         state=row["State"],
         uid=int(row["UserID"]) if row["UserID"].isdecimal() else None,
         status=int(status) if status.isdecimal() else 0,
         started_s=_seconds(row["StartTime"]),
         ended_s=_seconds(row["EndTime"]),
-        nodes=_nodes(row["NodeList"]),
-        holds=Resources(
+        nodes=nodes,
+        holds=_holds(row, nodes),
+        key=key_in(row["Comment"]),
+    )
+
+
+def _holds(row: Mapping[str, str], nodes: Sequence[NodeId]) -> Taken:
+    """MIG instances are not GPUs; who shares a GPU has it all, to who does not share with them.
+
+    A type is told of what a job has only where the administrator has it counted; what a job asked
+    each node for is told always.
+    """
+    tres = _tres(row["tres-alloc"])
+    counted = instances_in(gres_in(row["tres-alloc"].replace("gres/", "")))
+    of_each = gres_in(row["tres-per-node"].replace("gres:", ""))
+    told = {name: number * len(nodes) for name, number in instances_in(of_each).items()}
+    mig = {name: max(counted.get(name, 0), told.get(name, 0)) for name in {*counted, *told}}
+    gpus = _count(tres.get("gres/gpu", "0")) - sum(mig.values())
+    shares = any(_count(tres.get(f"gres/{name}", "0")) for name in (SHARD, MPS))
+    return Taken(
+        amount=Resources(
             cpu_milli=1_000 * _count(tres.get("cpu") or row["NumCPUs"]),
             memory_mib=_mib(tres.get("mem", "0")),
-            gpu_milli=1_000 * _count(tres.get("gres/gpu", "0")),
+            gpu_milli=1_000 * (max(0, gpus) + (len(nodes) if shares else 0)),
         ),
-        key=key_in(row["Comment"]),
+        mig=dict(sorted(mig.items())),
     )
 
 

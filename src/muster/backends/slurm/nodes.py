@@ -1,14 +1,13 @@
 """What `scontrol` says of nodes and partitions, as nodes of ours. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
+from muster.backends.slurm.fields import fields
+from muster.backends.slurm.gres import Gres, devices, gres_in
 from muster.model.cluster import Node, NodeState
-from muster.model.gpu import Device
-from muster.model.gpu_products import memory_of, sizes_of
 from muster.model.value import (
     ClusterName,
-    DeviceId,
     Duration,
     GpuModel,
     NodeId,
@@ -16,8 +15,6 @@ from muster.model.value import (
     Value,
 )
 
-_PAIR = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=")
-_GRES = re.compile(r"gpu(?::(?P<type>[^:()]+))?:(?P<count>\d+)")
 _DOWN = frozenset({"DOWN", "FAIL", "ERROR", "UNKNOWN", "FUTURE", "INVAL", "POWERED_DOWN"})
 _DRAINS = frozenset(
     {"DRAIN", "FAILING", "REBOOT_REQUESTED", "MAINT", "POWERING_DOWN", "INVALID_REG"}
@@ -26,31 +23,39 @@ _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){0,2})")
 
 
 class Partition(Value):
-    """A partition, which is a pool of ours. max_time: None where it has no limit."""
+    """A partition, which is a pool of ours. max_time: None where it has no limit.
+
+    state: only in one that is UP are jobs started.
+    """
 
     name: str
+    state: str = "UP"
     is_default: bool = False
     max_time: Duration | None = None
+
+
+class SlurmNode(Value):
+    """A node as the planner sees it. name, gres: what Slurm calls it, and what it has."""
+
+    node: Node
+    name: NodeId
+    gres: tuple[Gres, ...] = ()
 
 
 class Fleet(Value):
     """Whose nodes they are, and how they are named.
 
     partitions: as Slurm has them. models: which GPU a type of gres is, where its name does not say.
-    only: the partitions whose nodes are ours to use; empty for all.
+    only: the partitions whose nodes are ours to use; empty for all. places: where in the topology.
+    prefix: what our names of nodes and pools begin with, before Slurm's own.
     """
 
     cluster: ClusterName
     partitions: tuple[Partition, ...] = ()
     models: Mapping[str, GpuModel] = {}
     only: tuple[str, ...] = ()
-
-
-def fields(line: str) -> dict[str, str]:
-    """`Name=value` pairs of one line of `scontrol -o`; values may hold spaces."""
-    found = list(_PAIR.finditer(line))
-    ends = [each.start() for each in found[1:]] + [len(line)]
-    return {each[1]: line[each.end() : end].strip() for each, end in zip(found, ends, strict=True)}
+    places: Mapping[NodeId, tuple[str, ...]] = {}
+    prefix: str = ""
 
 
 def partitions(text: str) -> tuple[Partition, ...]:
@@ -59,6 +64,7 @@ def partitions(text: str) -> tuple[Partition, ...]:
     found = [
         Partition(
             name=row["PartitionName"],
+            state=row.get("State", "UP"),
             is_default=row.get("Default") == "YES",
             max_time=duration(row.get("MaxTime", "")),
         )
@@ -84,12 +90,12 @@ def duration(text: str) -> Duration | None:
     return Duration(1_000 * (86_400 * days + seconds))
 
 
-def nodes(text: str, fleet: Fleet) -> tuple[Node, ...]:
+def nodes(text: str, fleet: Fleet) -> tuple[SlurmNode, ...]:
     """Every node of `scontrol -o show node` that is in a partition that we may use."""
     return tuple(_nodes(text, fleet))
 
 
-def _nodes(text: str, fleet: Fleet) -> Iterator[Node]:
+def _nodes(text: str, fleet: Fleet) -> Iterator[SlurmNode]:
     for line in text.splitlines():
         if not line.startswith("NodeName="):
             continue
@@ -99,31 +105,41 @@ def _nodes(text: str, fleet: Fleet) -> Iterator[Node]:
             yield _node(row, partition, fleet)
 
 
-def _partition(text: str, fleet: Fleet) -> str | None:
+def _partition(text: str, fleet: Fleet) -> Partition | None:
     """The one that the node counts as: of several the default one, else the first by name."""
     named = set(text.split(","))
     for each in fleet.partitions:
         if each.name in named and (not fleet.only or each.name in fleet.only):
-            return each.name
+            return each
     return None
 
 
-def _node(row: Mapping[str, str], partition: str, fleet: Fleet) -> Node:
-    name = row["NodeName"]
+def _node(row: Mapping[str, str], partition: Partition, fleet: Fleet) -> SlurmNode:
+    name = NodeId(row["NodeName"])
     state, why = _state(row)
+    if state is NodeState.UP and partition.state != "UP":
+        state, why = NodeState.DRAINING, f"partition {partition.name} is {partition.state}"
     features = row.get("ActiveFeatures", "(null)")
     labels = {each: "" for each in features.split(",") if each and each != "(null)"}
-    return Node(
-        id=NodeId(name),
+    gres = gres_in(row.get("Gres", ""))
+    node = Node(
+        id=NodeId(fleet.prefix + name),
         cluster=fleet.cluster,
-        pool=PoolName(partition),
-        cpu_milli=1_000 * int(row.get("CPUEfctv") or row.get("CPUTot") or 0),
-        memory_mib=int(row.get("RealMemory") or 0),
-        devices=_devices(name, row.get("Gres", ""), fleet.models),
+        pool=PoolName(fleet.prefix + partition.name),
+        cpu_milli=1_000 * _whole(row.get("CPUEfctv") or row.get("CPUTot")),
+        memory_mib=_whole(row.get("RealMemory")),
+        devices=devices(fleet.prefix + name, gres, fleet.models),
         state=state,
         labels=labels,
         reason=why,
+        where=fleet.places.get(name, ()),
     )
+    return SlurmNode(node=node, name=name, gres=gres)
+
+
+def _whole(text: str | None) -> int:
+    """A number that is none counts as nothing: no work goes there."""
+    return int(text) if text is not None and text.isdecimal() else 0
 
 
 def _state(row: Mapping[str, str]) -> tuple[NodeState, str]:
@@ -136,34 +152,3 @@ def _state(row: Mapping[str, str]) -> tuple[NodeState, str]:
     if any(flag in _DRAINS or flag.startswith("DRAIN") for flag in flags):
         return NodeState.DRAINING, reason or f"Slurm says {text}"
     return NodeState.UP, ""
-
-
-def _devices(node: str, gres: str, models: Mapping[str, GpuModel]) -> tuple[Device, ...]:
-    found: list[Device] = []
-    for match in _GRES.finditer(gres):
-        model = _model(match["type"] or "gpu", models)
-        for _ in range(int(match["count"])):
-            index = len(found)
-            found.append(
-                Device(
-                    id=DeviceId(f"{node}/gpu{index}"),
-                    index=index,
-                    model=model,
-                    memory_mib=memory_of(model) or 0,
-                )
-            )
-    return tuple(found)
-
-
-def _model(kind: str, models: Mapping[str, GpuModel]) -> GpuModel:
-    """`a100` is the smallest A100 that there is, unless the administrator says which it is."""
-    if kind in models:
-        return models[kind]
-    name = kind.upper().replace("NVIDIA_", "").replace("TESLA_", "").replace("_", "-")
-    known: Sequence[GpuModel] = sizes_of(name) or sizes_of(name.partition("-")[0])
-    exact = [each for each in known if each == name]
-    return (
-        exact[0]
-        if exact
-        else min(known, key=lambda each: memory_of(each) or 0, default=GpuModel(name))
-    )

@@ -4,19 +4,25 @@ Slurm executes our decision: the nodes are named, and what each of them gives is
 Slurm itself sets SLURM_* and says which GPUs a job sees; everything else comes from `launch`.
 """
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 
 from muster.backends.base import Run
+from muster.backends.slurm import delegated, images
+from muster.backends.slurm.gres import GPU, Gres, asked
+from muster.backends.slurm.images import Containers
 from muster.backends.slurm.listing import Key
-from muster.launch.attempt import DeviceAccess, cpus_on, memory_limit_of, nodes_of
+from muster.backends.slurm.pods import as_commands
+from muster.launch.attempt import DeviceAccess, cpus_on, device_indices, memory_limit_of, nodes_of
 from muster.launch.prepare import PreparedAttempt, prepare
 from muster.launch.slurm_variables import NTASKS
+from muster.model.gpu import WHOLE_GPU_MILLI, MpsShare
 from muster.model.hostlist import compressed
 from muster.model.launch import Runs
 from muster.model.placement import Placement
-from muster.model.value import Duration, NodeId, Value
+from muster.model.queue import of_nearest
+from muster.model.value import Duration, NodeId, PoolName, QueuePath, Value, replace
 
 _THEIRS = (
     "SLURM_",
@@ -30,32 +36,32 @@ _THEIRS = (
 )
 _OURS = ("SLURM_ARRAY_", "SLURM_RESTART_COUNT")
 """An array is ours: to Slurm each part is a job of its own, and so is each attempt."""
+_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|BSUB)")
 _MINUTE_MS = 60_000
 _AFTER_OURS_MS = 5 * _MINUTE_MS
 """Muster ends an attempt at its limit. Should it be away then, Slurm does so this much later."""
-
-
-class Containers(StrEnum):
-    """What runs images on the cluster's nodes."""
-
-    NONE = "none"
-    PYXIS = "pyxis"
-    APPTAINER = "apptainer"
 
 
 class Manner(Value):
     """How jobs are given to the cluster.
 
     delegates: Slurm chooses the nodes; it is told only what the job needs.
-    account, qos: in whose name; empty for the user's own.
-    longest: what a job may take that names no limit, by pool; None: without end.
+    account, qos: in whose name; empty for the user's own. accounts, qualities: the same for queues
+    and all below them.
+    prefix: what our names of its nodes and pools begin with, before Slurm's own.
+    longest: what a job may take that names no limit, by partition; None: without end. gres: what
+    each node has, by the names that Slurm gives it. Both are seen, and not set.
     """
 
     delegates: bool = False
     account: str = ""
+    accounts: Mapping[QueuePath, str] = {}
     qos: str = ""
+    qualities: Mapping[QueuePath, str] = {}
     containers: Containers = Containers.NONE
+    prefix: str = ""
     longest: Mapping[str, Duration | None] = {}
+    gres: Mapping[NodeId, tuple[Gres, ...]] = {}
 
 
 class Submission(Value):
@@ -73,29 +79,77 @@ class Submission(Value):
     hosts: tuple[NodeId, ...] = ()
 
 
-def submission(run: Run, key: Key, manner: Manner) -> Submission:
+def submission(placed: Run, key: Key, manner: Manner) -> Submission:
     """What begins this attempt. Its placements are in the order of the ranks."""
+    run = _without_pods(_in_its_names(placed, manner.prefix), key, manner)
     prepared = prepared_for(run)
     script, args = _script(run, prepared, manner)
     return Submission(
         options=(*_common(run, prepared, key, manner), *_amounts(run, manner)),
         script=script,
         args=args,
-        env=_ours({**prepared.env, **(prepared.tasks[0].env if _is_single(run) else {})}),
+        env=_ours({**prepared.env, **(prepared.tasks[0].env if _is_single(run) else {})}, manner),
         workdir=run.launch.workdir,
         umask=run.launch.umask,
-        hosts=_hosts(run) if _is_by_task(run) and not manner.delegates else (),
+        hosts=_hosts(run) if _is_by_task(run, manner) and not manner.delegates else (),
     )
+
+
+def _without_pods(run: Run, key: Key, manner: Manner) -> Run:
+    """What runs in the place of pods; MissingError where something is not there that they read."""
+    if not run.launch.pods:
+        return run
+    return as_commands(run, key, prepared_for(run), lambda each: _in_its_image(each, manner))
+
+
+def _in_its_image(run: Run, manner: Manner) -> tuple[str, ...]:
+    """The command of a pod's only container: what begins it again, and counts, is outside."""
+    asked = images.options(run, prepared_for(run), manner.containers)
+    command = images.command(run, manner.containers)
+    return ("srun", "--ntasks=1", *asked, *command) if asked else command
+
+
+def _in_its_names(run: Run, prefix: str) -> Run:
+    """Nodes and pools by the names that Slurm, and who runs there, knows them by."""
+    if not prefix:
+        return run
+    placements = tuple(
+        replace(
+            each,
+            node=NodeId(each.node.removeprefix(prefix)),
+            pool=PoolName(each.pool.removeprefix(prefix)),
+        )
+        for each in run.allocation.placements
+    )
+    nodes = {NodeId(id.removeprefix(prefix)): node for id, node in run.nodes.items()}
+    allocation = replace(run.allocation, placements=placements)
+    return replace(run, allocation=allocation, nodes=nodes)
 
 
 def prepared_for(run: Run) -> PreparedAttempt:
     """What the attempt finds around it. Slurm says which GPUs it sees: ours are only counted."""
     placements = run.allocation.placements
     access = [
-        DeviceAccess(devices=tuple(str(number) for number in range(len(each.devices))))
+        DeviceAccess(
+            devices=tuple(str(number) for number in range(len(each.devices))),
+            env=_limits(run, each),
+        )
         for each in placements
     ]
     return prepare(run, access, master=placements[0].node)
+
+
+def _limits(run: Run, placement: Placement) -> Mapping[str, str]:
+    """What keeps a task to the memory of its part of a GPU: Slurm limits only the threads."""
+    known = run.nodes.get(placement.node)
+    memory = {} if known is None else {each.id: each.memory_mib for each in known.devices}
+    found: list[str] = []
+    for at, share in enumerate(placement.devices):
+        if isinstance(share.slice, MpsShare):
+            whole = memory.get(share.device, 0)
+            part = share.slice.memory_mib or whole * share.slice.milli // WHOLE_GPU_MILLI
+            found.append(f"{at}={part}M")
+    return {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": ",".join(found)} if found else {}
 
 
 def _common(run: Run, prepared: PreparedAttempt, key: Key, manner: Manner) -> tuple[str, ...]:
@@ -116,12 +170,13 @@ def _common(run: Run, prepared: PreparedAttempt, key: Key, manner: Manner) -> tu
         found.append(f"--error={_literal(first.stderr)}")
     if first.stdin is not None:
         found.append(f"--input={_literal(first.stdin)}")
-    if manner.account:
-        found.append(f"--account={manner.account}")
-    if manner.qos:
-        found.append(f"--qos={manner.qos}")
-    if run.launch.image is not None and manner.containers is Containers.PYXIS and _is_single(run):
-        found.append(f"--container-image={run.launch.image}")
+    queue = run.job.spec.queue
+    if account := of_nearest(manner.accounts, queue) or manner.account:
+        found.append(f"--account={account}")
+    if quality := of_nearest(manner.qualities, queue) or manner.qos:
+        found.append(f"--qos={quality}")
+    if not _begins_tasks(run):
+        found += images.options(run, prepared, manner.containers)
     return tuple(found)
 
 
@@ -138,20 +193,29 @@ def _minutes(run: Run, manner: Manner) -> int:
 def _amounts(run: Run, manner: Manner) -> tuple[str, ...]:
     """Where, and how much of it: by task, by node, or by component where tasks differ."""
     placements = run.allocation.placements
-    if _is_by_task(run):
-        return (*_nodes(placements, manner), *_by_task(run))
+    if _is_by_task(run, manner):
+        return (*_nodes_of_tasks(placements, manner), *_by_task(run, manner))
     found: list[str] = []
-    for options, here in _components(run).items():
+    for options, here in _components(run, manner).items():
         separator = (":",) if found else ()
         found += [*separator, *_nodes(here, manner), *options]
     return tuple(found)
 
 
-def _is_by_task(run: Run) -> bool:
-    """Are all tasks alike, and is each of them begun, or is their number on the nodes not?"""
-    shapes = {_shape(run, each) for each in run.allocation.placements}
-    is_even = len(_components(run)) == 1
-    return len(shapes) == 1 and (not is_even or run.launch.runs is Runs.EVERY_TASK)
+def _is_by_task(run: Run, manner: Manner) -> bool:
+    """Are all tasks alike, and is each of them begun, or is their number on the nodes not?
+
+    Of shards and MPS only a node can be asked, and of one type of GPU a task.
+    """
+    shapes = {_shape(run, each, manner) for each in run.allocation.placements}
+    is_even = len(_components(run, manner)) == 1
+    is_plain = all(len(gres) < 2 and _counts_gpus(gres) for _, _, gres in shapes)
+    is_begun = not is_even or run.launch.runs is Runs.EVERY_TASK
+    return len(shapes) == 1 and is_plain and is_begun
+
+
+def _counts_gpus(gres: Sequence[str]) -> bool:
+    return all(each.partition(":")[0] == GPU for each in gres)
 
 
 def _nodes(placements: Sequence[Placement], manner: Manner) -> tuple[str, ...]:
@@ -160,46 +224,60 @@ def _nodes(placements: Sequence[Placement], manner: Manner) -> tuple[str, ...]:
     return (f"--nodes={len(nodes)}", *pinned)
 
 
-def _by_task(run: Run) -> tuple[str, ...]:
+def _nodes_of_tasks(placements: Sequence[Placement], manner: Manner) -> tuple[str, ...]:
+    """On how many nodes tasks are, of which nobody asked how many to a node, is Slurm's choice."""
+    if manner.delegates and len(placements) > 1:
+        return ()
+    return _nodes(placements, manner)
+
+
+def _by_task(run: Run, manner: Manner) -> tuple[str, ...]:
     placements = run.allocation.placements
-    cpus, memory_mib, gpus = _shape(run, placements[0])
+    cpus, memory_mib, gres = _shape(run, placements[0], manner)
     found = [f"--ntasks={len(placements)}", f"--cpus-per-task={cpus}"]
-    if len(placements) > 1:
+    if len(placements) > 1 and not manner.delegates:
         found.append("--distribution=arbitrary")
     if memory_mib:
         found.append(f"--mem-per-cpu={-(-memory_mib // cpus)}M")
-    if gpus:
-        found.append(f"--gpus-per-task={gpus}")
+    found += [f"--gpus-per-task={each.partition(':')[2]}" for each in gres]
     return tuple(found)
 
 
-def _shape(run: Run, placement: Placement) -> tuple[int, int, int]:
-    """CPUs, memory and GPUs of one task."""
+def _shape(run: Run, placement: Placement, manner: Manner) -> tuple[int, int, tuple[str, ...]]:
+    """CPUs, memory and what it takes of GPUs of one task."""
     cpus = cpus_on((placement,), placement.node)
-    return cpus, memory_limit_of(run, placement), len(placement.devices)
+    return cpus, memory_limit_of(run, placement), _gres(run, (placement,), manner)
 
 
-def _components(run: Run) -> dict[tuple[str, ...], list[Placement]]:
+def _gres(run: Run, here: Sequence[Placement], manner: Manner) -> tuple[str, ...]:
+    """What these tasks on one node ask of it, in Slurm's words."""
+    node = here[0].node
+    known = device_indices(run, node)
+    shares = [(known.get(share.device, 0), share) for each in here for share in each.devices]
+    return asked(shares, manner.gres.get(node, ()))
+
+
+def _components(run: Run, manner: Manner) -> dict[tuple[str, ...], list[Placement]]:
     """Nodes that give the same are asked for together."""
     placements = run.allocation.placements
     found: dict[tuple[str, ...], list[Placement]] = {}
     for node in nodes_of(placements):
         here = [each for each in placements if each.node == node]
-        found.setdefault(_by_node(run, here), []).extend(here)
+        found.setdefault(_by_node(run, here, manner), []).extend(here)
     return found
 
 
-def _by_node(run: Run, here: Sequence[Placement]) -> tuple[str, ...]:
+def _by_node(run: Run, here: Sequence[Placement], manner: Manner) -> tuple[str, ...]:
     """What one node gives to the tasks on it, of which sbatch may have named more."""
     tasks = _tasks_per_node(run) or len(here)
     limits = [memory_limit_of(run, each) for each in here]
-    gpus = sum(len(each.devices) for each in here)
+    gres = _gres(run, here, manner)
     cpus = cpus_on(here, here[0].node)
     found = [f"--ntasks-per-node={tasks}", f"--cpus-per-task={max(1, cpus // tasks)}"]
     if all(limits):
         found.append(f"--mem={sum(limits)}M")
-    if gpus:
-        found.append(f"--gres=gpu:{gpus}")
+    if gres:
+        found.append(f"--gres={','.join(gres)}")
     return tuple(found)
 
 
@@ -219,45 +297,68 @@ def _script(run: Run, prepared: PreparedAttempt, manner: Manner) -> tuple[str, t
     launch = run.launch
     if launch.runs is Runs.STEPS_ONLY:
         return "#!/bin/sh\nexec sleep infinity\n", ()
-    if launch.script is not None and (_is_single(run) or launch.runs is Runs.FIRST_TASK):
-        return launch.script, launch.argv
-    command = _in_image(run, manner)
-    if _is_single(run) or launch.runs is Runs.FIRST_TASK:
-        return f"#!/bin/sh\nexec {shlex.join(command)}\n", ()
-    return _every_task(run, prepared, command), ()
+    if launch.script is not None and not _begins_tasks(run):
+        return images.script(run, _without_directives(launch.script), manner.containers)
+    command = images.command(run, manner.containers)
+    if not _begins_tasks(run):
+        there = f"{delegated.IN_SCRIPT}{delegated.ONE_TASK}" if manner.delegates else ""
+        return f"#!/bin/sh\n{there}exec {shlex.join(command)}\n", ()
+    return _every_task(run, prepared, command, manner), ()
 
 
-def _in_image(run: Run, manner: Manner) -> tuple[str, ...]:
-    image = run.launch.image
-    if image is None or manner.containers is not Containers.APPTAINER:
-        return run.launch.argv
-    named = image if "://" in image or image.startswith("/") else f"docker://{image}"
-    return ("apptainer", "exec", "--nv", named, *run.launch.argv)
+def _without_directives(script: str) -> str:
+    """The script with nothing for sbatch in it: what it asked for was read when it was submitted.
+
+    sbatch would take from it whatever it is not told otherwise: GPUs, an array, another account.
+    """
+    # Not `splitlines`: sbatch knows no other line break.
+    lines = script.split("\n")
+    begins = next((at for at, line in enumerate(lines) if _is_command(line)), len(lines))
+    header = [_DIRECTIVE.sub(r"# \1", line) for line in lines[:begins]]
+    return "\n".join((*header, *lines[begins:]))
 
 
-def _every_task(run: Run, prepared: PreparedAttempt, command: Sequence[str]) -> str:
+def _is_command(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _every_task(run: Run, prepared: PreparedAttempt, command: Sequence[str], manner: Manner) -> str:
     """A script whose step begins the command once for each task, on the node of its rank."""
     cases = [
-        f"{rank}) {_exports(task.env)}{_redirected(prepared, rank)};;"
+        f"{rank}) {_exports(_ours(task.env, manner))}{_redirected(prepared, rank)};;"
         for rank, task in enumerate(prepared.tasks)
     ]
-    task = "\n".join(("case $SLURM_PROCID in", *cases, "esac", 'exec "$@"'))
-    groups = 1 if _is_by_task(run) else len(_components(run))
+    there = (delegated.IN_TASK,) if manner.delegates else ()
+    task = "\n".join(("case $SLURM_PROCID in", *cases, "esac", *there, 'exec "$@"'))
+    groups = 1 if _is_by_task(run, manner) else len(_components(run, manner))
     across = f" --het-group=0-{groups - 1}" if groups > 1 else ""
+    image = shlex.join(images.options(run, prepared, manner.containers))
+    begin = " ".join(
+        (f"--ntasks={len(prepared.tasks)}", *_cpus(run, manner), "--kill-on-bad-exit=1", image)
+    ).rstrip()
+    begin = f"{begin} /bin/sh -c {shlex.quote(task)} sh {shlex.join(command)}"
+    if manner.delegates:
+        return f"#!/bin/sh\n{delegated.IN_SCRIPT}exec srun{across} {begin}\n"
     nodes = "\n".join(each.node for each in prepared.tasks)
     return (
         "#!/bin/sh\n"
         f"hosts=$(mktemp) && printf '%s\\n' {shlex.quote(nodes)} > \"$hosts\"\n"
         "export SLURM_HOSTFILE=$hosts\n"
-        f"srun{across} --distribution=arbitrary --ntasks={len(prepared.tasks)}"
-        f" --kill-on-bad-exit=1 /bin/sh -c {shlex.quote(task)} sh {shlex.join(command)}\n"
+        f"srun{across} --distribution=arbitrary {begin}\n"
         'code=$?\nrm -f "$hosts"\nexit $code\n'
     )
 
 
+def _cpus(run: Run, manner: Manner) -> tuple[str, ...]:
+    """From 22.05 on a step takes no CPUs for its tasks from what sbatch was told."""
+    if not _is_by_task(run, manner):
+        return ()
+    cpus, _, _ = _shape(run, run.allocation.placements[0], manner)
+    return (f"--cpus-per-task={cpus}",)
+
+
 def _exports(env: Mapping[str, str]) -> str:
-    mine = _ours(env)
-    pairs = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(mine.items()))
+    pairs = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(env.items()))
     return f"export {pairs}" if pairs else ":"
 
 
@@ -270,16 +371,22 @@ def _redirected(prepared: PreparedAttempt, rank: int) -> str:
     return f"; exec >{shlex.quote(task.stdout)} {errors}"
 
 
+def _begins_tasks(run: Run) -> bool:
+    """Does what sbatch runs begin the tasks, rather than being the only one?"""
+    return not _is_single(run) and run.launch.runs is not Runs.FIRST_TASK
+
+
 def _is_single(run: Run) -> bool:
     return len(run.allocation.placements) == 1
 
 
-def _ours(env: Mapping[str, str]) -> dict[str, str]:
-    """Without what Slurm itself sets for its jobs."""
+def _ours(env: Mapping[str, str], manner: Manner) -> dict[str, str]:
+    """Without what Slurm itself sets for its jobs, and what is only known where it chose nodes."""
+    unknown = delegated.CHOSEN_THERE if manner.delegates else frozenset[str]()
     return {
         name: value
         for name, value in env.items()
-        if not name.startswith(_THEIRS) or name.startswith(_OURS)
+        if name not in unknown and (not name.startswith(_THEIRS) or name.startswith(_OURS))
     }
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from muster.controller.dates.client import RuledSnapshot, SupposedDates
 from muster.model.dates import StartDate
-from muster.model.explanation import Explanation
+from muster.model.explanation import Alternative, Explanation
 from muster.model.job import Job, JobSpec
 from muster.model.plan import Backlog, NoEstimate, Prospect, Wait
 from muster.model.value import Instant, JobId, replace
@@ -85,21 +85,35 @@ def explained(
     is_waiting = isinstance(explanation.decision, Wait)
     if date is None or not is_waiting or explanation.expected in UNDATED:
         return explanation
-    sooner = tuple(
-        each
-        for each in explanation.alternatives
-        if each.starts_now
-        or not isinstance(each.expected, int)
-        or now <= each.expected < date.early
-    )
-    too_late = f" {too_late_text(job.spec, now)}" if is_too_late(date, job.spec) else ""
     return replace(
         explanation,
         expected=date.middle,
         date=date,
-        alternatives=sooner,
-        text=explanation.text + too_late,
+        alternatives=sooner(explanation.alternatives, date, now),
+        text=warned(explanation.text, date, job.spec, now),
     )
+
+
+def sooner(
+    alternatives: tuple[Alternative, ...], date: StartDate | None, now: Instant
+) -> tuple[Alternative, ...]:
+    """Those that help a job with this date: it starts now, or before the range begins."""
+    if date is None:
+        return alternatives
+    return tuple(
+        each
+        for each in alternatives
+        if each.starts_now
+        or not isinstance(each.expected, int)
+        or now <= each.expected < date.early
+    )
+
+
+def warned(text: str, date: StartDate | None, spec: JobSpec, now: Instant) -> str:
+    """What is said of a job, and that it is too late for its deadline if this is to be expected."""
+    if date is None or not is_too_late(date, spec):
+        return text
+    return f"{text} {too_late_text(spec, now)}".lstrip()
 
 
 def is_too_late(date: StartDate, spec: JobSpec) -> bool:

@@ -22,7 +22,7 @@ from muster.model.event import (
     JobResized,
     JobResumed,
 )
-from muster.model.job import DeadlinePassed
+from muster.model.job import DeadlinePassed, JobState
 from muster.model.placement import Claim, Placement
 from muster.model.plan import Clear, Plan, Preempt, Repartition, Resize, Resume, Start
 from muster.model.reason import DependsOn, MakingRoom, MissesDeadline
@@ -45,7 +45,7 @@ def events_of(plan: Plan, snapshot: Snapshot, transaction: Transaction) -> Itera
                 yield _placed(move, transaction)
             case Resume(job=job, attempt=attempt) if still.holds(job):
                 yield JobResumed(at=transaction.now, job=job, attempt=attempt)
-            case Clear() if still.job(move.job) and still.rooms(move.placements):
+            case Clear() if _may_clear(move, still):
                 yield from _clearing(move, plan, still, transaction)
             case Start() | Resume() | Clear():
                 pass
@@ -70,6 +70,19 @@ class Still:
         # That it is expected to take another time now is no reason to decide again.
         is_learned = now.expected != known.expected
         return is_learned and replace(now, expected=known.expected) == known
+
+    def can_leave(self, job: JobId) -> bool:
+        """Is it the same, but that it may have started meanwhile? That is no reason to stay."""
+        known, now = self._snapshot.jobs.get(job), self._stage.job(job)
+        if known is None or now is None:
+            return False
+        has_started = (known.state, now.state) == (JobState.STARTING, JobState.RUNNING)
+        before = replace(now, state=known.state, expected=known.expected)
+        return self.job(job) or (has_started and before == known)
+
+    def has_left(self, job: JobId) -> bool:
+        """Does it hold nothing any more?"""
+        return self._stage.allocation(job) is None
 
     def room(self, node: NodeId) -> bool:
         return self._stage.node(node) is self._snapshot.nodes.get(node)
@@ -125,6 +138,13 @@ def _placed(start: Start, transaction: Transaction) -> JobPlaced:
     )
 
 
+def _may_clear(clear: Clear, still: Still) -> bool:
+    """Can everybody be asked to leave who is still there? Nobody else would ask them later."""
+    if not still.job(clear.job) or not still.rooms(clear.placements):
+        return False
+    return all(still.can_leave(each) or still.has_left(each) for each in clear.victims)
+
+
 def _clearing(clear: Clear, plan: Plan, still: Still, transaction: Transaction) -> Iterator[Event]:
     claim = Claim(
         cluster=clear.cluster,
@@ -136,7 +156,7 @@ def _clearing(clear: Clear, plan: Plan, still: Still, transaction: Transaction) 
     for measure in plan.measures:
         if not isinstance(measure, Preempt) or measure.for_job != clear.job:
             continue
-        if still.job(measure.job):
+        if still.can_leave(measure.job):
             yield JobPreempted(
                 at=transaction.now,
                 job=measure.job,

@@ -9,12 +9,13 @@ from typing import Protocol
 from muster.controller.dates.dated import Dates, NoDates
 from muster.controller.loop.counters import Counters
 from muster.controller.loop.cycle import BackendDriver, Parts, decide
+from muster.controller.loop.plan_times import PlanOutcome, PlanTimes
 from muster.controller.loop.triggers import HEARTBEAT_MS, PlanTriggers
 from muster.controller.messages import Caller
 from muster.controller.use_cases.audit import audit
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.transaction import Change, Transaction
-from muster.model.errors import BadPlanError, MusterError
+from muster.model.errors import BadPlanError, MusterError, StaleSnapshotError
 from muster.model.plan import Plan, Wait
 from muster.model.value import Duration, Instant, JobId, UserName
 from muster.stores.base import Batch, Leadership
@@ -89,6 +90,7 @@ class Controller:
         self.parts = parts
         self.companions: list[Companion] = []
         self.last_plan = LastPlan()
+        self.plan_times = PlanTimes()
         self.dates: Dates = NoDates()
         self.is_leading = False
         self._is_listening = False
@@ -170,6 +172,12 @@ class Controller:
             self.is_leading = self._is_listening = False
             self._rest()
 
+    def accompany(self, companion: Companion) -> None:
+        """Begun at once if this process leads, or takes over: others were begun before."""
+        self.companions.append(companion)
+        if self._is_listening:
+            self.parts.write(companion.begin).result()
+
     def _take_over(self) -> None:
         # A store takes this only from who knows all that was written, so that we do afterwards.
         self.parts.write(lambda transaction: audit(transaction, ITSELF, "lead", "site")).result()
@@ -222,9 +230,14 @@ class Controller:
         try:
             plan = decide(self.parts, now)
         except BadPlanError as error:
+            self.plan_times.made(PlanOutcome.REFUSED, time.monotonic() - began)
             self.last_plan.problem = f"the planner broke a rule and was stopped: {error}"
             raise
+        except StaleSnapshotError:
+            self.plan_times.made(PlanOutcome.STALE, time.monotonic() - began)
+            raise
         took_s = time.monotonic() - began
+        self.plan_times.made(PlanOutcome.COMMITTED, took_s)
         self.last_plan.settle(plan, now, int(took_s * 1_000))
         self.counters.planned(int(took_s * 1_000_000), len(plan.waits) + len(plan.moves))
         self._stopping.wait(min(LONGEST_PAUSE_S, took_s / 4))

@@ -9,17 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from threading import Lock
 
-from muster.backends.base import Action, Backend, Cut, Limit, Mend, Run, Signal
+from muster.backends.base import Action, Backend, Cut, Limit, Mend, Run, Signal, Supplies, Supply
 from muster.controller.loop.commit import events_of
+from muster.controller.loop.devices import with_devices
 from muster.controller.loop.orders import (
     Begin,
     Order,
+    Refresh,
     grace_of,
     orders_after,
     orders_again,
     overdue,
 )
-from muster.controller.loop.supplies import SupplySource
+from muster.controller.loop.supplies import Readers, SupplySource
 from muster.controller.planner.client import PlannerClient
 from muster.controller.world.journal import Commit
 from muster.controller.world.record import Record
@@ -40,9 +42,10 @@ from muster.model.event import (
 )
 from muster.model.gpu import Mig
 from muster.model.job import NodeFailed
+from muster.model.launch import Launch
 from muster.model.placement import Allocation
 from muster.model.plan import Plan
-from muster.model.site import Site
+from muster.model.site import Site, runs_images_on_host
 from muster.model.value import ClusterName, DeviceId, Instant, NodeId, Value
 from muster.stores.base import Batch, History, Store
 
@@ -82,10 +85,16 @@ class BackendDriver:
         self._looked_at: Site | None = None
         self._look_at = Instant(0)
         self._late: set[tuple[ClusterName, Limit]] = set()
+        self._readers = Readers()
 
     def note(self, batch: Batch, changes: tuple[Change, ...]) -> bool:
         """Remember what follows from a commit; is there anything?"""
-        following = [*self._of_nodes(batch), *self._orders(changes), *self._signals(batch)]
+        following = [
+            *self._of_nodes(batch),
+            *self._orders(changes),
+            *self._signals(batch),
+            *self._refreshed(batch),
+        ]
         if not following:
             return False
         with self._lock:
@@ -196,6 +205,9 @@ class BackendDriver:
         classes = self._parts.record.site.classes
         for change in changes:
             allocation = change.holds or change.held
+            if change.holds is None:
+                with self._lock:
+                    self._readers.forget(change.after.id)
             if allocation is not None:
                 for order in orders_after(change, classes):
                     yield allocation.cluster, order
@@ -217,19 +229,50 @@ class BackendDriver:
                     ),
                 )
 
+    def _refreshed(self, batch: Batch) -> Iterator[tuple[ClusterName, Order]]:
+        """Who reads what this batch has written or removed is told."""
+        record, supplies = self._parts.record, self._parts.supplies
+        changed = frozenset(
+            (each.key.namespace, source)
+            for each in (*batch.objects, *batch.removed)
+            if (source := supplies.source_of(each.key)) is not None
+        )
+        with self._lock:
+            readers = tuple(self._readers.of(changed))
+        for job in readers:
+            allocation = record.allocations.get(job)
+            if allocation is not None:
+                yield allocation.cluster, Refresh(job=record.jobs[job], allocation=allocation)
+
     def _sent(self, cluster: ClusterName, order: Order) -> bool:
         backend = self._parts.backends.get(cluster)
         if backend is None:
             log.warning("nobody runs cluster %s; cannot say %s", cluster, order)
             return True
         try:
-            action = _run(order, self._parts) if isinstance(order, Begin) else order
+            action = self._whole(order) if isinstance(order, Begin | Refresh) else order
             if action is not None:
                 backend.do(action)
         except (MusterError, OSError) as error:
             log.warning("cannot tell %s to %s: %s", cluster, type(order).__name__, error)
             return False
         return True
+
+    def _whole(self, order: Begin | Refresh) -> Run | Supply | None:
+        """What is sent; None when the attempt is over, or reads nothing that could change."""
+        parts, job, attempt = self._parts, order.job, order.allocation.attempt
+        held = parts.record.allocations.get(job.id)
+        if held is None or held.attempt != attempt:
+            return None
+        launch = parts.store.launch(job.spec.array.array if job.spec.array else job.id)
+        pods = () if launch is None else launch.pods
+        # Before it is looked up: what changes from here on is told again.
+        with self._lock:
+            self._readers.note(job.id, pods)
+        supplies = parts.supplies.of(pods)
+        if isinstance(order, Begin):
+            return _run(order, parts, launch, supplies)
+        return Supply(job=job.id, attempt=attempt, sources=supplies) if supplies else None
 
 
 def decide(parts: Parts, now: Instant) -> Plan:
@@ -243,13 +286,8 @@ def decide(parts: Parts, now: Instant) -> Plan:
     return plan
 
 
-def _run(order: Begin, parts: Parts) -> Run | None:
-    """The whole order; None when the attempt is over before it was begun."""
+def _run(order: Begin, parts: Parts, launch: Launch | None, supplies: Supplies) -> Run:
     job, allocation = order.job, order.allocation
-    held = parts.record.allocations.get(job.id)
-    if held is None or held.attempt != allocation.attempt:
-        return None
-    launch = parts.store.launch(job.spec.array.array if job.spec.array else job.id)
     names = {placed.node for placed in allocation.placements}
     return Run(
         job=job,
@@ -258,10 +296,10 @@ def _run(order: Begin, parts: Parts) -> Run | None:
         nodes={name: parts.record.nodes[name] for name in sorted(names)},
         checkpoint=job.checkpoint,
         restarts=allocation.attempt - 1,
-        images_on_host=parts.record.site.images_on_host,
+        images_on_host=runs_images_on_host(parts.record.site, job.spec.queue),
         grace=grace_of(job, parts.record.site.classes),
         confinement=parts.record.site.confinement,
-        supplies=parts.supplies.of(() if launch is None else launch.pods),
+        supplies=supplies,
     )
 
 
@@ -311,7 +349,9 @@ def _observed(backends: Iterable[Backend], now: Instant) -> Iterator[Event]:
 
 
 def _apply(events: tuple[Event, ...], transaction: Transaction) -> None:
-    transaction.apply_all(events)
+    for event in events:
+        known = transaction.node(event.node.id) if isinstance(event, NodeSeen) else None
+        transaction.apply_all(with_devices(event, known, transaction.record.allocations))
     if any(isinstance(event, NodeSeen) for event in events):
         transaction.apply_all(tuple(_lost(transaction)))
 

@@ -26,7 +26,14 @@ class Begin(Value):
     allocation: Allocation
 
 
-Order = Begin | Action
+class Refresh(Value):
+    """What the attempt's containers may read may be another; it is looked up when it is sent."""
+
+    job: Job
+    allocation: Allocation
+
+
+Order = Begin | Refresh | Action
 
 
 def orders_after(change: Change, classes: Classes) -> Iterator[Order]:
@@ -54,10 +61,12 @@ def orders_again(job: Job, allocation: Allocation, classes: Classes) -> Iterator
         case JobState.SUSPENDED:
             yield Suspend(job=job.id, attempt=allocation.attempt)
             yield _limit(job, allocation)
+            yield Refresh(job=job, allocation=allocation)
         case JobState.RUNNING:
             yield Continue(job=job.id, attempt=allocation.attempt)
-            # It may have been changed just before the restart.
+            # Both may have been changed just before the restart.
             yield _limit(job, allocation)
+            yield Refresh(job=job, allocation=allocation)
         case JobState.HELD | JobState.PENDING | JobState.STARTING:
             return
         case JobState.COMPLETED | JobState.FAILED | JobState.CANCELLED:

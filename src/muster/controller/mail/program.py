@@ -30,7 +30,7 @@ class MailProgram:
     """Sends a letter and waits for it.
 
     A program whose name is `sendmail` gets the whole message; every other one is given the subject
-    after `-s`, the address, and an empty message.
+    after `-s`, the address, and the text of the message.
     """
 
     def __init__(self, program: str, patience_s: float = PATIENCE_S) -> None:
@@ -43,7 +43,7 @@ class MailProgram:
         if not is_address(letter.to):
             raise NotSentError(f"{letter.to!r} is no address")
         with tempfile.TemporaryFile() as message, tempfile.TemporaryFile() as output:
-            message.write(_message(letter) if self._is_sendmail else b"")
+            message.write(_message(letter) if self._is_sendmail else letter.body.encode())
             message.seek(0)
             self._run(letter, message, output)
 
@@ -78,7 +78,7 @@ def _message(letter: Letter) -> bytes:
     message = EmailMessage()
     message["To"] = letter.to
     message["Subject"] = letter.subject
-    message.set_content("")
+    message.set_content(letter.body)
     return message.as_bytes()
 
 

@@ -36,6 +36,10 @@ class Letter(Value):
     to: str
     subject: str
     env: Mapping[str, str] = {}
+    body: str = ""
+
+
+Errand = Outgoing | Letter
 
 
 class Post(Value):
@@ -55,7 +59,7 @@ class MailSender:
         self._post = post
         self._leads = False
         self._is_closing = False
-        self._waiting: deque[Outgoing] = deque()
+        self._waiting: deque[Errand] = deque()
         self._changed = Condition()
         self._thread = Thread(target=self._run, name="mail", daemon=True)
         self._thread.start()
@@ -83,6 +87,12 @@ class MailSender:
                 log.exception("a mistake in finding out who wants mail")
             self._changed.notify()
 
+    def post(self, letter: Letter) -> None:
+        """Send this too, after what waits already."""
+        with self._changed:
+            self._add((letter,))
+            self._changed.notify()
+
     def close(self) -> None:
         """Send what waits, for a short while; then stop."""
         with self._changed:
@@ -93,7 +103,7 @@ class MailSender:
         if self._waiting:
             log.warning("Muster ends with %d mails that were not sent", len(self._waiting))
 
-    def _add(self, found: Iterable[Outgoing]) -> None:
+    def _add(self, found: Iterable[Errand]) -> None:
         for each in found:
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.append(each)
@@ -103,12 +113,15 @@ class MailSender:
     def _run(self) -> None:
         while (errand := self._next()) is not None:
             try:
+                if isinstance(errand, Letter):
+                    self._deliver(errand)
+                    continue
                 for notice in self._notices(errand):
                     self._send(notice)
             except Exception:
                 log.exception("a mistake in sending mail")
 
-    def _next(self) -> Outgoing | None:
+    def _next(self) -> Errand | None:
         """What to do next, as soon as there is something; nothing when all is over."""
         with self._changed:
             while True:
@@ -142,10 +155,12 @@ class MailSender:
     def _send(self, notice: Notice) -> None:
         part = notice.job.spec.array
         launch = self._store.launch(notice.job.id if part is None else part.array)
-        letter = self._post.written(notice, launch)
+        self._deliver(self._post.written(notice, launch))
+
+    def _deliver(self, letter: Letter) -> None:
         try:
             self._post.send(letter)
         except (MusterError, OSError) as error:
-            log.warning("no mail about job %d (%s): %s", notice.job.id, notice.on, error)
+            log.warning("no mail to %s (%s): %s", letter.to, letter.subject, error)
         else:
             log.info("mail to %s: %s", letter.to, letter.subject)

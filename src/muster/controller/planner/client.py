@@ -4,16 +4,19 @@ from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
+from muster.lifecycle.holding import allocation_after
+from muster.lifecycle.step import step
 from muster.model.errors import BadPlanError, UnknownError
-from muster.model.explanation import Explanation
+from muster.model.event import JobPlaced
+from muster.model.explanation import Alternative, Explanation
 from muster.model.job import Job
 from muster.model.placement import Allocation, Placement
-from muster.model.plan import Backlog, NoEstimate, Plan, Prospect
+from muster.model.plan import Backlog, NoEstimate, Plan, Prospect, Start
 from muster.model.policy import Policy
 from muster.model.snapshot import Snapshot
 from muster.model.value import Instant, JobId, Value, replace
-from muster.model.versioned import without
-from muster.schedule.explain.alternatives import always
+from muster.model.versioned import with_values, without
+from muster.schedule.explain.alternatives import alternatives, always
 from muster.schedule.explain.explanation import explain
 from muster.schedule.plan import Planner
 from muster.schedule.verify import Register, violations
@@ -30,13 +33,14 @@ class RehearsedPlans(Value):
     """The plan for the world as it is, and that for a changed world.
 
     expected: when the job that was asked about may start in the changed world, if it waits there.
-    placements: where it would start then.
+    placements: where it would start then. alternatives: what it could ask for to start sooner.
     """
 
     usual: Plan
     changed: Plan
     expected: Instant | NoEstimate | None = None
     placements: tuple[Placement, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
 class PlannerClient(Protocol):
@@ -107,9 +111,13 @@ class InlinePlanner:
             raise UnknownError(f"job {job} was not planned yet; ask again in a moment")
         snapshot, made = self._last
         planner, prospects = self._planner_of_last_plan(), dict[JobId, Prospect]()
-        if planner is not None and job in made.waits:
-            prospects[job] = Prospect(expected=planner.expected_start(job))
         self._is_astray = True
+        if planner is not None and job in made.waits:
+            if any(isinstance(move, Start) for move in made.moves):
+                # What it gave away is gone: no other request would have that room now.
+                snapshot = _after_starts(snapshot, made)
+                made = planner.plan(snapshot)
+            prospects[job] = Prospect(expected=planner.expected_start(job))
         return explain(snapshot, made, job, prospects, planner, has_time=self._has_time)
 
     def rehearse(self, usual: World, changed: World, job: JobId | None = None) -> RehearsedPlans:
@@ -121,7 +129,15 @@ class InlinePlanner:
             return RehearsedPlans(usual=before, changed=after)
         expected = planner.expected_start(job)
         placements = _placed_later(planner, changed.snapshot, job, expected)
-        return RehearsedPlans(usual=before, changed=after, expected=expected, placements=placements)
+        wait = after.waits[job]
+        helpful = alternatives(changed.snapshot, wait, expected, planner, self._has_time)
+        return RehearsedPlans(
+            usual=before,
+            changed=after,
+            expected=expected,
+            placements=placements,
+            alternatives=helpful.found,
+        )
 
     def close(self) -> None:
         """Nothing is held."""
@@ -141,6 +157,32 @@ class InlinePlanner:
     def _verified(self, world: World) -> tuple[Planner, Plan]:
         planner = self._planner_for(world.policy)
         return planner, verified(world.snapshot, planner.plan(world.snapshot), self._register)
+
+
+def _after_starts(snapshot: Snapshot, made: Plan) -> Snapshot:
+    """The world in which the jobs that this plan starts have their room."""
+    jobs, allocations = dict[JobId, Job](), dict[JobId, Allocation]()
+    for move in made.moves:
+        if not isinstance(move, Start):
+            continue
+        placed = JobPlaced(
+            at=snapshot.now,
+            job=move.job,
+            attempt=move.attempt,
+            cluster=move.cluster,
+            placements=move.placements,
+        )
+        job = step(snapshot.jobs[move.job], placed)
+        held = allocation_after(snapshot.allocations.get(move.job), placed, job)
+        jobs[job.id] = job
+        if held is not None:
+            allocations[job.id] = held
+    return replace(
+        snapshot,
+        version=snapshot.version + 1,
+        jobs=with_values(snapshot.jobs, jobs),
+        allocations=with_values(snapshot.allocations, allocations),
+    )
 
 
 def verified(snapshot: Snapshot, made: Plan, register: Register | None = None) -> Plan:

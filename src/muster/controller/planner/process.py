@@ -236,6 +236,7 @@ def _rehearsed(reply: RehearsalReply, usual: Policy, changed: Policy) -> Rehears
         ),
         expected=reply.expected,
         placements=reply.placements,
+        alternatives=reply.alternatives,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from muster.model.cluster import Cluster, Node, Pool, Reservation
-from muster.model.explanation import Explanation
+from muster.model.explanation import Alternative, Explanation
 from muster.model.history import Finished
 from muster.model.job import EndReason, HeldBy, Job, JobSpec, JobState
 from muster.model.levels import Levels
@@ -179,7 +179,7 @@ class ReadyReply(Value, tag="ready"):
 
 
 class RehearsalReply(Value, tag="rehearsed"):
-    """What moves in both worlds. wait, expected, placements: of the job that was asked about."""
+    """What moves in both worlds. wait and what follows: of the job that was asked about."""
 
     version: int
     usual_moves: tuple[Move, ...]
@@ -189,6 +189,7 @@ class RehearsalReply(Value, tag="rehearsed"):
     wait: Wait | None = None
     expected: Instant | NoEstimate | None = None
     placements: tuple[Placement, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
 class BacklogReply(Value, tag="backlog"):

@@ -125,6 +125,7 @@ class PlannerServer:
             wait=None if asked.job is None else found.changed.waits.get(asked.job),
             expected=found.expected,
             placements=found.placements,
+            alternatives=found.alternatives,
         )
 
     def _changed_waits(self, made: Plan) -> tuple[list[Wait], tuple[JobId, ...]]:

@@ -26,7 +26,8 @@ class AttemptQueries:
         detail = self._seen(caller, asked.job)
         attempt, nodes, cluster = _where(detail, asked.attempt)
         if cluster is None:
-            raise UnknownError(f"job {asked.job} has not run yet, so there is nothing to read")
+            label = detail.view.job.label
+            raise UnknownError(f"job {label} has not run yet, so there is nothing to read")
         return self._running.output(
             cluster,
             OutputQuery(
@@ -48,10 +49,10 @@ class AttemptQueries:
         self.demand_owner(caller, job_id, to="use its terminal")
         return self._running.attach(self._allocation(caller, job_id))
 
-    def visit(self, caller: Caller, job_id: JobId, wanted: Visit) -> VisitStream:
-        """Into the containers of a running pod."""
+    def visit(self, caller: Caller, job_id: JobId, wanted: Visit, *, task: int = 0) -> VisitStream:
+        """Into the containers of a running pod; task: which one of a gang."""
         self.demand_owner(caller, job_id, to="enter its containers")
-        return self._running.visit(self._allocation(caller, job_id), wanted)
+        return self._running.visit(self._allocation(caller, job_id), task, wanted)
 
     def step_address(self, caller: Caller, job_id: JobId) -> str:
         """Where steps of a running job are asked for, as a URL."""

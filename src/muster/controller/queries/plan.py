@@ -1,6 +1,6 @@
 """What was planned, why jobs wait, and what would be planned if something were different."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from muster.controller.dates.dated import (
     DatedBacklog,
@@ -140,7 +140,8 @@ class PlanQueries:
         now, start = self._clock(), when(date.middle, self._clock())
         reason = TooLateForDeadline(deadline=job.spec.deadline, starts_at=date.middle)
         advice = (
-            f"{too_late_text(job.spec, now)} It should start {start}; see: muster explain {job_id}"
+            f"{too_late_text(job.spec, now)} It should start {start}; "
+            f"see: muster explain {job.label}"
         )
         return Caution(reason=reason, advice=advice)
 
@@ -150,12 +151,18 @@ class PlanQueries:
         *,
         spec: JobSpec | None = None,
         change: Callable[[Site], Site] | None = None,
+        jobs: Mapping[JobId, JobSpec | None] | None = None,
     ) -> Rehearsal:
-        """What would be different if this were submitted, or these were the rules."""
+        """What would be different if this were submitted, or these were the rules.
+
+        jobs: or if jobs that run had asked for this; None: if they ended.
+        """
         demand_viewer(caller, self._record.site)
         with self._questions.asked_by(caller.user):
             if spec is not None:
                 return self._rehearsals.submit(caller, spec)
+            if jobs is not None:
+                return self._rehearsals.change_jobs(jobs)
             return self._rehearsals.apply(change or (lambda site: site))
 
     def _known_time(self, job: Job) -> KnownTime:
@@ -165,9 +172,11 @@ class PlanQueries:
             found = self._record.predictions.of(job)
         limit = max(time_limit(job.spec, each, site.policy) for each in site.pools.values())
         patience = site.policy.patience
+        expected = found.expected if job.expected is None else job.expected
         return KnownTime(
-            expected=found.expected if job.expected is None else job.expected,
-            high=found.high,
+            expected=expected,
+            # What counts is what was expected when it came in, until much more is known.
+            high=max(found.high, expected),
             samples=found.samples,
             like=found.like,
             limit=None if limit >= WITHOUT_END else Duration(limit),

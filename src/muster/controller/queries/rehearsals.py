@@ -1,8 +1,9 @@
 """What if: the same planner asked about another world, and nothing done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from muster.controller.dates.client import RuledSnapshot
+from muster.controller.dates.dated import sooner, warned
 from muster.controller.loop.controller import Controller
 from muster.controller.messages import Caller, Rehearsal
 from muster.controller.planner.client import RehearsedPlans, World
@@ -11,12 +12,12 @@ from muster.controller.use_cases.submission import NodeKinds, Submission
 from muster.controller.world.journal import Clock, Journal
 from muster.controller.world.reservations import current_windows
 from muster.model.dates import StartDate
-from muster.model.job import Job, JobSpec
+from muster.model.job import Job, JobSpec, JobState
 from muster.model.launch import NO_LAUNCH
 from muster.model.plan import Plan, Preempt, Start
 from muster.model.site import Site
 from muster.model.value import JobId, replace
-from muster.model.versioned import with_values
+from muster.model.versioned import with_values, without
 from muster.model.words import counted, listed
 from muster.schedule.explain.words import decided
 
@@ -51,14 +52,16 @@ class Rehearsals:
         decision = rehearsed.changed.decision(job.id)
         wait = rehearsed.changed.waits.get(job.id)
         date = None if wait is None else self._date(usual, changed, job.id)
+        said = "" if decision is None else decided(decision, job, changed.snapshot)
         return replace(
             _compared(rehearsed),
             job=job.id,
             wait=wait,
             expected=rehearsed.expected if date is None else date.middle,
             date=date,
+            alternatives=sooner(rehearsed.alternatives, date, changed.snapshot.now),
             placements=decision.placements if isinstance(decision, Start) else rehearsed.placements,
-            text="" if decision is None else decided(decision, job, changed.snapshot),
+            text=warned(said, date, job.spec, changed.snapshot.now),
         )
 
     def apply(self, change: Callable[[Site], Site]) -> Rehearsal:
@@ -79,6 +82,38 @@ class Rehearsals:
         then = RuledSnapshot(snapshot=snapshot, site=after)
         moved = self._controller.dates.suppose(before, then, None).moved
         compared = replace(compared, moved=moved)
+        return replace(compared, text=_told(compared))
+
+    def change_jobs(self, changes: Mapping[JobId, JobSpec | None]) -> Rehearsal:
+        """What would be different at once if jobs that run had asked for something else.
+
+        They wait with their new requests; None: the job ends.
+        """
+        usual = self._world()
+        jobs = usual.snapshot.jobs
+        known = {job: spec for job, spec in changes.items() if job in jobs}
+        others = {
+            job: replace(jobs[job], spec=spec, state=JobState.PENDING)
+            for job, spec in known.items()
+            if spec is not None
+        }
+        gone = [job for job, spec in known.items() if spec is None]
+        snapshot = replace(
+            usual.snapshot,
+            jobs=with_values(without(jobs, gone), others),
+            allocations=without(usual.snapshot.allocations, known),
+        )
+        changed = replace(usual, snapshot=snapshot)
+        compared = _compared(self._planner.rehearse(usual, changed))
+        site = self._journal.record.site
+        before = RuledSnapshot(snapshot=usual.snapshot, site=site)
+        then = RuledSnapshot(snapshot=snapshot, site=site)
+        moved = self._controller.dates.suppose(before, then, None).moved
+        compared = replace(
+            compared,
+            starts=tuple(job for job in compared.starts if job not in gone),
+            moved=tuple(each for each in moved if each.job not in known),
+        )
         return replace(compared, text=_told(compared))
 
     def _date(self, usual: World, changed: World, job: JobId) -> StartDate | None:

@@ -48,12 +48,12 @@ class RunningAttempts:
             raise _unable(held.cluster, "start steps inside jobs")
         return backend.step_address(held.job, held.attempt)
 
-    def visit(self, held: Allocation, wanted: Visit) -> VisitStream:
+    def visit(self, held: Allocation, task: int, wanted: Visit) -> VisitStream:
         """Into the containers of a running pod."""
         backend = self._backend(held.cluster)
         if not isinstance(backend, VisitPort):
             raise _unable(held.cluster, "let anybody into containers")
-        return backend.visit(held.job, held.attempt, wanted)
+        return backend.visit(held.job, held.attempt, task, wanted)
 
     def usage(self, held: Allocation) -> tuple[Measured, ...]:
         """What the processes of a running job use now."""

@@ -14,6 +14,8 @@ from muster.model.event import (
     ClusterSeen,
     DeadlineMissForeseen,
     DeviceCut,
+    DeviceErred,
+    DeviceJudged,
     Event,
     JobCheckpointed,
     JobClaimed,
@@ -26,6 +28,7 @@ from muster.model.event import (
     JobResized,
     JobResumed,
     JobStarted,
+    JobStruck,
     JobSubmitted,
     JobSuspended,
     JobUpdated,
@@ -174,6 +177,7 @@ def masked_event(event: Event) -> Event:
             | JobPreempted()
             | JobRequeued()
             | DeadlineMissForeseen()
+            | JobStruck()
         ):
             return event
         case (
@@ -182,6 +186,8 @@ def masked_event(event: Event) -> Event:
             | NodeGone()
             | NodeChanged()
             | NodeMarked()
+            | DeviceErred()
+            | DeviceJudged()
             | ClusterSeen()
             | SiteChanged()
         ):

@@ -1,14 +1,16 @@
 """How the installation is, and what it did."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 from muster.controller.loop.controller import Controller
 from muster.controller.loop.counters import Counts
-from muster.controller.messages import Caller, DatesHeld, Health
+from muster.controller.messages import Caller, DatesHeld, DatesHeldIn, Health
 from muster.controller.rights import demand
 from muster.controller.world.journal import Clock, Journal
+from muster.model.dates import KeptDate
 from muster.model.site import Role
-from muster.model.value import DAY, Duration, Instant
+from muster.model.value import DAY, ClassName, Duration, Instant, QueuePath
 
 NAMED = 5
 """So many failed GPUs are named; a list of all does not help at a glance."""
@@ -18,14 +20,24 @@ MOST_COUNTED = 20_000
 COUNT_EVERY = Duration(10_000)
 """So many of the latest dates are judged, and so often."""
 
+MOST_GROUPS = 50
+"""Of so many queues and classes it is said how many dates held there: those with the most dates."""
+
 
 class StatusQueries:
     """The controller itself."""
 
-    def __init__(self, journal: Journal, controller: Controller, clock: Clock) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        controller: Controller,
+        clock: Clock,
+        problems: Callable[[], tuple[str, ...]],
+    ) -> None:
         self._journal = journal
         self._controller = controller
         self._clock = clock
+        self._problems = problems
         # Of which version of the nodes it was found, and what.
         self._failed: tuple[int, list[str]] = (0, [])
         # When it was counted, and what.
@@ -41,7 +53,12 @@ class StatusQueries:
             plan_ms=last_plan.plan_ms,
             planned_at=last_plan.planned_at,
             dates=self._dates_held(),
-            problems=(*filter(None, (last_plan.problem,)), *self._failed_gpus()),
+            problems=(
+                *filter(None, (last_plan.problem,)),
+                *self._failed_gpus(),
+                *self._orphans(),
+                *self._problems(),
+            ),
         )
 
     def _dates_held(self) -> DatesHeld:
@@ -50,9 +67,19 @@ class StatusQueries:
         if now - self._counted[0] >= COUNT_EVERY:
             since = Instant(max(0, now - 7 * DAY))
             dates = self._journal.store.dates(since=since, limit=MOST_COUNTED)
-            held = sum(each.held for each in dates)
-            self._counted = (now, DatesHeld(held=held, told=len(dates)))
+            self._counted = (now, dates_held(dates))
         return self._counted[1]
+
+    def _orphans(self) -> Iterator[str]:
+        """What carries our mark on a cluster, and nobody here knows."""
+        for cluster in self._journal.record.clusters.values():
+            if cluster.orphans:
+                named = ", ".join(cluster.orphans[:NAMED])
+                more = ", ..." if len(cluster.orphans) > NAMED else ""
+                yield (
+                    f"cluster {cluster.name} runs {named}{more} with Muster's mark and no job of "
+                    "Muster's behind it; it is left alone: look whose it is, and end it there"
+                )
 
     def _failed_gpus(self) -> Iterator[str]:
         """GPUs that take no work because something is wrong with them."""
@@ -82,3 +109,22 @@ class StatusQueries:
     def mail_program(self) -> str | None:
         """What sends mail: None if nothing does, empty if another process knows."""
         return self._controller.parts.mail_program
+
+
+def dates_held(dates: Iterable[KeptDate]) -> DatesHeld:
+    """How many of these held, in all and by queue and class."""
+    told, held = Counter[tuple[QueuePath, ClassName]](), Counter[tuple[QueuePath, ClassName]]()
+    for each in dates:
+        group = each.foreseen.queue, each.foreseen.job_class
+        told[group] += 1
+        held[group] += each.held
+    most_first = sorted(told, key=lambda group: (-told[group], group))
+    return DatesHeld(
+        held=held.total(),
+        told=told.total(),
+        groups=tuple(
+            DatesHeldIn(queue=queue, job_class=job_class, held=held[group], told=told[group])
+            for group in most_first[:MOST_GROUPS]
+            for queue, job_class in [group]
+        ),
+    )

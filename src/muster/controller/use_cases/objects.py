@@ -38,13 +38,14 @@ class ObjectsWrite(Value):
     """Objects that are written together, or not at all.
 
     action: what the audit log says that the caller did; None: nobody did, a controller follows.
-    first: run in the same transaction, before anything is written; it may refuse.
+    also: what else is done in the same transaction, where the objects are written already. It may
+    refuse, and then nothing is written.
     """
 
     caller: Caller
     writes: tuple[ObjectWrite, ...]
     action: str | None = None
-    first: Callable[[Transaction], None] | None = None
+    also: Callable[[Transaction], None] | None = None
 
     def apply(self, transaction: Transaction) -> tuple[Written, ...]:
         """The command. ObjectChangedError: nothing was written."""
@@ -53,9 +54,10 @@ class ObjectsWrite(Value):
             is_as_seen = (None if found is None else found.version) == each.seen
             if not is_as_seen or not transaction.has_room_for(len(self.writes)):
                 raise ObjectChangedError(each.key, found)
-        if self.first is not None:
-            self.first(transaction)
-        written = tuple(_written(each, transaction) for each in self.writes)
+        with transaction.all_or_nothing():
+            written = tuple(_written(each, transaction) for each in self.writes)
+            if self.also is not None:
+                self.also(transaction)
         if self.action is not None:
             for each in self.writes:
                 audit(transaction, self.caller, self.action, _subject(each.key))

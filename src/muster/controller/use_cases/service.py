@@ -10,6 +10,13 @@ from signal import SIGTERM
 from threading import Thread
 from typing import TypeVar
 
+from muster.controller.alerting.use_cases import (
+    RulesChange,
+    SilenceRequest,
+    apply_rules,
+    end_silence,
+    make_silence,
+)
 from muster.controller.messages import Caller, Outcome, Receipt, SiteDiff
 from muster.controller.queries.queries import Queries
 from muster.controller.rights import demand, has_role
@@ -27,11 +34,14 @@ from muster.controller.world.journal import Write
 from muster.controller.world.transaction import Transaction
 from muster.lifecycle.refusal import NodeIsDown, Unprintable
 from muster.lifecycle.sizes import kept_bytes
+from muster.lifecycle.step import UNSTARTED
+from muster.model.alerting import Silence
 from muster.model.cluster import Node, NodeState, Taint
 from muster.model.errors import ForbiddenError, RefusedError, UnknownError
 from muster.model.event import NodeChanged, SiteChanged
-from muster.model.forbidden import NotYourJob
+from muster.model.forbidden import HasStarted, NotYourJob
 from muster.model.job import Job, JobSpec
+from muster.model.launch import Launch
 from muster.model.running import TerminalStream
 from muster.model.site import Role, Site, Token
 from muster.model.value import JobId, NodeId, replace
@@ -62,17 +72,20 @@ class Service:
         indices: tuple[int, ...] = (),
         at_once: int | None = None,
         held: bool = False,
+        patient: bool = False,
         request_key: str | None = None,
     ) -> "Future[Receipt]":
         """Let a job, or an array of them, wait for its turn; once for each request key.
 
         With a deadline, the answer waits a moment to say whether it can be met.
+        patient: what no node that there is could run waits for others, and is not refused.
         """
         entry = replace(
             self._submission(caller, spec),
             indices=indices,
             at_once=at_once,
             held=held,
+            patient=patient,
             request_key=request_key,
         )
         answer = self._change(caller, "submit", entry.enter)
@@ -85,13 +98,26 @@ class Service:
         return replace(self._submission(caller, spec), held=held, patient=True).enter
 
     def revising(
-        self, caller: Caller, job: JobId, change: Callable[[JobSpec], JobSpec], *, held: bool
+        self,
+        caller: Caller,
+        job: JobId,
+        change: Callable[[JobSpec], JobSpec],
+        *,
+        launch: Launch | None = None,
+        releases: bool = False,
     ) -> Callable[[Transaction], None]:
-        """Change a held job, as a part of a transaction that writes more. held: it stays so."""
+        """Change a job, as a part of a transaction that writes more; releases: it may start now.
+
+        launch: what it runs, if that changes; it must not have begun to.
+        """
 
         def command(transaction: Transaction) -> None:
-            updated(caller, job, change, (self._kinds, transaction), patient=True)
-            if not held:
+            after = updated(caller, job, change, (self._kinds, transaction), patient=True)
+            if launch is not None and after.state not in UNSTARTED:
+                raise ForbiddenError(HasStarted(job=after.label, state=after.state))
+            if launch is not None:
+                transaction.keep_launch(job, launch)
+            if releases:
                 request = JobActionRequest(caller=caller, action=JobAction.RELEASE)
                 act_on_jobs(request, (job,), transaction)
 
@@ -232,6 +258,33 @@ class Service:
             caller,
             f"revoke token {token}",
             lambda transaction: revoke_token(caller, token, transaction),
+        )
+
+    def make_silence(self, caller: Caller, request: SilenceRequest) -> "Future[Silence]":
+        """Have nobody told of some alerts for a while."""
+
+        def command(transaction: Transaction) -> Silence:
+            self._charge(caller, CHANGE_BYTES, transaction)
+            return make_silence(caller, request, transaction)
+
+        return self._change(caller, "silence alerts", command)
+
+    def end_silence(self, caller: Caller, silence: str) -> "Future[Silence]":
+        """From now on it silences nothing."""
+        return self._change(
+            caller,
+            f"end silence {silence}",
+            lambda transaction: end_silence(caller, silence, transaction),
+        )
+
+    def apply_rules(
+        self, caller: Caller, text: str, *, dry_run: bool = False
+    ) -> "Future[RulesChange]":
+        """Take other rules of alerts beside those that come with Muster."""
+        return self._change(
+            caller,
+            "apply rules of alerts",
+            lambda transaction: apply_rules(caller, text, transaction, dry_run=dry_run),
         )
 
     def write_objects(self, request: ObjectsWrite) -> "Future[tuple[Written, ...]]":

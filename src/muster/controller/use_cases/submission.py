@@ -15,11 +15,12 @@ from muster.controller.world.groups import is_guarded
 from muster.controller.world.record import Record
 from muster.controller.world.reservations import current_windows
 from muster.controller.world.transaction import Transaction, without_launch
+from muster.lifecycle.abilities import takes_of
 from muster.lifecycle.admit import admit
 from muster.lifecycle.refusal import (
     Accepted,
     Caution,
-    NoContainerTool,
+    DeadlineWithoutLimit,
     NoMailProgram,
     Refusal,
     TooManyOfUser,
@@ -32,8 +33,8 @@ from muster.model.event import JobSubmitted
 from muster.model.forbidden import SubmitsForAnother
 from muster.model.history import RequestMade
 from muster.model.job import ArrayPart, Dependency, Job, JobSpec
-from muster.model.launch import is_image_file
 from muster.model.queue import Queue, WhenFull, is_within, lineage
+from muster.model.site import runs_images_on_host
 from muster.model.snapshot import Snapshot
 from muster.model.value import JobId, QueuePath, Value, replace
 
@@ -117,13 +118,18 @@ class Submission(Value):
         demand_priority(self.caller, transaction.site, spec, before)
         demand_class(self.caller, transaction.site, spec, before)
         snapshot = self._snapshot(spec, transaction)
+        if self.instead_of is None:
+            takes = takes_of(
+                spec.launch, images_on_host=runs_images_on_host(transaction.site, spec.queue)
+            )
+            spec = replace(spec, takes=takes)
         kinds = self.kinds.of(snapshot, transaction.record)
         answer = admit(spec, snapshot, kinds, patient=self.patient)
         if isinstance(answer, Refusal):
             raise RefusedError(answer.reason, answer.advice)
         self._demand_places(spec, snapshot)
         self._demand_few(answer.spec, transaction)
-        _demand_container_tool(answer.spec.launch.image, transaction)
+        self._demand_end(answer.spec, transaction)
         return answer
 
     def whose(self, transaction: Transaction) -> JobSpec:
@@ -159,6 +165,22 @@ class Submission(Value):
             allocations=record.allocations,
             reservations=current_windows(transaction.site.reservations, transaction.now),
             finished=transaction.outcomes(each.job for each in spec.after if each.job is not None),
+        )
+
+    def _demand_end(self, spec: JobSpec, transaction: Transaction) -> None:
+        """A job with a deadline starts only where it must have ended by then.
+
+        One that is held can still be given a time limit.
+        """
+        site = transaction.site
+        defaults = (site.policy.default_time, *(each.default_time for each in site.pools.values()))
+        is_endless = spec.time_limit is None and all(each is None for each in defaults)
+        if spec.deadline is None or not is_endless or self.held or self.instead_of is not None:
+            return
+        raise RefusedError(
+            DeadlineWithoutLimit(),
+            "A job with a deadline needs a time limit, for it starts only if it must have ended "
+            "by then. Say how long it may run.",
         )
 
     def _demand_places(self, spec: JobSpec, snapshot: Snapshot) -> None:
@@ -266,22 +288,6 @@ def _after_by_part(
         if each.part is not None:
             own.setdefault(each.part, []).append(each)
     return {index: (*common, *own[index]) if index in own else common for index in indices}
-
-
-def _demand_container_tool(image: str | None, transaction: Transaction) -> None:
-    """Refuse what could only fail: an image where no cluster can run one."""
-    if image is None or transaction.site.images_on_host:
-        return
-    clusters = transaction.record.clusters.values()
-    is_file = is_image_file(image)
-    runs = [each.abilities.image_files if is_file else each.abilities.images for each in clusters]
-    if runs and not any(runs):
-        tools = "apptainer" if is_file else "podman, docker (and its daemon) or apptainer"
-        raise RefusedError(
-            NoContainerTool(image=image),
-            f"No node can run the image {image}: {tools} is missing. Leave out the image, or ask "
-            "an administrator to install one, or to allow images_on_host.",
-        )
 
 
 def _counts_jobs(spec: JobSpec, transaction: Transaction) -> bool:

@@ -5,6 +5,7 @@ events. Commands that arrive while a batch is being written share the next one, 
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from enum import Enum
@@ -15,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from muster.controller.world.record import Record, dependencies_of
 from muster.controller.world.request_keys import latest_requests
 from muster.controller.world.transaction import Change, Transaction
+from muster.controller.world.write_times import WriteTimes
 from muster.model.errors import MusterError, StaleSnapshotError, StoreError
 from muster.model.event import JobClaimed, JobPlaced, JobResized, JobResumed
 from muster.model.history import Ended, Finished
@@ -97,6 +99,7 @@ class Journal:
         self.record = record
         self.subscribers = Subscribers()
         self.last_event = record.last_event
+        self.times = WriteTimes()
         self._clock = clock
 
     def transaction(self) -> Transaction:
@@ -140,6 +143,7 @@ class Journal:
             except StaleSnapshotError:
                 self.catch_up()
             except StoreError as error:
+                self.times.errors += 1
                 log.warning("nothing written: %s", error)
                 return [error] * len(commands)
         return [StaleSnapshotError(expected=self.record.version, found=-1)] * len(commands)
@@ -150,7 +154,9 @@ class Journal:
         if transaction.is_empty:
             return answers
         batch, changes = transaction.batch(), transaction.changes()
+        began = time.perf_counter()
         self.store.append(batch)
+        self.times.wrote(time.perf_counter() - began)
         self._apply(batch, changes, transaction.found)
         return answers
 
@@ -204,6 +210,11 @@ class Writer:
         """Something was written: learn of it soon, if it was by another process."""
         if current_thread() is not self._thread:
             self._queue.put(WriterSignal.CATCH_UP)
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait for their turn."""
+        return self._queue.qsize()
 
     def close(self) -> None:
         """Write what is queued, then stop."""

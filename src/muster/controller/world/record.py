@@ -16,13 +16,13 @@ from muster.model.cluster import Cluster, Node, Pool
 from muster.model.event import PodSeen
 from muster.model.history import Ended, Finished
 from muster.model.job import WAITING, Ask, Job
-from muster.model.kept_object import KeptObject, ObjectKey
+from muster.model.kept_object import KeptObject, ObjectKey, Shelf
 from muster.model.levels import PLAIN_LEVELS, Levels
 from muster.model.placement import Allocation
 from muster.model.site import Site, Token
 from muster.model.snapshot import Snapshot, UsualAsk
 from muster.model.steps import Step
-from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName
+from muster.model.value import ClusterName, Instant, JobId, NodeId, PoolName, replace
 from muster.model.versioned import VersionHistory
 from muster.stores.base import Batch, LiveState
 
@@ -102,6 +102,10 @@ class LiveSteps:
             self._of.pop(job, None)
 
 
+ClusterLevels = Mapping[ClusterName, tuple[str, ...]]
+"""The levels of the topology that clusters tell of, of those that do."""
+
+
 class Record:
     """The live world: frozen values in dictionaries that only `apply` changes."""
 
@@ -121,6 +125,10 @@ class Record:
         self.nodes: dict[NodeId, Node] = {each.id: each for each in state.nodes}
         self.tokens: dict[str, Token] = {each.id: each for each in state.tokens}
         self.objects: dict[ObjectKey, KeptObject] = {each.key: each for each in state.objects}
+        # The same by where they stand, to count those of one kind without looking at all.
+        self.shelves: dict[Shelf, dict[ObjectKey, KeptObject]] = {}
+        for each in state.objects:
+            self.shelves.setdefault(each.key.shelf, {})[each.key] = each
         self.finished: dict[JobId, Finished] = dict(finished)
         # By the job that others depend on, those others.
         self._dependents: dict[JobId, set[JobId]] = {}
@@ -134,8 +142,8 @@ class Record:
         self.levels = LearnedLevels()
         self.whole = capacity(self.nodes)
         self.nodes_version = 1
-        # Of which rules and nodes, and the pools that these make.
-        self._pools: tuple[Pools, int, Pools] = ({}, 0, {})
+        # Of which rules, nodes and levels, and the pools that these make.
+        self._pools: tuple[Pools, int, ClusterLevels, Pools] = ({}, 0, {}, {})
         self.groups = UserGroups()
         # The last version at which another process gave out room: plans from before do not stand.
         self.foreign_placement_at = -1
@@ -161,17 +169,22 @@ class Record:
                 self.usage.hold(self.jobs[allocation.job], allocation, self.whole)
 
     def pools(self, site: Site) -> Mapping[PoolName, Pool]:
-        """The pools of these rules; nodes in a pool that they do not name are in a plain one."""
-        of_rules, version, found = self._pools
-        if of_rules is not site.pools or version != self.nodes_version:
-            version = self.nodes_version
+        """The pools of these rules; nodes in a pool that they do not name are in a plain one.
+
+        A pool without levels of its own has those that its cluster tells.
+        """
+        levels = {each.name: each.levels for each in self.clusters.values() if each.levels}
+        of_rules, version, of_clusters, found = self._pools
+        if (version, of_clusters) != (self.nodes_version, levels) or of_rules is not site.pools:
             plain = {
                 node.pool: Pool(name=node.pool, cluster=node.cluster)
                 for node in self.nodes.values()
                 if node.pool not in site.pools
             }
             found = {**site.pools, **plain} if plain else site.pools
-            self._pools = (site.pools, version, found)
+            if levels:
+                found = {name: _with_levels(each, levels) for name, each in found.items()}
+            self._pools = (site.pools, self.nodes_version, levels, found)
         return self.groups.let_into(found)
 
     def snapshot(self, now: Instant) -> Snapshot:
@@ -228,8 +241,10 @@ class Record:
                 self.tokens[token.id] = token
             for each in batch.objects:
                 self.objects[each.key] = each
+                self.shelves.setdefault(each.key.shelf, {})[each.key] = each
             for removed in batch.removed:
                 self.objects.pop(removed.key, None)
+                self.shelves.get(removed.key.shelf, {}).pop(removed.key, None)
 
     def is_awaited(self, job: JobId) -> bool:
         """Does a live job depend on it?"""
@@ -382,3 +397,8 @@ def _by_id(job: Job) -> JobId:
 def _is_endable(job: Job) -> bool:
     """May it end without having run: by its deadline, or because it waits for what cannot be?"""
     return job.spec.deadline is not None or job.spec.cancel_if_hopeless
+
+
+def _with_levels(pool: Pool, levels: ClusterLevels) -> Pool:
+    known = levels.get(pool.cluster, ())
+    return replace(pool, levels=known) if known and not pool.levels else pool

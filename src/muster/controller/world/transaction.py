@@ -1,7 +1,10 @@
 """A transaction: events applied beside the record, then written, then applied to the record."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from copy import copy
 from signal import SIGKILL
+from typing import Any
 
 from muster.controller.world.record import Record
 from muster.controller.world.request_keys import RequestKeys
@@ -15,9 +18,12 @@ from muster.model.event import (
     ClusterSeen,
     DeadlineMissForeseen,
     DeviceCut,
+    DeviceErred,
+    DeviceJudged,
     Event,
     JobEnded,
     JobEvent,
+    JobStruck,
     JobSubmitted,
     NodeChanged,
     NodeEvent,
@@ -38,6 +44,7 @@ from muster.model.kept_object import (
     KeptObject,
     ObjectKey,
     RemovedObject,
+    Shelf,
     object_version,
 )
 from muster.model.launch import NO_LAUNCH, Launch
@@ -152,6 +159,14 @@ class Transaction:
             return None
         return changed or self.record.objects.get(key)
 
+    def objects_on(self, shelf: Shelf) -> list[KeptObject]:
+        """All objects of a kind in a namespace, with what this transaction made of them."""
+        found: dict[ObjectKey, KeptObject | RemovedObject] = {
+            **self.record.shelves.get(shelf, {}),
+            **{key: each for key, each in self.objects.items() if key.shelf == shelf},
+        }
+        return [each for each in found.values() if isinstance(each, KeptObject)]
+
     @property
     def site(self) -> Site:
         return self.new_site or self.record.site
@@ -161,6 +176,16 @@ class Transaction:
         return not (self.events or self.tokens or self.audit or self.objects or self.dates)
 
     # Changing.
+
+    @contextmanager
+    def all_or_nothing(self) -> Generator[None]:
+        """What is done inside is undone where it ends in an error; steps of jobs are not."""
+        before = {name: _own(each) for name, each in vars(self).items()}
+        try:
+            yield
+        except BaseException:
+            vars(self).update(before)
+            raise
 
     def requested(self, user: UserName, key: str) -> tuple[JobId, ...]:
         """The jobs that this user's request of that key made before, written or not."""
@@ -194,6 +219,8 @@ class Transaction:
                 self._apply_to_step(event)
             case PodSeen():
                 self._apply_to_pod(event)
+            case DeviceErred() | DeviceJudged() | JobStruck():
+                self.events.append(event)
 
     def apply_all(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -290,7 +317,9 @@ class Transaction:
         known = self.node(node.id)
         if known is not None:
             node = marked(node, known.given_labels, known.given_taints)
-        if known is not None and known.state is NodeState.DRAINING and node.state is NodeState.UP:
+        was_drained = known is not None and known.state is NodeState.DRAINING
+        # What a cluster drains by itself it also takes back by itself.
+        if known is not None and was_drained and known.drained_by and node.state is NodeState.UP:
             node = replace(
                 node,
                 state=NodeState.DRAINING,
@@ -456,3 +485,8 @@ def _nodes_of(held: Allocation) -> dict[str, tuple[NodeId, ...]]:
 
 def _why(job: Job) -> EndReason | None:
     return None if isinstance(job.why, HeldBy) else job.why
+
+
+def _own(value: Any) -> Any:
+    """A copy of what transactions add to; all else that they hold is never changed."""
+    return copy(value) if type(value) in {dict, list} else value

@@ -28,6 +28,12 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         "show": Entry(module="jobs.show", help="Show everything about a job."),
         "explain": Entry(module="jobs.explain", help="Say why a job waits and what would help."),
         "why": Entry(module="jobs.explain", help="Say in one line why a job is where it is."),
+        "diagnose": Entry(
+            module="jobs.diagnose", help="Say why a job is slow, and what to change."
+        ),
+        "report": Entry(
+            module="jobs.report", help="Show what jobs did with GPUs, and what that cost."
+        ),
         "logs": Entry(module="jobs.logs", help="Print what a job wrote."),
         "top": Entry(module="cluster.top", help="Watch the cluster, live."),
         "history": Entry(module="jobs.history", help="List jobs that are over and what they used."),
@@ -57,6 +63,10 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         ),
         "quota": Entry(
             module="rules.quota", help="Change what a queue is guaranteed and limited to."
+        ),
+        "alerts": Entry(module="cluster.alerts", help="List what is wrong, and what to do."),
+        "silence": Entry(
+            module="cluster.alerts", help="Have nobody told of some alerts for a while."
         ),
         "classes": Entry(module="cluster.classes", help="List job classes."),
         "whatif": Entry(
@@ -90,6 +100,9 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         "serve": Entry(module="daemon.commands", help="Answer at the doors for a shared store."),
         "apply": Entry(module="rules.apply", help="Put a configuration file into force."),
         "site": Entry(module="rules.apply", help="Print the configuration in force."),
+        "telemetry": Entry(
+            module="rules.telemetry", help="Print configuration for Prometheus, Grafana and others."
+        ),
         "users": Entry(module="rules.users", help="List users and what they may do."),
         "tokens": Entry(module="rules.tokens", help="List, make and revoke keys for remote use."),
         "audit": Entry(module="rules.audit", help="List who changed what."),
@@ -103,6 +116,9 @@ THEMES: Mapping[str, Mapping[str, Entry]] = {
         ),
         "kubeconfig": Entry(
             module="daemon.kubeconfig", help="Point kubectl at this Muster, as yourself."
+        ),
+        "extender": Entry(
+            module="daemon.extender", help="Answer kube-scheduler which nodes suit a pod best."
         ),
         "slurm": Entry(module="daemon.slurm", help="Put Slurm's commands on your PATH."),
         "doctor": Entry(module="daemon.doctor", help="Look for what is wrong, and say what to do."),

@@ -5,8 +5,10 @@ from itertools import chain
 
 from muster.doors.config.faults import Path, suggestion
 from muster.doors.units import amount_text
+from muster.model.alerting import OWNER, Receiver, ReceiverKind
 from muster.model.cluster import AmountReserved
 from muster.model.queue import Percent, Queue, Quota, Scope
+from muster.model.sinks import UNDERSTOOD, Sent, Sink, SinkKind
 from muster.model.site import Role, Site
 from muster.model.value import QueuePath, Value
 from muster.model.words import listed, placed
@@ -167,6 +169,64 @@ def queue_keys(path: QueuePath) -> Path:
     return tuple(chain.from_iterable(("queues", name) for name in path.split("/")))
 
 
+def _receivers_can_be_told(site: Site) -> Iterator[Mistake]:
+    for name, receiver in site.alerts.receivers.items():
+        if (text := _receiver_fault(receiver)) is not None:
+            yield Mistake(keys=("alerts", "receivers", name), text=text)
+    for number, route in enumerate(site.alerts.routes):
+        keys = ("alerts", "routes", number)
+        for place, name in enumerate(route.receivers):
+            where = (*keys, "receivers", place)
+            yield from _missing(name, site.alerts.receivers, where, "receiver")
+        if route.queue is not None:
+            yield from _missing(route.queue, site.queues, (*keys, "queue"), "queue")
+
+
+def _receiver_fault(receiver: Receiver) -> str | None:
+    """What its kind needs and has not, or has and does not need."""
+    needed = _NEEDED.get(receiver.kind, "url_file")
+    given = [name for name in ("url_file", "to", "command") if getattr(receiver, name)]
+    if receiver.name == OWNER:
+        return f"`{OWNER}` stands for the users of jobs; call this receiver otherwise"
+    if needed not in given:
+        return f"`kind: {receiver.kind}` needs `{needed}`"
+    other = next((name for name in given if name != needed), None)
+    return None if other is None else f"`{other}` does not go with `kind: {receiver.kind}`"
+
+
+_NEEDED = {ReceiverKind.MAIL: "to", ReceiverKind.COMMAND: "command"}
+
+
+def _sinks_take_what_they_are_sent(site: Site) -> Iterator[Mistake]:
+    for name, sink in site.telemetry.sinks.items():
+        keys = ("telemetry", "sinks", name)
+        if (text := _sink_fault(sink)) is not None:
+            yield Mistake(keys=keys, text=text)
+        if sink.queue is not None:
+            yield from _missing(sink.queue, site.queues, (*keys, "queue"), "queue")
+
+
+def _clusters_are_measured_by_one(site: Site) -> Iterator[Mistake]:
+    for name, source in site.telemetry.clusters.items():
+        if bool(source.prometheus) is bool(source.exporter):
+            text = "name either a `prometheus` or an `exporter`"
+            yield Mistake(keys=("telemetry", "clusters", name), text=text)
+
+
+def _sink_fault(sink: Sink) -> str | None:
+    scheme = "udp" if sink.kind is SinkKind.DOGSTATSD else "http"
+    if not sink.url.startswith(scheme):
+        return f"`kind: {sink.kind}` needs a `url` that begins with `{scheme}://`"
+    other = next((each for each in sink.sends if each not in UNDERSTOOD[sink.kind]), None)
+    if other is not None:
+        return f"`kind: {sink.kind}` cannot be sent `{other}`; use another kind of sink for it"
+    if sink.queue is not None and Sent.LOG in sink.sends:
+        return "Muster's own log is about all queues; leave `log` or `queue` out"
+    if sink.metrics and Sent.METRICS not in sink.sends:
+        return "`metrics` names which ones, but `sends` has no `metrics`"
+    return None
+
+
 def _missing(name: str, known: Iterable[str], keys: Path, noun: str) -> Iterator[Mistake]:
     names = list(known)
     if name not in names:
@@ -204,6 +264,9 @@ _MISTAKES = (
     _pools_exist,
     _lines_differ,
     _reservations_differ,
+    _receivers_can_be_told,
+    _sinks_take_what_they_are_sent,
+    _clusters_are_measured_by_one,
 )
 _CAUTIONS = (
     _classes_are_found,

@@ -89,16 +89,38 @@ def _key(key: Key, before: Value, after: Value) -> Iterator[Difference]:
             yield from _inside(key, _fields(section, was, becomes))
         case Aside(section=section):
             yield from _inside(key, _fields(section, before, after))
-        case ValueList():
+        case ValueList(section=section) if section is QUOTA:
             yield from _quotas(value_of(before, key.target), value_of(after, key.target))
+        case ValueList():
+            yield from _listed(key, value_of(before, key.target), value_of(after, key.target))
+        case NamedMapping(section=section):
+            was, becomes = value_of(before, key.target), value_of(after, key.target)
+            yield from _inside(key, _members(section, was, becomes))
         case ValueType() | Metered() | Many() | Pairs() as shape:
             yield from _words(key, shape, before, after)
-        case NamedMapping() | Branches():
+        case Branches():
             return
 
 
 def _inside(key: Key, found: Iterator[Difference]) -> Iterator[Difference]:
     return ((f"{key.name}.{way}", text) for way, text in found)
+
+
+def _listed(key: Key, before: tuple[Value, ...], after: tuple[Value, ...]) -> Iterator[Difference]:
+    """Values without names: which of them is another cannot be said in a word."""
+    if before != after:
+        yield key.name, f"{len(before)} -> {len(after)}"
+
+
+def _members(
+    section: Section, before: Mapping[str, Value], after: Mapping[str, Value]
+) -> Iterator[Difference]:
+    for name in sorted({*before, *after}):
+        if name not in before or name not in after:
+            yield name, "removed" if name in before else "added"
+        else:
+            found = _fields(section, before[name], after[name])
+            yield from ((f"{name}.{way}", text) for way, text in found)
 
 
 def _words(

@@ -11,7 +11,7 @@ from muster.doors.config.faults import suggestion
 from muster.doors.units import BadTextError
 from muster.model.queue import Meter
 from muster.model.site import Grant, Role
-from muster.model.value import Instant, QueuePath, Value
+from muster.model.value import MINUTE, SECOND, Instant, QueuePath, Value
 from muster.model.words import thousandths
 
 
@@ -84,6 +84,43 @@ def _span_above_zero(text: str) -> int:
     raise BadTextError(text, "a time longer than nothing, such as `12h`")
 
 
+def _url(text: str) -> str:
+    if _URL.fullmatch(text):
+        return text
+    raise BadTextError(text, "an address such as `http://prometheus:9090`")
+
+
+def _node_url(text: str) -> str:
+    if "{node}" in text and _URL.fullmatch(text.replace("{node}", "n1")):
+        return text
+    raise BadTextError(text, "an address with `{node}` in it, such as `http://{node}:9400/metrics`")
+
+
+def _endpoint(text: str) -> str:
+    if _URL.fullmatch(text) or _UDP.fullmatch(text):
+        return text
+    raise BadTextError(text, "an address such as `http://loki:3100` or `udp://127.0.0.1:8125`")
+
+
+def _selector(text: str) -> str:
+    if _SELECTOR.fullmatch(text):
+        return text
+    raise BadTextError(text, 'a selector of Prometheus such as `{cluster="a"}`')
+
+
+def _path(text: str) -> str:
+    if text.startswith("/") and text.isprintable():
+        return text
+    raise BadTextError(text, "the whole path of a file, such as `/etc/muster/token`")
+
+
+def _interval(text: str) -> int:
+    span = units.duration(text)
+    if 5 * SECOND <= span <= MINUTE:
+        return span
+    raise BadTextError(text, "a time from `5s` to `60s`")
+
+
 def _name(text: str) -> str:
     if _NAME.fullmatch(text) and _named(text):
         return text
@@ -135,6 +172,12 @@ def _profile(text: str) -> str:
     return units.slice_text(part).removeprefix("mig:")
 
 
+def _plain(text: str) -> str:
+    if text and text.isprintable() and len(text) <= 1_000:
+        return text
+    raise BadTextError(text, "one line of text")
+
+
 def _instant(text: str) -> Instant:
     """With its zone: the file may be applied elsewhere than it was written, and again later."""
     if not _WITH_ZONE.search(text):
@@ -156,12 +199,19 @@ AMOUNTS = {
     Meter.MIG: "a number of instances (`4`) or a percentage (`50%`)",
 }
 
+_URL = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
+_UDP = re.compile(r"udp://(?:\[[0-9a-fA-F:]+\]|[^\s/?#@:]+):[0-9]{1,5}")
+_SELECTOR = re.compile(
+    r'\{\s*\w+\s*(?:=|!=|=~|!~)\s*"(?:[^"\\\n]|\\.)*"'
+    r'(?:\s*,\s*\w+\s*(?:=|!=|=~|!~)\s*"(?:[^"\\\n]|\\.)*")*\s*,?\s*\}'
+)
 _SIGNED = re.compile(r"-?[0-9]{1,9}")
 _USER = re.compile(r"[\w][\w.@+$\\-]{0,99}")
 _NAME = re.compile(r"\w[\w.@+-]{0,99}")
 _WITH_ZONE = re.compile(r"\d[Tt ]\d.*(?:[Zz]|[+-]\d\d:\d\d)$")
 
 NAME = ValueType(called="a name", read=_name, is_name=True)
+TEXT = ValueType(called="a text", read=_plain, is_name=True)
 USER = ValueType(called="a user", read=_user, is_name=True)
 LABEL = ValueType(called="a name", read=_label, is_name=True)
 QUEUE_PATH = ValueType(called="a queue's path", read=_queue, is_name=True)
@@ -173,6 +223,12 @@ INTEGER = ValueType(called="a whole number, also negative", read=_integer)
 TRUTH = ValueType(called="`true` or `false`", read=_truth, write=lambda given: str(given).lower())
 SPAN = ValueType(called="a time", read=units.duration, write=units.duration_text)
 SPAN_ABOVE_ZERO = ValueType(called="a time", read=_span_above_zero, write=units.duration_text)
+URL = ValueType(called="an address", read=_url, is_name=True)
+ENDPOINT = ValueType(called="an address", read=_endpoint, is_name=True)
+NODE_URL = ValueType(called="an address with `{node}` in it", read=_node_url, is_name=True)
+SELECTOR = ValueType(called="a selector of Prometheus", read=_selector, is_name=True)
+FILE_PATH = ValueType(called="the path of a file", read=_path, is_name=True)
+INTERVAL = ValueType(called="a time from `5s` to `60s`", read=_interval, write=units.duration_text)
 INSTANT = ValueType(called="an instant with zone", read=_instant, write=units.rfc3339)
 ZONE = ValueType(called="a time zone", read=_zone)
 MONEY = ValueType(called="a price", read=units.micros, write=units.micros_text)

@@ -15,6 +15,7 @@ from muster.doors.config.kinds import (
     choice,
 )
 from muster.doors.config.shapes import Inside, Key, Many, Section
+from muster.model.idle import IdleAction, IdleRule
 from muster.model.queue import Ceiling, JobClass, PreemptMode
 from muster.model.value import ClassName
 
@@ -61,6 +62,40 @@ CEILING = Section(
             optional=True,
             meaning="jobs that are not over, those that wait included",
             example="1000",
+        ),
+    ),
+)
+
+IDLE = Section(
+    title="Jobs that do not use their GPUs: `classes.*.on_idle`",
+    noun="rule",
+    makes=(IdleRule,),
+    blank=IdleRule(),
+    keys=(
+        Key(
+            name="after",
+            shape=SPAN_ABOVE_ZERO,
+            optional=True,
+            meaning="all its GPUs have been idle for so long; nothing is done if left out",
+            example="2h",
+        ),
+        Key(
+            name="warn_before",
+            shape=SPAN,
+            meaning="so long before, its user is told by mail",
+            example="30m",
+        ),
+        Key(
+            name="do",
+            shape=choice(IdleAction),
+            meaning="what is done then; `lower`: others may have its place before all else",
+            example="requeue",
+        ),
+        Key(
+            name="spares_interactive",
+            shape=TRUTH,
+            meaning="are jobs with a terminal and one GPU left alone for eight hours?",
+            example="false",
         ),
     ),
 )
@@ -153,6 +188,12 @@ CLASS = Section(
             meaning="who may submit jobs of it that are not preemptible, or `everyone`; a "
             "queue_admin always may",
             example="[ada]",
+        ),
+        Key(
+            name="on_idle",
+            shape=Inside(section=IDLE),
+            meaning="what becomes of jobs that hold GPUs and do not use them",
+            example="{after: 2h, do: cancel}",
         ),
     ),
 )

@@ -1,7 +1,17 @@
 """The keys of the rules by which jobs are chosen."""
 
-from muster.doors.config.kinds import INTEGER, SPAN, SPAN_ABOVE_ZERO, TRUTH, WHOLE, choice
-from muster.doors.config.shapes import Inside, Key, Section
+from muster.doors.config.kinds import (
+    INTEGER,
+    MONEY,
+    NAME,
+    SPAN,
+    SPAN_ABOVE_ZERO,
+    TRUTH,
+    WHOLE,
+    choice,
+)
+from muster.doors.config.shapes import Inside, Key, Many, Section, ValueList
+from muster.model.burst import Burst
 from muster.model.policy import (
     Aim,
     OrderWeights,
@@ -11,6 +21,7 @@ from muster.model.policy import (
     Preference,
     SharePolicy,
 )
+from muster.model.value import ClusterName
 
 ORDER = Section(
     title="Job priority: `policy.order`",
@@ -153,6 +164,62 @@ PREEMPT = Section(
     ),
 )
 
+BURST = Section(
+    title="Bursting: `policy.bursts`",
+    noun="burst",
+    makes=(Burst,),
+    blank=Burst(preferred=ClusterName(""), to=ClusterName(""), classes=()),
+    keys=(
+        Key(
+            name="preferred",
+            shape=NAME,
+            required=True,
+            meaning="the cluster that is to run the jobs",
+            example="aks",
+        ),
+        Key(
+            name="to",
+            shape=NAME,
+            required=True,
+            meaning="the cluster that they may move to",
+            example="gke",
+        ),
+        Key(
+            name="classes",
+            shape=Many(each=NAME),
+            required=True,
+            meaning="the classes of the jobs that may move",
+            example="[tuning]",
+        ),
+        Key(
+            name="over_gpu_hours",
+            shape=WHOLE,
+            meaning="they move only while more GPU-hours than these wait for the preferred cluster",
+            example="100",
+        ),
+        Key(
+            name="cost_percent",
+            shape=WHOLE,
+            meaning="the most that a job may be estimated to cost there,"
+            " in percent of what it costs on the preferred cluster",
+            example="60",
+        ),
+        Key(
+            name="transfer",
+            shape=SPAN,
+            meaning="how long a job's GPUs wait there until its data have come; counted as cost",
+            example="10m",
+        ),
+        Key(
+            name="transfer_cost",
+            field="transfer_micros",
+            shape=MONEY,
+            meaning="what moving a job's data costs, in your currency",
+            example="1.20",
+        ),
+    ),
+)
+
 POLICY = Section(
     title="Scheduling policy: `policy`",
     noun="policy",
@@ -223,6 +290,11 @@ POLICY = Section(
         Key(name="share", shape=Inside(section=SHARE), meaning="how past usage counts"),
         Key(
             name="preempt", shape=Inside(section=PREEMPT), meaning="when running jobs are preempted"
+        ),
+        Key(
+            name="bursts",
+            shape=ValueList(section=BURST),
+            meaning="when jobs of one cluster may move to another; without a rule, they always may",
         ),
     ),
 )

@@ -155,6 +155,14 @@ QUEUE = Section(
             example="true",
         ),
         Key(
+            name="images_on_host",
+            shape=TRUTH,
+            optional=True,
+            meaning="if no container tool is installed, run the commands of its jobs without their "
+            "images; by default as the parent queue, or as `containers` says",
+            example="true",
+        ),
+        Key(
             name="queues",
             field="",
             shape=Branches(),

@@ -1,21 +1,28 @@
 """The keys of people, and of the file as a whole."""
 
 from muster.doors.config.kinds import (
+    FILE_PATH,
+    INTERVAL,
     MEMORY,
     NAME,
+    NODE_URL,
     POSITIVE,
     QUEUE_PATH,
     ROLES,
+    SELECTOR,
     SPAN_ABOVE_ZERO,
     TRUTH,
+    URL,
     USER,
     WHOLE,
     choice,
 )
-from muster.doors.config.of_classes import CEILING, CLASS
+from muster.doors.config.of_alerts import ALERTS, RECEIVER, ROUTE
+from muster.doors.config.of_classes import CEILING, CLASS, IDLE
 from muster.doors.config.of_machines import POOL, RESERVATION
-from muster.doors.config.of_policy import ORDER, POLICY, PREEMPT, SHARE
+from muster.doors.config.of_policy import BURST, ORDER, POLICY, PREEMPT, SHARE
 from muster.doors.config.of_queues import QUEUE, QUOTA
+from muster.doors.config.of_sinks import SINK
 from muster.doors.config.shapes import (
     Aside,
     Branches,
@@ -26,8 +33,16 @@ from muster.doors.config.shapes import (
     Section,
     ValueList,
 )
-from muster.model.site import Confinement, Role, Site, User, UserLimits
-from muster.model.value import UserName
+from muster.model.site import (
+    Confinement,
+    MeasuredElsewhere,
+    Role,
+    Site,
+    TelemetryRules,
+    User,
+    UserLimits,
+)
+from muster.model.value import ClusterName, UserName
 
 USERS = Section(
     title="A user: `users.*`",
@@ -103,6 +118,80 @@ PER_USER = Section(
     ),
 )
 
+MEASURED_ELSEWHERE = Section(
+    title="Who measures a cluster: `telemetry.clusters.*`",
+    noun="cluster",
+    makes=(MeasuredElsewhere,),
+    blank=MeasuredElsewhere(cluster=ClusterName("")),
+    named="cluster",
+    keys=(
+        Key(
+            name="prometheus",
+            shape=URL,
+            meaning="a Prometheus that reads the cluster's dcgm-exporter",
+            example="http://prometheus.lab:9090",
+        ),
+        Key(
+            name="exporter",
+            shape=NODE_URL,
+            meaning="without a Prometheus, the dcgm-exporter of each node, of 200 at most",
+            example="http://{node}:9400/metrics",
+        ),
+        Key(
+            name="match",
+            shape=SELECTOR,
+            meaning="which of its series are of this cluster; all, if nothing is said",
+            example='{cluster="lab"}',
+        ),
+        Key(
+            name="token_file",
+            shape=FILE_PATH,
+            meaning="the file with the token that it asks for",
+            example="/etc/muster/prometheus.token",
+        ),
+    ),
+)
+
+TELEMETRY = Section(
+    title="What is measured: `telemetry`",
+    noun="telemetry",
+    makes=(TelemetryRules,),
+    blank=TelemetryRules(),
+    keys=(
+        Key(
+            name="interval",
+            shape=INTERVAL,
+            meaning="how often GPUs, jobs and machines are looked at",
+            example="30s",
+        ),
+        Key(
+            name="job_labels",
+            shape=TRUTH,
+            meaning="metrics of GPUs name the job that has them (`hpc_job`); every job then begins "
+            "new series",
+            example="true",
+        ),
+        Key(
+            name="metrics_open",
+            shape=TRUTH,
+            meaning="`/metrics` answers without a token to whoever asks from this machine itself",
+            example="true",
+        ),
+        Key(
+            name="clusters",
+            shape=NamedMapping(section=MEASURED_ELSEWHERE),
+            meaning="clusters whose GPUs somebody else measures, and whom to ask",
+            example='{lab: {prometheus: "http://prometheus.lab:9090"}}',
+        ),
+        Key(
+            name="sinks",
+            shape=NamedMapping(section=SINK),
+            meaning="servers of others to which logs, what jobs write, and metrics are sent",
+            example='{loki: {kind: loki, url: "http://loki:3100", sends: [log, output]}}',
+        ),
+    ),
+)
+
 CONTAINERS = Section(
     title="Containers: `containers`",
     noun="containers",
@@ -112,7 +201,8 @@ CONTAINERS = Section(
         Key(
             name="images_on_host",
             shape=TRUTH,
-            meaning="if no container tool is installed, run the command without its image",
+            meaning="if no container tool is installed, run the command without its image, "
+            "in queues that do not say otherwise",
             example="true",
         ),
     ),
@@ -227,6 +317,17 @@ SITE = Section(
             shape=Inside(section=CONFINEMENT),
             meaning="what keeps every job to itself",
         ),
+        Key(
+            name="alerts",
+            shape=Inside(section=ALERTS),
+            meaning="who is told of what is wrong",
+        ),
+        Key(
+            name="telemetry",
+            shape=Inside(section=TELEMETRY),
+            meaning="what is measured",
+            example="{interval: 30s}",
+        ),
     ),
 )
 
@@ -236,16 +337,24 @@ SECTIONS = (
     QUOTA,
     CLASS,
     CEILING,
+    IDLE,
     POOL,
     USERS,
     POLICY,
     ORDER,
     SHARE,
     PREEMPT,
+    BURST,
     RESERVATION,
     PER_USER,
     HISTORY,
     CONTAINERS,
     CONFINEMENT,
+    TELEMETRY,
+    ALERTS,
+    RECEIVER,
+    ROUTE,
+    MEASURED_ELSEWHERE,
+    SINK,
 )
 """All of them, in the order of the reference page."""

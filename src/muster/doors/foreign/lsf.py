@@ -66,7 +66,7 @@ def _name(meaning: Meaning, value: str) -> None:
 def _slots(meaning: Meaning, value: str) -> None:
     """`min,max`: the least is taken."""
     least = value.partition(",")[0]
-    if not least.isdigit() or not int(least):
+    if not least.isdecimal() or not int(least):
         raise ForeignError(f"-n {value} is no number of slots")
     meaning.options["slots"] = int(least)
 
@@ -117,7 +117,7 @@ def _limit(meaning: Meaning, value: str) -> None:
 
 
 def _memory(meaning: Meaning, value: str) -> None:
-    if value.isdigit():
+    if value.isdecimal():
         meaning.cautions.append(f"-M {value}: taken as KiB; write the unit, such as 16GB")
     meaning.options["memory"] = memory_text(value, bare="k")
 
@@ -217,7 +217,7 @@ def _deadline(meaning: Meaning, value: str) -> None:
 def _instant(value: str) -> str:
     """`[[year:]month:day:]hour:minute`; a day alone is not taken."""
     parts = value.split(":")
-    if not all(part.isdigit() for part in parts) or len(parts) not in {2, 5}:
+    if not all(part.isdecimal() for part in parts) or len(parts) not in {2, 5}:
         raise ForeignError(f"{value} is no hour:minute and no year:month:day:hour:minute")
     clock = f"{int(parts[-2]):02}:{int(parts[-1]):02}"
     if len(parts) == 2:
@@ -243,7 +243,7 @@ def _priority(meaning: Meaning, value: str) -> None:
 
 
 def _number(text: str, name: str) -> int:
-    if not text.isdigit():
+    if not text.isdecimal():
         raise ForeignError(f"{name}: {text!r} is no number")
     return int(text)
 

@@ -128,7 +128,7 @@ def _begin(meaning: Meaning, value: str) -> None:
     """`[[CC]YY]MMDD]hhmm[.SS]`, of which we take whole dates and times of day."""
     digits, _, seconds = value.partition(".")
     clock = f"{digits[-4:-2]}:{digits[-2:]}:{seconds or '00'}"
-    if not digits.isdigit() or len(digits) not in {4, 8, 10, 12}:
+    if not digits.isdecimal() or len(digits) not in {4, 8, 10, 12}:
         raise ForeignError(f"-a {value} is no [[CC]YY]MMDDhhmm[.SS]")
     date = digits[:-4]
     if len(date) in {6, 8}:
@@ -178,7 +178,7 @@ def _depends(meaning: Meaning, text: str) -> None:
         if kind not in _DEPENDENCIES or not jobs:
             raise ForeignError(f"-W depend={each} is not supported")
         numbers = [job.partition(".")[0].rstrip("[]") for job in jobs]
-        if not all(number.isdigit() for number in numbers):
+        if not all(number.isdecimal() for number in numbers):
             raise ForeignError(f"-W depend={each}: jobs are numbers here")
         meaning.add("after", *(f"{_DEPENDENCIES[kind]}:{number}" for number in numbers))
 
@@ -199,7 +199,7 @@ def _select(meaning: Meaning, text: str) -> None:
             "-l select with several kinds of chunks: submit them as jobs of their own"
         )
     count, *parts = text.split(":")
-    if not count.isdigit():
+    if not count.isdecimal():
         count, parts = "1", [count, *parts]
     chunk = _pairs(parts)
     if unknown := sorted(chunk.keys() - _CHUNK):
@@ -218,7 +218,7 @@ def _nodes(meaning: Meaning, text: str) -> None:
     """Torque: `nodes=2:ppn=4:gpus=1`, whole nodes or names of them."""
     count, *parts = text.split(":")
     options = meaning.options
-    if count.isdigit():
+    if count.isdecimal():
         options["tasks"] = int(count)
     else:
         meaning.add("nodes", *count.split("+"))
@@ -252,7 +252,7 @@ def _place(meaning: Meaning, text: str) -> None:
 
 
 def _walltime(meaning: Meaning, text: str) -> None:
-    meaning.options["time"] = f"{text}s" if text.isdigit() else _clock(text)
+    meaning.options["time"] = f"{text}s" if text.isdecimal() else _clock(text)
 
 
 def _clock(text: str) -> str:
@@ -278,7 +278,7 @@ def _numbers(meaning: Meaning, given: Mapping[str, str | None]) -> None:
     for name, text in given.items():
         if text is None:
             continue
-        if not text.isdigit():
+        if not text.isdecimal():
             raise ForeignError(f"{text} is no number of {name}")
         meaning.options[name] = int(text)
 

@@ -8,7 +8,9 @@ from muster.doors.kubernetes.controllers.kubeflow.frameworks import TRAINING_JOB
 from muster.doors.kubernetes.controllers.kubeflow.rules import training_rules
 from muster.doors.kubernetes.controllers.specs.fields import PodSpecs
 from muster.doors.kubernetes.controllers.specs.rules import workload_rules
+from muster.doors.kubernetes.controllers.volcano.rules import volcano_rules
 from muster.doors.kubernetes.foreign.definitions import DEFINITIONS
+from muster.doors.kubernetes.foreign.kinds import VOLCANO_JOB
 from muster.doors.kubernetes.objects.basics import (
     CONFIG_MAPS,
     EVENTS,
@@ -18,12 +20,14 @@ from muster.doors.kubernetes.objects.basics import (
     SECRETS,
     SERVICE_ACCOUNTS,
 )
+from muster.doors.kubernetes.objects.faces import FACES, face_rules
 from muster.doors.kubernetes.objects.kept import KEPT
 from muster.doors.kubernetes.objects.kinds import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CONFIG_MAP,
     CRD,
+    CSR,
     EVENT,
     KINDS,
     LIMIT_RANGE,
@@ -39,6 +43,7 @@ from muster.doors.kubernetes.objects.kinds import (
     SERVICE_ACCOUNT,
 )
 from muster.doors.kubernetes.objects.rules import NO_RULES, Printing, Rules
+from muster.doors.kubernetes.objects.selectors import text_at
 from muster.doors.kubernetes.objects.services import SERVICES
 from muster.doors.kubernetes.objects.value import Kind
 from muster.doors.kubernetes.pods.checks.pod import pod_causes, spec_causes
@@ -57,6 +62,7 @@ _ADDED: dict[Kind, Rules] = {
     **KEPT,
     CONFIG_MAP: CONFIG_MAPS,
     CRD: DEFINITIONS,
+    CSR: Rules(selectable={"spec.signerName": text_at("spec", "signerName")}),
     EVENT: EVENTS,
     LIMIT_RANGE: Rules(default=defaulted_range, validate=range_causes),
     NAMESPACE: NAMESPACES,
@@ -80,7 +86,10 @@ _ADDED: dict[Kind, Rules] = {
     CLUSTER_ROLE_BINDING: ROLE_BINDINGS,
 }
 
-FOREIGN: dict[Kind, Rules] = {each.kind: training_rules(each, _POD_SPECS) for each in TRAINING_JOBS}
+FOREIGN: dict[Kind, Rules] = {
+    **{each.kind: training_rules(each, _POD_SPECS) for each in TRAINING_JOBS},
+    VOLCANO_JOB: volcano_rules(_POD_SPECS),
+}
 """What built-in kinds of other projects add to their schemas."""
 
 RULES: dict[Kind, Rules] = {
@@ -88,6 +97,7 @@ RULES: dict[Kind, Rules] = {
     for kind in KINDS
     if kind.is_stored
 }
+RULES.update({each: face_rules(each, RULES[each.kept]) for each in FACES})
 
 
 def rules_of(kind: Kind) -> Rules:

@@ -37,6 +37,6 @@ def _range(written: str, text: str) -> range:
 
 
 def _at_once(most: str, text: str) -> int:
-    if not most.isascii() or not most.isdigit() or not 0 < len(most) < 9 or int(most) == 0:
+    if not most.isascii() or not most.isdecimal() or not 0 < len(most) < 9 or int(most) == 0:
         raise BadRequestError("array", f"`{text}` cannot be read; {_ACCEPTED}")
     return int(most)

@@ -94,7 +94,7 @@ class _Reading:
         if corresponds and self._indices:
             return tuple(corresponding(jobs, self._indices))
         # Slurm counts this delay in minutes when no unit is written.
-        later = f"{delay}m" if delay.isdigit() else delay
+        later = f"{delay}m" if delay.isdecimal() else delay
         span = read("after", duration, later) if plus else Duration(0)
         return tuple(Dependency(kind=kind, job=each, delay=span) for each in jobs)
 

@@ -70,7 +70,7 @@ def _line(fault: SiteFault, source: str) -> str:
 def _keys(where: str) -> KeyPath:
     """`groups[1].gpus` as `("groups", 1, "gpus")`."""
     parts = where.replace("[", ".").replace("]", "").split(".")
-    return tuple(int(part) if part.isdigit() else part for part in parts if part)
+    return tuple(int(part) if part.isdecimal() else part for part in parts if part)
 
 
 def _section(document: type[Value], title: str, noun: str) -> Section:

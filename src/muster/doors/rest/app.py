@@ -7,7 +7,9 @@ from starlette.types import Receive, Scope, Send
 
 from muster.controller.use_cases.service import Service
 from muster.doors.rest import (
+    of_alerts,
     of_cluster,
+    of_diagnosis,
     of_events,
     of_jobs,
     of_kubernetes,
@@ -15,6 +17,7 @@ from muster.doors.rest import (
     of_muster,
     of_site,
     of_slurm,
+    of_telemetry,
 )
 from muster.doors.rest.auth import UserNames
 from muster.doors.rest.endpoint import Endpoint, send_trouble
@@ -32,7 +35,10 @@ TABLE: tuple[Operation, ...] = (
     *of_events.OPERATIONS,
     *of_muster.OPERATIONS,
     *of_cluster.OPERATIONS,
+    *of_telemetry.OPERATIONS,
+    *of_diagnosis.OPERATIONS,
     *of_site.OPERATIONS,
+    *of_alerts.OPERATIONS,
     *of_slurm.OPERATIONS,
     *of_kubernetes.OPERATIONS,
 )
@@ -63,6 +69,7 @@ def rest_app(
     """Everything under `/v1`. kubernetes: how to reach the Kubernetes API, where it is served."""
     hub = Hub(service.queries.history.follow)
     door = Door(service=service, clock=clock, hub=hub, kubernetes=kubernetes)
+    service.queries.telemetry.export(door.counts)
     people = UserNames()
     operations = (*TABLE, *described(TABLE))
     terminal = WebSocketRoute("/v1/jobs/{id:int}/terminal", TerminalEndpoint(door, people))

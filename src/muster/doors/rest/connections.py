@@ -13,6 +13,12 @@ RESERVED = 512
 """Descriptors that connections never take: the store, the planner and the backends need theirs."""
 
 MOST_OF_ONE_PEER = 1_000
+REFUSED_AFTER_S = 2.0
+"""So much later is told who has too many: who connects again at once does so seldom then."""
+
+MOST_REFUSED_LATER = 1_000
+"""So many wait for that; of more, each is told at once."""
+
 ASKED_AT_ONCE = 8
 """So many requests of one user are worked on at once; of an address, from which several users may
 come, four times as many."""
@@ -66,6 +72,7 @@ class Connections:
         self._most = room_for_connections() if most is None else most
         self._of: dict[Hashable, Peer] = {}
         self._count = 0
+        self._refused = 0
 
     def enter(self, key: tuple[str, object]) -> Peer | None:
         """One more connection of this peer; None if it, or the server, has enough of them."""
@@ -74,12 +81,23 @@ class Connections:
             peer = Peer(ASKED_AT_ONCE if key[0] == UID else 4 * ASKED_AT_ONCE)
         # However few descriptors there are, one peer never has more than a quarter of them.
         most = min(MOST_OF_ONE_PEER, self._most // 4)
-        if self._count >= self._most or peer.connections >= most:
+        if self._count + self._refused >= self._most or peer.connections >= most:
             return None
         self._of[key] = peer
         peer.connections += 1
         self._count += 1
         return peer
+
+    def refuse_later(self) -> bool:
+        """Keep one that may not enter for a while; False if there is no room for it either."""
+        if self._refused >= min(MOST_REFUSED_LATER, (self._most - self._count) // 4):
+            return False
+        self._refused += 1
+        return True
+
+    def refused(self) -> None:
+        """One that was kept is told, or has left."""
+        self._refused -= 1
 
     def leave(self, key: tuple[str, object]) -> None:
         """A connection has ended."""

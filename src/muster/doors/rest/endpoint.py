@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
@@ -55,7 +56,8 @@ class Endpoint:
         self._people = people
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_read = not _has_body(scope["headers"])
+        began, is_read = time.perf_counter(), not _has_body(scope["headers"])
+        operation = asked = None
         try:
             operation = self._operation(scope)
             asked = await self._asked(operation, scope, receive)
@@ -64,9 +66,18 @@ class Endpoint:
         except ClientGoneError:
             return
         except Exception as error:  # noqa: BLE001 -- whatever it is, the client gets an answer
+            self._count(operation, asked, trouble(error).status, began)
             await send_trouble(error, send, is_read=is_read)
             return
+        self._count(operation, asked, operation.status, began)
         await _send(reply, operation, receive, send, asked)
+
+    def _count(
+        self, operation: Operation | None, asked: Asked | None, status: int, began: float
+    ) -> None:
+        door = "rest" if asked is None else asked.caller.door
+        name = "none" if operation is None else f"{operation.method} {operation.path}"
+        self._door.counts.answered(door, name, status, time.perf_counter() - began)
 
     async def _answer(self, operation: Operation, asked: Asked) -> Reply:
         """That somebody may not do what they ask for is written down."""
@@ -90,7 +101,8 @@ class Endpoint:
     async def _asked(self, operation: Operation, scope: Scope, receive: Receive) -> Asked:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         # Nothing is read of what somebody sends who may not ask.
-        caller = self._caller(operation, scope, headers)
+        is_open = operation.open_here and self._is_open(scope, headers)
+        caller = ANONYMOUS if is_open else self._caller(operation, scope, headers)
         body = await _body(headers, receive)
         return Asked(
             door=self._door,
@@ -100,7 +112,13 @@ class Endpoint:
             headers=headers,
             document=self._document(operation, body),
             begin_stream=scope.get(STREAM, always),
+            is_open=is_open,
         )
+
+    def _is_open(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Who says who they are gets what is theirs, also where others get everything."""
+        rules = self._door.service.queries.site().telemetry
+        return rules.metrics_open and b"authorization" not in headers and _is_here(scope)
 
     def _caller(self, operation: Operation, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller:
         if operation.open:
@@ -136,6 +154,11 @@ class Endpoint:
             raise BadRequestError("", f"this is no JSON that can be read ({error})") from error
 
 
+def _is_here(scope: Scope) -> bool:
+    client = scope.get("client")
+    return client is not None and client[0] in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
 class ClientGoneError(Exception):
     """The client hung up before its request was complete."""
 
@@ -156,8 +179,10 @@ async def _send(
     match reply:
         case Value():
             await _send_whole(send, operation.status, _JSON_HEADERS, encode(reply))
-        case Content(body=body, media=media):
+        case Content(body=body, media=media, encoding=encoding):
             headers = [(b"content-type", media.encode())]
+            if encoding is not None:
+                headers.append((b"content-encoding", encoding.encode()))
             await _send_whole(send, operation.status, headers, body)
         case Flow():
             await _send_flow(reply, receive, send, asked)

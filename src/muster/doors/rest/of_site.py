@@ -36,6 +36,7 @@ from muster.doors.units import duration
 from muster.model.job import Job, JobSpec
 from muster.model.site import Role, Site
 from muster.model.value import JobId, QueuePath, UserName, replace
+from muster.telemetry.alerting.reading import is_rules
 
 YAML = "application/yaml"
 
@@ -78,8 +79,22 @@ async def _site(asked: Asked) -> Content:
 
 async def _apply(asked: Asked) -> SiteChange:
     document: SiteText = asked.document
+    if is_rules(document.text):
+        return await _apply_rules(asked, document)
     site = await asked.read(site_from, document.text)
     return await _changed(asked, _change_to(site), dry_run=document.dry_run)
+
+
+async def _apply_rules(asked: Asked, document: SiteText) -> SiteChange:
+    """A file of rules in Prometheus' YAML: all of the administrators' own."""
+    applied = asked.service.apply_rules(asked.caller, document.text, dry_run=document.dry_run)
+    change = await done(applied)
+    lines = (
+        *(f"- rule {name}" for name in change.removed),
+        *(f"+ rule {name}" for name in change.added),
+        *(("~ rules of alerts",) if change.is_changed else ()),
+    )
+    return SiteChange(changes=lines, applied=change.is_changed and not document.dry_run)
 
 
 async def _set_quota(asked: Asked) -> SiteChange:

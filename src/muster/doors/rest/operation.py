@@ -11,6 +11,7 @@ from msgspec import Raw
 from muster.controller.messages import Caller
 from muster.doors.line_cache import LineCaches
 from muster.doors.request.bad import MOST_INTEGER, BadRequestError, bounded, integer, read
+from muster.doors.rest.counts import DoorCounts
 from muster.doors.rest.turns import Turns
 from muster.doors.slurm.cache import Cache
 from muster.doors.slurm.traffic import Traffic
@@ -56,7 +57,8 @@ class Door:
     lines: of waiting jobs. slurm_cache, slurm_traffic: what calls of Slurm's commands share.
     readers: threads for what reads a disk. thinkers: for what may take seconds, so that a few who
     ask for explanations never hold up those who only want to look.
-    turns: of costly questions. kubernetes: None where its API is not served.
+    turns: of costly questions. counts: of all answers.
+    kubernetes: None where its API is not served.
     """
 
     service: "Service"
@@ -70,6 +72,7 @@ class Door:
         default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="rest-read")
     )
     turns: Turns = field(default_factory=Turns)
+    counts: DoorCounts = field(default_factory=DoorCounts)
     thinkers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(THINKERS, thread_name_prefix="rest-think")
     )
@@ -89,6 +92,7 @@ class Asked:
     """One request, read: who asks for what.
 
     begin_stream: called before an answer that goes on; False if the client has enough of them.
+    is_open: nobody said who they are, and they ask from this machine itself.
     """
 
     door: Door
@@ -98,6 +102,7 @@ class Asked:
     headers: Mapping[bytes, bytes]
     document: Any = None
     begin_stream: Callable[[], bool] = always
+    is_open: bool = False
 
     @property
     def service(self) -> "Service":
@@ -133,8 +138,9 @@ class Asked:
         return given[-1] if given else None
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """All values of a parameter, repeated or with commas between them."""
-        return tuple(part for each in self.query.get(name, ()) for part in each.split(",") if part)
+        """All values of a parameter, repeated or with commas between them; each counts once."""
+        given = (part for each in self.query.get(name, ()) for part in each.split(",") if part)
+        return tuple(dict.fromkeys(given))
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = MOST_INTEGER) -> int:
         """A parameter that is a number."""
@@ -166,6 +172,7 @@ class Content:
 
     body: bytes
     media: str = JSON
+    encoding: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +207,7 @@ class Operation:
     """One route: what it takes and gives, and the function that answers.
 
     media: of an answer that is no document. open: answered to everybody, known or not.
+    open_here: where rules open it, to whoever asks from this machine itself, known or not.
     needs: the least role, in some queue, of those who may ask at all: who has less is refused
     before anything that they send is read. costly: it is answered in turns.
     """
@@ -214,6 +222,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     media: str = JSON
     open: bool = False
+    open_here: bool = False
     needs: Role = Role.VIEWER
     costly: bool = False
 

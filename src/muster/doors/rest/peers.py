@@ -3,16 +3,25 @@
 import asyncio
 import socket
 import struct
+import urllib.parse
 from collections.abc import Mapping
 from typing import Any, cast
 
+import httptools
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
 from websockets.http11 import Request
 
 from muster.doors.rest.auth import PEER
-from muster.doors.rest.connections import STREAMS_OF_ONE_PEER, Connections, Peer
+from muster.doors.rest.connections import (
+    REFUSED_AFTER_S,
+    STREAMS_OF_ONE_PEER,
+    Connections,
+    Peer,
+)
+from muster.doors.rest.upgraded import Upgraded
 
 HEAD_S = 10.0
 """So long a client has for the head of a request, from its first byte, or from connecting."""
@@ -31,6 +40,9 @@ MOST_FRAGMENTS = 4_096
 
 CONNECTIONS = "muster.connections"
 """In the state that protocols are given: who is connected."""
+
+UPGRADES = "muster.upgrades"
+"""And what else than WebSocket the application speaks, in small letters."""
 
 STREAM = "muster.stream"
 """In a request's scope: call it before an answer that goes on; False if the peer has enough."""
@@ -66,11 +78,15 @@ class PeerHttp(HttpToolsProtocol):
         self._held = b""
         self._timer: asyncio.TimerHandle | None = None
         self._taking: asyncio.TimerHandle | None = None
-        if self._peer is None:
-            self.transport.write(_BUSY % (len(_TOO_MANY), _TOO_MANY))
-            self.transport.close()
-            return
-        self._expect(HEAD_S)
+        self._is_kept = self._peer is None and connections_of(self.app_state).refuse_later()
+        if self._is_kept:
+            # Whatever it sends meanwhile stays unread.
+            self.transport.pause_reading()
+            self._timer = self.loop.call_later(REFUSED_AFTER_S, self._refuse)
+        elif self._peer is None:
+            self._refuse()
+        else:
+            self._expect(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -78,6 +94,9 @@ class PeerHttp(HttpToolsProtocol):
         self._await_taking(is_paused=False)
         self._end_turn()
         self._leave()
+        if self._is_kept:
+            self._is_kept = False
+            connections_of(self.app_state).refused()
 
     def data_received(self, data: bytes) -> None:
         if self._peer is None or self.transport.is_closing():
@@ -120,8 +139,41 @@ class PeerHttp(HttpToolsProtocol):
         """The connection goes over to the other protocol, which counts it from now on."""
         self._expect(None)
         self._end_turn()
-        super().handle_websocket_upgrade()
+        if self._is_other_upgrade():
+            self._hand_over()
+        else:
+            super().handle_websocket_upgrade()
         self._leave()
+
+    def _should_upgrade(self) -> bool:
+        return self._is_other_upgrade() or super()._should_upgrade()
+
+    def _is_other_upgrade(self) -> bool:
+        return self._get_upgrade() in self.app_state.get(UPGRADES, ())
+
+    def _hand_over(self) -> None:
+        entered = _enter_stream(self.app_state, self._key)
+        if entered is None:
+            self.transport.close()
+            return
+        address = httptools.parse_url(self.url)
+        path = urllib.parse.unquote(address.path.decode("ascii"))
+        scope = {**self.scope, "path": path, "query_string": address.query or b""}
+        # The connection itself is counted as one that goes on.
+        del scope[STREAM]
+        state, key, connections = self.app_state, self._key, self.server_state.connections
+
+        def left() -> None:
+            connections.discard(cast("Any", protocol))
+            _leave_stream(state, key, entered)
+
+        app = cast("ASGIApp", self.app)  # pyright: ignore[reportUnknownMemberType] -- uvicorn's union
+        protocol = Upgraded(app, scope, left)
+        self.connections.discard(self)
+        connections.add(cast("Any", protocol))
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        self.transport.resume_reading()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -133,6 +185,11 @@ class PeerHttp(HttpToolsProtocol):
         cycle = self._cycle_or_none()
         if cycle is not None and cycle.response_complete and not self.pipeline:
             self._end_turn()
+
+    def _refuse(self) -> None:
+        self._timer = None
+        self.transport.write(_BUSY % (len(_TOO_MANY), _TOO_MANY))
+        self.transport.close()
 
     def _cycle_or_none(self) -> RequestResponseCycle | None:
         """What is being answered; uvicorn has none before the first request."""
@@ -224,14 +281,9 @@ class PeerWebSocket(WebSocketsSansIOProtocol):
         super().connection_made(transport)
         self.client = peer(transport) or self.client
         self._key = key_of(self.client)
-        self._peer: Peer | None = connections_of(self.app_state).enter(self._key)
-        if self._peer is not None and self._peer.streams < STREAMS_OF_ONE_PEER:
-            self._peer.streams += 1
-            return
-        if self._peer is not None:
-            self._peer = None
-            connections_of(self.app_state).leave(self._key)
-        transport.close()
+        self._peer: Peer | None = _enter_stream(self.app_state, self._key)
+        if self._peer is None:
+            transport.close()
 
     def handle_connect(self, event: Request) -> None:
         """Names of protocols are passed on as they are: Kubernetes' have a slash in them."""
@@ -254,9 +306,25 @@ class PeerWebSocket(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self._peer is not None:
-            self._peer.streams -= 1
+            _leave_stream(self.app_state, self._key, self._peer)
             self._peer = None
-            connections_of(self.app_state).leave(self._key)
+
+
+def _enter_stream(state: Mapping[str, Any], key: tuple[str, object]) -> Peer | None:
+    """One more connection that goes on; None if the peer has enough."""
+    entered = connections_of(state).enter(key)
+    if entered is None:
+        return None
+    if entered.streams >= STREAMS_OF_ONE_PEER:
+        connections_of(state).leave(key)
+        return None
+    entered.streams += 1
+    return entered
+
+
+def _leave_stream(state: Mapping[str, Any], key: tuple[str, object], entered: Peer) -> None:
+    entered.streams -= 1
+    connections_of(state).leave(key)
 
 
 def connections_of(state: Mapping[str, Any]) -> Connections:

@@ -27,6 +27,7 @@ from muster.model.errors import (
     UnknownError,
 )
 from muster.model.value import Value
+from muster.telemetry.alerting.reading import BadRulesError
 
 log = logging.getLogger("muster.rest")
 
@@ -55,6 +56,7 @@ STATUSES: tuple[tuple[type[MusterError], int, str], ...] = (
     (BadRequestError, 400, "bad_request"),
     (BadTextError, 400, "bad_request"),
     (BadSiteError, 400, "bad_site"),
+    (BadRulesError, 400, "bad_rules"),
     (UnauthorizedError, 401, "unauthorized"),
     (ForbiddenError, 403, "forbidden"),
     (UnknownError, 404, "unknown"),

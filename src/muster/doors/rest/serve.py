@@ -12,7 +12,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from muster.doors.rest.connections import Connections
-from muster.doors.rest.peers import CONNECTIONS, PeerHttp, PeerWebSocket
+from muster.doors.rest.peers import CONNECTIONS, UPGRADES, PeerHttp, PeerWebSocket
 from muster.model.errors import MusterError
 from muster.model.value import Value
 
@@ -58,11 +58,15 @@ class Application(Protocol):
 
 
 class Beside(Value):
-    """Another application on a port of its own, which is open already."""
+    """Another application on a port of its own, which is open already.
+
+    upgrades: what else than WebSocket it speaks, in small letters.
+    """
 
     app: Application
     tcp: Tcp
     listening: socket.socket
+    upgrades: frozenset[bytes] = frozenset()
 
 
 class Serving:
@@ -146,7 +150,8 @@ def serve(
             raise
         servers.append(_Server(_config(app, tcp), listening, connections))
     servers += [
-        _Server(_config(each.app, each.tcp), each.listening, connections) for each in beside
+        _Server(_config(each.app, each.tcp), each.listening, connections, each.upgrades)
+        for each in beside
     ]
     serving = Serving((app, *(each.app for each in beside)), servers, path)
     serving.start()
@@ -196,10 +201,14 @@ class _Server(uvicorn.Server):
     """uvicorn on one socket that is already open, unix or TCP."""
 
     def __init__(
-        self, config: uvicorn.Config, listening: socket.socket, connections: Connections
+        self,
+        config: uvicorn.Config,
+        listening: socket.socket,
+        connections: Connections,
+        upgrades: frozenset[bytes] = frozenset(),
     ) -> None:
         super().__init__(config)
-        self._state = {CONNECTIONS: connections}
+        self._state = {CONNECTIONS: connections, UPGRADES: upgrades}
         self.socket = listening
         self.port = 0 if listening.family == socket.AF_UNIX else int(listening.getsockname()[1])
 

@@ -183,7 +183,7 @@ def explanation_document(
         blockers=explanation.blockers,
         expected_start=_expected(expected),
         no_estimate=expected.value if isinstance(expected, NoEstimate) else None,
-        alternatives=tuple(map(_alternative, explanation.alternatives)),
+        alternatives=tuple(map(alternative_document, explanation.alternatives)),
         turn=None if priority is None else _turn(priority),
         start=start_document(explanation.date),
         time=_known_time(explanation.time),
@@ -215,6 +215,7 @@ def start_document(date: StartDate | None) -> StartDocument | None:
         of_ten=OF_TEN,
         after=date.after,
         newcomers=date.newcomers,
+        passing=date.passing,
     )
 
 
@@ -340,7 +341,8 @@ def _launch(launch: Launch) -> LaunchDocument:
     )
 
 
-def _alternative(found: Alternative) -> AlternativeDocument:
+def alternative_document(found: Alternative) -> AlternativeDocument:
+    """What would help a job that waits."""
     return AlternativeDocument(
         text=found.text,
         starts_now=found.starts_now,

@@ -58,6 +58,7 @@ def _device(device: Device, shares: list[tuple[JobId, Slice | None]]) -> DeviceD
         model=device.model,
         memory_mib=device.memory_mib,
         healthy=device.healthy,
+        state=device.state.value,
         reason=device.reason,
         mig=None if device.mig is None else tuple(each.profile for each in device.mig),
         used_milli=sum(_milli(part, device.model) for _, part in shares),

@@ -10,6 +10,7 @@ from muster import __version__
 from muster.api.site import (
     AuditDocument,
     ClassDocument,
+    DatesHeldDocument,
     EventDocument,
     MovedDocument,
     RehearsalDocument,
@@ -19,7 +20,7 @@ from muster.api.site import (
 )
 from muster.controller.messages import Health, Rehearsal
 from muster.controller.queries.sight import without_command
-from muster.doors.rest.show_jobs import stamp, stamp_or_none, start_document
+from muster.doors.rest.show_jobs import alternative_document, stamp, stamp_or_none, start_document
 from muster.doors.rest.words import event_names, happened, kind
 from muster.model.cluster import Node
 from muster.model.event import (
@@ -28,6 +29,8 @@ from muster.model.event import (
     ClusterSeen,
     DeadlineMissForeseen,
     DeviceCut,
+    DeviceErred,
+    DeviceJudged,
     JobCheckpointed,
     JobClaimed,
     JobEnded,
@@ -39,6 +42,7 @@ from muster.model.event import (
     JobResized,
     JobResumed,
     JobStarted,
+    JobStruck,
     JobSubmitted,
     JobSuspended,
     JobUpdated,
@@ -88,6 +92,12 @@ def status_document(
         problems=health.problems,
         dates_told=health.dates.told,
         dates_held=health.dates.held,
+        dates=tuple(
+            DatesHeldDocument(
+                queue=each.queue, job_class=each.job_class, told=each.told, held=each.held
+            )
+            for each in health.dates.groups
+        ),
     )
 
 
@@ -165,6 +175,7 @@ def rehearsal_document(rehearsal: Rehearsal, explanation: str | None) -> Rehears
             MovedDocument(job=each.job, before=stamp(each.before), after=stamp(each.after))
             for each in rehearsal.moved
         ),
+        alternatives=tuple(map(alternative_document, rehearsal.alternatives)),
     )
 
 
@@ -206,6 +217,9 @@ def event_document(stored: Stored, labels: Labels) -> EventDocument:
             | NodeGone()
             | NodeChanged()
             | NodeMarked()
+            | DeviceErred()
+            | DeviceJudged()
+            | JobStruck()
             | ClusterSeen()
         ):
             fact = _plain(event)

@@ -11,6 +11,9 @@ from muster.model.event import (
     ClusterSeen,
     DeadlineMissForeseen,
     DeviceCut,
+    DeviceErred,
+    DeviceEvent,
+    DeviceJudged,
     Event,
     JobCheckpointed,
     JobClaimed,
@@ -23,6 +26,7 @@ from muster.model.event import (
     JobResized,
     JobResumed,
     JobStarted,
+    JobStruck,
     JobSubmitted,
     JobSuspended,
     JobUpdated,
@@ -60,8 +64,9 @@ from muster.model.job import (
 from muster.model.plan import Wait
 from muster.model.queue import PreemptMode
 from muster.model.reason import ForOthers, WaitReason, told
-from muster.model.value import Instant, JobId, QueuePath, UserName, Value
+from muster.model.value import DeviceId, Instant, JobId, QueuePath, UserName, Value
 from muster.model.words import NO_LABELS, Labels, exact_span, jobs_listed
+from muster.model.xid import xid_of, xid_text
 from muster.schedule.explain.words import where
 
 NEW = ReasonDocument(kind="new", text="Is new or was changed; the next plan looks at it.")
@@ -159,6 +164,8 @@ def happened(event: Event, labels: Labels = NO_LABELS) -> str:
             return _by_itself(event)
         case NodeSeen() | NodeGone() | NodeChanged() | NodeMarked() | DeviceCut():
             return _on_node(event)
+        case DeviceErred() | DeviceJudged() | JobStruck():
+            return _of_device(event)
         case ClusterSeen() | SiteChanged():
             return _around(event)
 
@@ -300,6 +307,25 @@ def _on_node(event: NodeSeen | NodeGone | NodeChanged | NodeMarked | DeviceCut) 
             return f"{by} gave node {name} other labels or taints."
         case DeviceCut(node=name, device=device):
             return f"Device {device} of node {name} was repartitioned."
+
+
+def _of_device(event: DeviceEvent) -> str:
+    match event:
+        case DeviceErred(node=node, device=device, xid=xid):
+            return f"{_called(device)} of node {node} reported {xid_text(xid)}."
+        case DeviceJudged(node=node, device=device, state=state, why=why):
+            because = f": {why}" if why else ""
+            return f"{_called(device)} of node {node} is {state}{because}."
+        case JobStruck(node=node, device=device, xid=xid):
+            advice = xid_of(xid).advice
+            return (
+                f"{_called(device)} of node {node}, which it holds, reported {xid_text(xid)}; "
+                f"NVIDIA's advice: {advice}."
+            )
+
+
+def _called(device: DeviceId) -> str:
+    return f"GPU {device}" if device else "A GPU"
 
 
 def _around(event: ClusterSeen | SiteChanged) -> str:

@@ -64,11 +64,20 @@ def is_sane(call: Call) -> bool:
     """Could a process have sent this? Others could hand a job what no process can be given."""
     texts = (*call.argv, call.cwd, *call.env, *call.env.values())
     return (
-        not any("\0" in text for text in texts)
+        not any("\0" in text or not _is_text(text) for text in texts)
         and all(name and "=" not in name for name in call.env)
         and call.cwd.startswith("/")
         and 0 <= call.umask <= 0o777
     )
+
+
+def _is_text(text: str) -> bool:
+    """Can it be written down and sent on?"""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def answered(name: str, call: Call, door: Door) -> Reply:

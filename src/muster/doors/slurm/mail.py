@@ -4,6 +4,8 @@ Mail about jobs of every door looks the same: a mail program need not know the d
 """
 
 from muster.controller.mail.sender import Letter
+from muster.controller.queries.diagnosis import Diagnosed
+from muster.doors.diagnosis_words import at_length
 from muster.doors.slurm.lists.jobs import LABEL, by_number
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
@@ -33,16 +35,19 @@ WORDS = {
 OVER = frozenset({Occasion.END, Occasion.FAIL})
 TIMED = frozenset({*OVER, Occasion.REQUEUE, Occasion.TIME_LIMIT, *SHARES})
 """Mails that say how long the job ran."""
+REPORTED = frozenset({*OVER, Occasion.TIME_LIMIT})
+"""Mails that say what became of its GPUs."""
 
 
-def letter(notice: Notice, launch: Launch | None) -> Letter:
-    """The mail; launch: what the job runs."""
+def letter(notice: Notice, launch: Launch | None, told: Diagnosed | None = None) -> Letter:
+    """The mail; launch: what the job runs; told: what was found of it, where that is known."""
     job = notice.job
     text, messages = _ending(notice)
     when, time = ("", {}) if notice.is_of_array else _time(notice)
     return Letter(
         to=job.spec.mail.to or job.spec.user,
         subject=f"{_whose(notice)} Name={job.spec.name} {WORDS[notice.on]}{when}{text}",
+        body=at_length(told) if told is not None and notice.on in REPORTED else "",
         env=_job(notice) | _place(notice) | _files(notice, launch) | time | messages,
     )
 

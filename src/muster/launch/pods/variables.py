@@ -21,7 +21,7 @@ from muster.model.pod import (
 from muster.model.value import Value
 
 _REFERENCE = re.compile(r"\$(\$|\(([^()]*)\))")
-_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_NAME = re.compile(r"[-._a-zA-Z0-9]+")
 
 Sources = Mapping[str, Mapping[str, bytes] | None]
 """What ConfigMaps and Secrets hold, by `configmap/NAME`; None for those that are not there.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from muster.model.burst import Bursting
 from muster.model.errors import RefusedError, StaleSnapshotError
 from muster.model.explanation import Explanation, UnknownJob
 from muster.model.job import WAITING, Job, JobState
@@ -14,6 +15,7 @@ from muster.schedule.explain.alternatives import Alternatives, alternatives, alw
 from muster.schedule.explain.blockers import blockers
 from muster.schedule.explain.words import decided, when, where
 from muster.schedule.plan import Planner
+from muster.schedule.state.bursting import BurstRules
 
 NOT_ALL_TRIED = " Not every change that might help was tried, because that would have taken long."
 
@@ -45,11 +47,13 @@ def explain(  # noqa: PLR0913 - the sixth says how long it may take, not what is
     if decision is None:
         return _of_holder(snapshot, found, plan)
     expected = _expected(decision, backlog, snapshot.now)
-    helping = Alternatives(())
+    helping, bursting = Alternatives(()), tuple[Bursting, ...]()
     if isinstance(decision, Wait):
+        bursting = BurstRules(snapshot, plan.policy).about(found)
         again = planner or Planner(plan.policy)
         helping = alternatives(snapshot, decision, expected, again, has_time)
     text = decided(decision, found, snapshot) + _service(snapshot, found, plan)
+    text += "".join(f" {each.text}" for each in bursting)
     return Explanation(
         job=job,
         decision=decision,
@@ -57,6 +61,7 @@ def explain(  # noqa: PLR0913 - the sixth says how long it may take, not what is
         blockers=_blockers(decision, found, snapshot, plan),
         expected=expected,
         alternatives=helping.found,
+        bursting=bursting,
     )
 
 

@@ -180,6 +180,7 @@ def _is_usable(node: Node, group: TaskGroup, spec: JobSpec, snapshot: Snapshot) 
         and (not spec.pools or pool.name in spec.pools)
         and pool.lets_in(spec.user, spec.queue, spec.job_class)
         and (not spec.clusters or cluster.name in spec.clusters)
+        and cluster.abilities.lacking(spec.takes) is None
         and (pool.spot if is_spot_only else not pool.spot or spec.spot is Spot.ALLOWED)
         and (not where.nodes or node.id in where.nodes)
         and node.id not in where.not_nodes

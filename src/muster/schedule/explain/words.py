@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from muster.model.amounts import capacity_of, measured, resolved
+from muster.model.cluster import Ability
 from muster.model.explanation import (
     AnyNode,
     AnyPool,
@@ -21,7 +22,7 @@ from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.placement import Placement
 from muster.model.plan import Clear, Decision, NoEstimate, Resume, Start, Wait
 from muster.model.queue import Quota, is_within
-from muster.model.reason import BorrowedOut, ForOthers, told
+from muster.model.reason import BorrowedOut, ForOthers, NeverFits, NoRoom, told
 from muster.model.snapshot import Snapshot
 from muster.model.value import GpuModel, Instant, JobId, QueuePath
 from muster.model.words import (
@@ -53,6 +54,8 @@ def decided(decision: Decision, job: Job, snapshot: Snapshot) -> str:
             return f"Starts {due}, when room is made by {others}, on {where(placements)}."
         case Wait(why=BorrowedOut() as why):
             return why.sentence(job.spec, snapshot.now) + _kept_by_others(why, snapshot)
+        case Wait(why=NoRoom() | NeverFits() as why):
+            return why.sentence(job.spec, snapshot.now) + _left_out(job.spec, snapshot)
         case Wait(why=why):
             named = why.names if isinstance(why, ForOthers) else ()
             return told(why, job.spec, snapshot.now, _labels(named, snapshot))
@@ -61,6 +64,40 @@ def decided(decision: Decision, job: Job, snapshot: Snapshot) -> str:
 def _labels(jobs: Iterable[JobId], snapshot: Snapshot) -> Labels:
     known = snapshot.jobs
     return {each: known[each].label for each in jobs if each in known}
+
+
+LACKING = {
+    Ability.COMMANDS: "runs only jobs that name an image",
+    Ability.IMAGES: "runs no images",
+    Ability.IMAGE_FILES: "runs no files of images",
+    Ability.PODS: "runs no pods of Muster's Kubernetes API",
+    Ability.POD_GANGS: "runs no pods that start together",
+    Ability.CONTAINERS: "runs one container in a pod, and none before it",
+    Ability.VOLUMES: "mounts no volumes in pods",
+    Ability.HOST_PATHS: "mounts no folders of its nodes in pods",
+    Ability.PROBES: "has no probes and hooks of containers",
+    Ability.CHECKPOINT_PROBES: "does not look for checkpoints to say that a pod is ready",
+    Ability.ENTRYPOINTS: "runs a container only where the pod says its command",
+    Ability.POD_ADDRESSES: "tells a container nothing of its node or of addresses",
+    Ability.POD_USERS: "runs pods only as the user whose they are",
+    Ability.TERMINALS: "has no terminals for jobs",
+    Ability.STEPS: "starts no steps of ours",
+    Ability.ADOPTION: "places no pods that its users made",
+}
+
+
+def _left_out(spec: JobSpec, snapshot: Snapshot) -> str:
+    """` Cluster big is left out: it runs no images.`, for those that it might use otherwise."""
+    clusters = {pool.cluster for pool in snapshot.pools.values()}
+    if spec.pools:
+        clusters = {snapshot.pools[each].cluster for each in spec.pools if each in snapshot.pools}
+    told = [
+        f" Cluster {name} is left out: it {LACKING[lacking]}."
+        for name, cluster in sorted(snapshot.clusters.items())
+        if name in clusters and (not spec.clusters or name in spec.clusters)
+        if (lacking := cluster.abilities.lacking(spec.takes)) is not None
+    ]
+    return "".join(told)
 
 
 def _kept_by_others(why: BorrowedOut, snapshot: Snapshot) -> str:

@@ -16,12 +16,12 @@ from muster.model.value import Instant, JobId
 from muster.schedule.policy.decide import Decider
 from muster.schedule.policy.estimate import Estimates, Expected, Outlook, Outlooks
 from muster.schedule.policy.merit import aged
-from muster.schedule.policy.order import Order
+from muster.schedule.policy.order import Order, Standing
 from muster.schedule.policy.search import CycleState
 from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.state.accounts import QuotaLine
 from muster.schedule.state.follow import PlannerState
-from muster.schedule.state.roster import Lane, Shape, WaitingJob
+from muster.schedule.state.roster import Shape, WaitingJob
 from muster.schedule.state.share import dominant_milli
 
 HELD = Prospect(expected=NoEstimate.HELD)
@@ -36,13 +36,10 @@ class OpeningPriorities:
     """What priorities depend on, as it is before the first decision of a plan."""
 
     def __init__(self, kept: PlannerState) -> None:
-        shares, accounts = kept.books.shares, kept.books.quotas.accounts
-        self._weights = kept.policy.order
-        self._now = aged(kept.snapshot.now, self._weights)
-        self._shares: dict[Lane, int] = {
-            lane: self._weights.fair_share * shares.factor(lane.leaf)
-            for lane in kept.roster.lanes.values()
-        }
+        standing, accounts = Standing.of(kept), kept.books.quotas.accounts
+        self._now = aged(kept.snapshot.now, kept.policy.order)
+        self._shares = {lane: standing.fair_share(lane) for lane in kept.roster.lanes.values()}
+        self._evened = standing.evened
         self._accounts = accounts
         self._used: dict[QuotaLine, int] = {
             line: line.used for account in accounts.values() for line in account.own_lines
@@ -50,7 +47,8 @@ class OpeningPriorities:
 
     def priority(self, entry: WaitingJob) -> Priority:
         """The job's points; age counts from when it could first have begun."""
-        merit = entry.merit
+        evened = self._evened.get(entry.lane.queue, 0)
+        merit = entry.merit._replace(short=entry.merit.short + evened)
         return merit.priority(
             age=max(0, self._now + merit.age),
             fair_share=self._shares[entry.lane],

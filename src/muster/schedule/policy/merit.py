@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from muster.model.job import Job
@@ -90,6 +91,10 @@ class Merits:
             -aged(waits_since(job), weights),
         )
 
+    def brevity(self, job: Job) -> int:
+        """What a job brings by its expected time alone, whatever it asks for."""
+        return self._weights.short * _shortness(job, FULL) if self._weights.short else 0
+
 
 def waits_since(job: Job) -> Instant:
     """Age counts from when the job could first have begun."""
@@ -112,11 +117,20 @@ def _shortness(job: Job, gpu_milli: int) -> int:
     Time is what its user waits for, GPU-time what it costs all others; in between, GPUs count by
     their root. Where nothing is known, it is in the middle.
     """
-    if job.expected is None:
-        return FULL // 2
-    time = _EXACTLY.log10(Decimal(1_000 + job.expected)) - 3
-    gpus = _EXACTLY.log10(Decimal(max(FULL, gpu_milli))) - 3
+    return FULL // 2 if job.expected is None else _short_factor(job.expected, gpu_milli)
+
+
+@lru_cache(maxsize=20_000)
+def _short_factor(expected: int, gpu_milli: int) -> int:
+    """Jobs that are alike share it."""
+    time, gpus = _tenfold_steps(1_000 + expected), _tenfold_steps(max(FULL, gpu_milli))
     return max(0, FULL - round(FULL * (time + gpus / 2) / 8))
+
+
+@lru_cache(maxsize=20_000)
+def _tenfold_steps(milli: int) -> Decimal:
+    """How many from one to so many thousandths: this takes most of the time of a merit."""
+    return _EXACTLY.log10(Decimal(milli)) - 3
 
 
 def _part(priority: int, top: int) -> int:

@@ -1,18 +1,19 @@
 """Which job is next: the one with the highest priority.
 
-A job's priority is its merit (class, size, queue, age) plus its user's fair share; a queue that is
-within its guarantee goes before those who borrow. Fair share falls with every job that starts, for
+A job's priority is its merit (class, size, queue, age) plus its user's fair share, and what evens
+out how short the jobs of its queue are; a queue that is within its guarantee goes before those who
+borrow. Fair share falls with every job that starts, for
 that user and all queues above, so a priority is worked out again when its job comes up: in a plan
 priorities only ever fall.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heapreplace
 from operator import attrgetter
 from typing import NamedTuple, Self
 
-from muster.model.value import Instant, JobId
+from muster.model.value import Instant, JobId, QueuePath
 from muster.schedule.policy.merit import waited_since
 from muster.schedule.policy.verdicts import Verdicts
 from muster.schedule.state.follow import PlannerState
@@ -50,6 +51,31 @@ class _Stretch(NamedTuple):
     share: int
 
 
+class Standing(NamedTuple):
+    """What all jobs of a lane have in common: their user's fair share, and their queue's evening.
+
+    evened: by queue, the same throughout a plan.
+    """
+
+    shares: Shares
+    weight: int
+    evened: Mapping[QueuePath, int]
+
+    @classmethod
+    def of(cls, kept: PlannerState) -> Self:
+        """As it is before the first decision of a plan."""
+        weight = kept.policy.order.fair_share
+        return cls(kept.books.shares, weight, kept.roster.brevity.evened())
+
+    def fair_share(self, lane: Lane) -> int:
+        """Its points, by what is held now."""
+        return self.weight * self.shares.factor(lane.leaf)
+
+    def points(self, lane: Lane) -> int:
+        """Those of both, by what is held now."""
+        return self.fair_share(lane) + self.evened.get(lane.queue, 0)
+
+
 class Order:
     """The order of jobs in one plan.
 
@@ -57,21 +83,19 @@ class Order:
     """
 
     def __init__(
-        self, shares: Shares, quotas: Quotas, weight: int, overdue: Iterable[WaitingJob] = ()
+        self, standing: Standing, quotas: Quotas, overdue: Iterable[WaitingJob] = ()
     ) -> None:
-        self._shares = shares
+        self._standing = standing
         self._quotas = quotas
-        self._weight = weight
         self._overdue = dict.fromkeys(overdue)
 
     @classmethod
     def of(cls, kept: PlannerState) -> Self:
         """The order of those who wait."""
-        policy, books = kept.policy, kept.books
         overdue: Iterable[WaitingJob] = ()
-        if policy.patience:
-            overdue = kept.roster.waiting_since(Instant(kept.snapshot.now - policy.patience - 1))
-        return cls(books.shares, books.quotas, policy.order.fair_share, overdue)
+        if patience := kept.policy.patience:
+            overdue = kept.roster.waiting_since(Instant(kept.snapshot.now - patience - 1))
+        return cls(Standing.of(kept), kept.books.quotas, overdue)
 
     def by_priority(self, lanes: Iterable[Lane], verdicts: Verdicts) -> Iterator[WaitingJob]:
         """Jobs by priority, without those that need not be looked at any more."""
@@ -111,8 +135,7 @@ class Order:
         if not self._quotas.may_own(lane.queue):
             end = _kept_until(lane.entries, place, verdicts)
             if end > place:
-                share = self._weight * self._shares.factor(lane.leaf)
-                ahead.append(_Stretch(lane, place, end, share))
+                ahead.append(_Stretch(lane, place, end, self._standing.points(lane)))
                 place = end
         after = self._next(lane, place, verdicts)
         if after is None:
@@ -145,7 +168,7 @@ class Order:
     def final(self, roster: Roster) -> list[WaitingJob]:
         """All jobs in the order that holds at the end of the plan."""
         for lane in roster.lanes.values():
-            share = self._weight * self._shares.factor(lane.leaf)
+            share = self._standing.points(lane)
             if share != lane.share or lane.has_new:
                 _set_ranks(lane, share)
         line = roster.line()
@@ -164,7 +187,7 @@ class Order:
         if entry in self._overdue:
             return (-OVERDUE_FIRST, waited_since(entry.job), entry.id)
         lane = entry.lane
-        key = entry.points + self._weight * self._shares.factor(lane.leaf)
+        key = entry.points + self._standing.points(lane)
         if self._quotas.is_own(lane.queue, entry.shape.least_gpu_milli):
             key += OWN_FIRST
         return (-key, entry.rank[1], entry.id)

@@ -164,11 +164,11 @@ def _place_group(
 def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
     bounds = search.bounds()
     finder = search.finder(tier)
-    why = search.shut.why
+    why: WaitReason | None = None
     while True:
         found = _best_seat(search, finder, tier, bounds)
         if found is None:
-            return why or search.no_room(0)
+            return why or _kept_by_time(search) or search.no_room(0)
         seat, gpus = found
         pool = seat.room.kind.pool.name
         portion = search.portion(pool, gpus, 1)
@@ -185,7 +185,7 @@ def _place_one(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlace
 
 
 def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlaced | WaitReason:
-    group, why = search.group, search.shut.why
+    group, why = search.group, None
     for option in search.cycle.ledger.catalogue.options(search.need)[tier]:
         most = _most_allowed(search, option, before)
         if not isinstance(most, int):
@@ -196,7 +196,15 @@ def _place_many(search: Search, tier: Tier, before: list[Portion]) -> _GroupPlac
         if shares:
             return _take_many(search, option, shares)
         why = why or search.no_room(min(table.largest(group.together), group.fewest - 1))
-    return why or search.no_room(0)
+    return _kept_by_time(search) or why or search.no_room(0)
+
+
+def _kept_by_time(search: Search) -> WaitReason | None:
+    """Why it may not have nodes that would do: if they have room, or it could have no others."""
+    why = search.shut.why
+    if why is None or not search.has_open_kinds or search.would_fit_on_shut():
+        return why
+    return None
 
 
 def _most_allowed(search: Search, option: PoolOption, before: list[Portion]) -> int | WaitReason:

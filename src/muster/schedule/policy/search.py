@@ -109,6 +109,29 @@ class Search:
         """Must the job have ended by some time, wherever it runs?"""
         return self.entry.job.spec.time_limit is not None
 
+    @property
+    def has_open_kinds(self) -> bool:
+        """Are there nodes that would do, and that the time it takes does not keep it from?"""
+        catalogue, shut = self.cycle.ledger.catalogue, self.shut.kinds
+        return any(
+            kind not in shut and catalogue.offer(kind, self.need) is not None
+            for kind in catalogue.kinds.values()
+        )
+
+    def would_fit_on_shut(self) -> bool:
+        """Is there room for the group now, were no kind of node shut to it?"""
+        tiers = self.cycle.ledger.catalogue.tiers(self.need)
+        return any(self._has_room_in(tier) for tier in tiers)
+
+    def _has_room_in(self, tier: Tier) -> bool:
+        ledger, group, need = self.cycle.ledger, self.group, self.need
+        if group.count == 1:
+            return ledger.finder(need, tier, ALL_OPEN).best(self.bounds()) is not None
+        options = ledger.catalogue.options(need)[tier]
+        tables = (ledger.table(need, tier, option, ALL_OPEN) for option in options)
+        allowed = (each if self.allows is None else each.among(self.allows) for each in tables)
+        return any(each.largest(group.together) >= group.fewest for each in allowed)
+
     def in_time(self, tier: Tier, pool: PoolName | None = None) -> Iterator[tuple[Room, Offer]]:
         """Rooms of which the job may use what is promised to others: it leaves in time."""
         catalogue = self.cycle.ledger.catalogue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muster.model.value import replace
+from muster.model.value import NodeId, replace
 from muster.schedule.room.catalogue import Catalogue
 from muster.schedule.room.index import Index, NodeKind, Numbers, Room, Shut, Truths
 from muster.schedule.room.needs import Need, Offer, Tier
@@ -129,6 +129,18 @@ class Finder:
         if bounds.allows is not None:
             found = self._allowed(found, keys, bounds.allows)
         return None if found is None else self._seat(found)
+
+    def numbers(self) -> dict[NodeId, int]:
+        """Each node that has a seat, with its number: the least is the best."""
+        found: dict[NodeId, int] = {}
+        for lane, keys in self._keys():
+            fits = (keys < NEVER) & ~self._lacks_memory(lane.slots)
+            slots: list[int] = lane.slots[fits].tolist()
+            numbers: list[int] = keys[fits].tolist()
+            for slot, number in zip(slots, numbers, strict=True):
+                id = self._index.rooms[slot].node.id
+                found[id] = min(number, found.get(id, number))
+        return found
 
     def _keys(self) -> _Keys:
         version = (self._fleet.catalogue.version, self._index.slots_version)

@@ -27,6 +27,11 @@ def cluster_is_reachable(kind: NodeKind, need: Need) -> bool:
     return kind.cluster.reachable
 
 
+def cluster_can_run_it(kind: NodeKind, need: Need) -> bool:
+    """Its backend can do what running the job takes."""
+    return kind.cluster.abilities.lacking(need.takes) is None
+
+
 def pool_is_allowed(kind: NodeKind, need: Need) -> bool:
     """Named pools and clusters are kept to; those that are closed, to all or to it, left alone."""
     if not kind.pool.starts or kind.pool.name in need.barred:
@@ -68,6 +73,7 @@ def taints_are_tolerated(kind: NodeKind, need: Need) -> bool:
 
 FILTERS = (
     cluster_is_reachable,
+    cluster_can_run_it,
     pool_is_allowed,
     spot_is_wanted,
     reservation_is_kept_to,

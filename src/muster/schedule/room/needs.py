@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from muster.model.cluster import Ability
 from muster.model.gpu import GpuAsk, Slice
 from muster.model.job import Ask, JobSpec, Spot, TaskGroup, Where
 from muster.model.value import ClusterName, GpuModel, PoolName, Value
@@ -39,6 +40,7 @@ class Need(Value, cache_hash=True):
     spot: Spot
     barred: tuple[PoolName, ...]
     reservation: str | None
+    takes: tuple[Ability, ...]
     # These follow from those above; they are asked for too often to be worked out each time.
     cpu_milli: int
     memory_mib: int
@@ -60,7 +62,7 @@ class Needs:
     ) -> Need:
         """The need of each task of this group; `barred` pools do not let the job in."""
         where = (group.where, spec.pools, spec.clusters)
-        key = (group.each, *where, spot, barred, spec.reservation)
+        key = (group.each, *where, spot, barred, spec.reservation, spec.takes)
         known = self._needs.get(key)
         if known is None:
             known = self._needs[key] = _need(group, spec, spot, barred)
@@ -87,6 +89,7 @@ def _need(group: TaskGroup, spec: JobSpec, spot: Spot, barred: tuple[PoolName, .
         spot=spot,
         barred=barred,
         reservation=spec.reservation,
+        takes=spec.takes,
         cpu_milli=each.cpu_milli,
         memory_mib=each.memory_mib,
         gpus=each.gpus,

@@ -26,6 +26,7 @@ class DeviceState(Value, cache_hash=True):
     """All that decides what more a device can take.
 
     layout: the MIG instances that exist, None while MIG mode is off; taken: those in use.
+    turns, mps: as of the device.
     """
 
     model: GpuModel
@@ -36,13 +37,16 @@ class DeviceState(Value, cache_hash=True):
     replicas: int = 0
     layout: tuple[MigInstance, ...] | None = None
     taken: tuple[MigInstance, ...] = ()
+    turns: int | None = None
+    mps: bool = True
 
     @property
     def name(self) -> str:
         """A text that tells any two states apart, so that ties never depend on who came first."""
         cuts = "-" if self.layout is None else _text(self.layout)
         numbers = f"{self.use:d}.{self.left_milli}.{self.left_mib}.{self.replicas}"
-        return f"{self.model}.{self.memory_mib}.{numbers}.{cuts}.{_text(self.taken)}"
+        shares = "" if self.turns is None and self.mps else f".{self.turns}.{self.mps:d}"
+        return f"{self.model}.{self.memory_mib}.{numbers}.{cuts}.{_text(self.taken)}{shares}"
 
 
 class Choice(Value):
@@ -63,6 +67,8 @@ def resting(device: Device) -> DeviceState:
         memory_mib=device.memory_mib,
         left_mib=device.memory_mib,
         layout=None if device.mig is None else in_order(device.mig),
+        turns=device.turns,
+        mps=device.mps,
     )
 
 
@@ -109,7 +115,7 @@ def _whole(state: DeviceState, *, may_cut: bool) -> tuple[Choice, ...]:
 
 def _mps(state: DeviceState, share: MpsShare, *, may_cut: bool) -> tuple[Choice, ...]:
     opens = _can_become_uncut(state, may_cut=may_cut)
-    if not opens and state.use is not Use.MPS:
+    if not state.mps or (not opens and state.use is not Use.MPS):
         return ()
     if share.milli > state.left_milli or mps_memory_mib(share, state.memory_mib) > state.left_mib:
         return ()
@@ -120,7 +126,8 @@ def _time(state: DeviceState, share: TimeShare, *, may_cut: bool) -> tuple[Choic
     opens = _can_become_uncut(state, may_cut=may_cut)
     joins = state.use is Use.TIME and state.replicas == share.replicas
     turn_milli = WHOLE_GPU_MILLI // share.replicas
-    if not (opens or joins) or state.left_milli < turn_milli:
+    is_offered = state.turns is None or (state.turns > 1 and state.turns % share.replicas == 0)
+    if not (is_offered and (opens or joins)) or state.left_milli < turn_milli:
         return ()
     return (Choice(after=_time_taken(state, share), cuts=state.layout is not None),)
 

@@ -186,7 +186,7 @@ class PlannerState:
 
     def _follow_rules(self, old: Snapshot, new: Snapshot) -> None:
         """Queues, classes, pools and levels: what they decide about those who wait or hold."""
-        if _rules(old) == _rules(new):
+        if _rules(old) == _rules(new) and not self.policy.bursts:
             return
         if old.classes != new.classes:
             self.books.follow_classes(new.classes)

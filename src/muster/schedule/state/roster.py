@@ -7,7 +7,7 @@ and age grows alike for all. Between lanes it follows fair share, which `order.p
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from muster.model.cluster import Pool
+from muster.model.cluster import Ability, Pool
 from muster.model.job import Job, JobSpec, JobState, Spot, TaskGroup
 from muster.model.levels import Levels
 from muster.model.policy import Policy
@@ -28,6 +28,7 @@ from muster.model.value import (
 from muster.schedule.policy.merit import NO_MERIT, Merits, waited_since
 from muster.schedule.room.needs import Need, Needs
 from muster.schedule.state.accounts import UNCAPPED, WITHOUT_END
+from muster.schedule.state.bursting import BurstRules
 from muster.schedule.state.share import Branch, Shares
 from muster.schedule.state.sorted_rows import SortedRows
 from muster.schedule.state.verdict import Verdict
@@ -101,6 +102,7 @@ class WaitingJob:
     """One waiting job, with what its place in the order depends on."""
 
     __slots__ = (
+        "brevity",
         "equivalents",
         "final_rank",
         "id",
@@ -129,6 +131,7 @@ class WaitingJob:
         self.limit_ms = WITHOUT_END if job.spec.time_limit is None else job.spec.time_limit
         self.merit = NO_MERIT
         self.points = 0
+        self.brevity = 0
         self.rank: tuple[int, Instant, JobId] = (0, job.submitted_at, job.id)
         # With the share that holds at the end of a plan.
         self.final_rank: tuple[int, Instant, JobId] = self.rank
@@ -163,12 +166,61 @@ Barred = tuple[PoolName, ...]
 
 ShapeKey = tuple[
     tuple[TaskGroup, ...],
-    tuple[PoolName, ...],
-    tuple[ClusterName, ...],
+    tuple[tuple[PoolName, ...], tuple[ClusterName, ...], str | None, tuple[Ability, ...]],
     Spot,
     Barred,
-    str | None,
 ]
+
+
+class Brevity:
+    """How short those who wait in each queue are expected to be, so that no queue gains by it.
+
+    Within a queue short jobs go first. Between queues weights decide: one whose jobs are all short
+    does not go before the others for that. So it counts how much shorter a job is than is usual in
+    its queue. That is meant by time alone: a job that asks for less is as short as it was.
+
+    Jobs that may have to wait for something else than room say what is usual only where all do:
+    else a queue would lose by short jobs that follow its long ones, or gain by long ones for later.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[QueuePath, _Counted] = {}
+        self._kept: dict[QueuePath, _Counted] = {}
+
+    def add(self, entry: WaitingJob) -> None:
+        """It waits."""
+        self._count(entry, entry.brevity, jobs=1)
+
+    def remove(self, entry: WaitingJob) -> None:
+        """It waits no more."""
+        self._count(entry, -entry.brevity, jobs=-1)
+
+    def evened(self) -> dict[QueuePath, int]:
+        """The points that jobs get for their queue: by so much others are usually shorter.
+
+        That is beside the queue with the shortest; where there is only one, nothing.
+        """
+        usual = {path: each.points // each.jobs for path, each in (self._kept | self._free).items()}
+        shortest = max(usual.values(), default=0)
+        return {path: shortest - each for path, each in usual.items()}
+
+    def _count(self, entry: WaitingJob, points: int, *, jobs: int) -> None:
+        is_kept = entry.is_gated or entry.bounded_array is not None
+        counted, queue = self._kept if is_kept else self._free, entry.lane.queue
+        before = counted.get(queue, _NONE_COUNTED)
+        counted[queue] = _Counted(before.points + points, before.jobs + jobs)
+        if not counted[queue].jobs:
+            del counted[queue]
+
+
+class _Counted(NamedTuple):
+    """Jobs, and what they bring together."""
+
+    points: int
+    jobs: int
+
+
+_NONE_COUNTED = _Counted(0, 0)
 
 
 class _Rules(NamedTuple):
@@ -177,6 +229,7 @@ class _Rules(NamedTuple):
     queues: Mapping[QueuePath, Queue]
     classes: Mapping[ClassName, JobClass]
     guarded: list[Pool]
+    bursts: BurstRules
     levels: Levels | None
     default_ms: int
     merits: Merits
@@ -188,6 +241,7 @@ class _Rules(NamedTuple):
             queues=snapshot.queues,
             classes=snapshot.classes,
             guarded=[pool for _, pool in sorted(snapshot.pools.items()) if not pool.is_open],
+            bursts=BurstRules(snapshot, policy),
             levels=snapshot.levels if policy.has_levels else None,
             default_ms=_shortest_default(snapshot, policy),
             merits=Merits(snapshot.queues, snapshot.classes, policy.order),
@@ -196,7 +250,7 @@ class _Rules(NamedTuple):
     @property
     def for_all(self) -> tuple[object, ...]:
         """What concerns every job."""
-        return (self.guarded, self.levels, self.default_ms, self.merits.tops)
+        return (self.guarded, self.bursts.key, self.levels, self.default_ms, self.merits.tops)
 
 
 class Roster:
@@ -214,6 +268,7 @@ class Roster:
         self.lanes: dict[tuple[QueuePath, UserName], Lane] = {}
         self._unsettled: set[Lane] = set()
         self._by_wait: SortedRows[WaitRow] = SortedRows()
+        self.brevity = Brevity()
 
     def follow(self, snapshot: Snapshot) -> list[Job]:
         """Go by the rules of this snapshot. The jobs that wait otherwise, and must be added again.
@@ -253,12 +308,13 @@ class Roster:
         self.entries[job.id] = entry
         self._by_wait.add((waited_since(job), job.id, entry))
         self._fresh.append(entry)
+        self.brevity.add(entry)
 
     def entry(self, job: Job, lane: Lane) -> WaitingJob:
         """A job with what its place in the order depends on."""
         spec = job.spec
         job_class = self._rules.classes.get(spec.job_class)
-        shape = self._shape(spec, job_class or _UNKNOWN)
+        shape = self._shape(job, job_class or _UNKNOWN)
         entry = WaitingJob(job, shape, job_class or _UNKNOWN, lane)
         if job_class is None:
             entry.problem = NoSuchClass(job_class=spec.job_class)
@@ -272,6 +328,7 @@ class Roster:
             entry.may_preempt |= self._policy.preempt.by_service
         entry.merit = self._rules.merits.of(job, shape.amount.gpu_milli, entry.level)
         entry.points = sum(entry.merit)
+        entry.brevity = self._rules.merits.brevity(job)
         entry.rank = (-entry.points, job.submitted_at, job.id)
         if not (entry.is_watched or entry.is_capped or shape.is_picky):
             times = (spec.time_limit, entry.limit_ms)
@@ -288,6 +345,7 @@ class Roster:
             return
         del entry.shape.entries[job_id]
         self._by_wait.remove((waited_since(entry.job), job_id))
+        self.brevity.remove(entry)
         lane = entry.lane
         lane.rows.remove(entry.rank)
         self._unsettled.add(lane)
@@ -325,10 +383,13 @@ class Roster:
             lane = self.lanes[queue, user] = Lane(queue, user, shares.leaf(queue, user))
         return lane
 
-    def _shape(self, spec: JobSpec, job_class: JobClass) -> Shape:
+    def _shape(self, job: Job, job_class: JobClass) -> Shape:
+        spec = job.spec
         spot = Spot.ONLY if job_class.spot_only else spec.spot
         barred = self._barred(spec) if self._rules.guarded else ()
-        key = (spec.groups, spec.pools, spec.clusters, spot, barred, spec.reservation)
+        barred += self._rules.bursts.barred(job)
+        where = (spec.pools, spec.clusters, spec.reservation, spec.takes)
+        key = (spec.groups, where, spot, barred)
         shape = self._shapes.get(key)
         if shape is None:
             of = self._needs.of

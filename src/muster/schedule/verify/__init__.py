@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from muster.model.plan import Plan
 from muster.model.snapshot import Snapshot
+from muster.schedule.verify.bursting import rules_about_bursting_hold
 from muster.schedule.verify.case import Case, case_of
 from muster.schedule.verify.ceilings import class_ceilings_hold, queues_hold_few_enough_jobs
 from muster.schedule.verify.cuts import repartitions_are_in_order
@@ -24,6 +25,7 @@ from muster.schedule.verify.devices import clusters_can_slice, devices_have_one_
 from muster.schedule.verify.neighbours import has_its_company, keeps_apart
 from muster.schedule.verify.place import (
     clusters_are_reachable_and_allowed,
+    clusters_can_run_it,
     groups_are_of_one_kind,
     nodes_take_work,
     spot_is_respected,
@@ -68,6 +70,7 @@ RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     queue_and_class_exist,
     groups_are_whole,
     clusters_are_reachable_and_allowed,
+    clusters_can_run_it,
     nodes_take_work,
     groups_are_of_one_kind,
     spot_is_respected,
@@ -82,6 +85,7 @@ RULES_FOR_EACH: tuple[Callable[[Case], Iterator[Violation]], ...] = (
     begins_late_enough,
     deadlines_can_be_met,
     reservations_asked_for_are_kept_to,
+    rules_about_bursting_hold,
 )
 """Rules that look at each addition by itself, whatever else the plan adds."""
 

@@ -142,6 +142,8 @@ def _mps_fits(shared: Shared) -> str | None:
     total_mib = shared.device.memory_mib
     milli = sum(share.milli for share in shares)
     memory_mib = sum(share.memory_mib or total_mib * share.milli // 1_000 for share in shares)
+    if not shared.device.mps and any(isinstance(each.slice, MpsShare) for each in shared.new):
+        return "It is given away by MPS, which is not done there"
     if milli > 1_000:
         return f"MPS shares of {milli} milli do not fit in 1000"
     if memory_mib > total_mib:
@@ -154,6 +156,10 @@ def _turns_fit(shared: Shared) -> str | None:
     turns = [share.slice.replicas for share in shared.all if isinstance(share.slice, TimeShare)]
     if len(set(turns)) > 1:
         return f"Its turns are counted in {' and '.join(map(str, sorted(set(turns))))}"
+    counted = shared.device.turns
+    new = [share.slice.replicas for share in shared.new if isinstance(share.slice, TimeShare)]
+    if counted is not None and any(each > counted or counted % each for each in new):
+        return f"It is given away in {new[0]} turns, and {counted} are counted there"
     if turns and len(turns) > turns[0]:
         return f"{len(turns)} tasks share {turns[0]} turns"
     return None

@@ -26,6 +26,17 @@ def clusters_are_reachable_and_allowed(case: Case) -> Iterator[Violation]:
             yield Violation(rule="cluster", subject=f"job {addition.job.id}", text=text)
 
 
+def clusters_can_run_it(case: Case) -> Iterator[Violation]:
+    """The decision's cluster can do what running the job takes."""
+    clusters = case.snapshot.clusters
+    for addition in case.placed:
+        cluster, takes = clusters.get(addition.cluster), addition.job.spec.takes
+        lacking = None if cluster is None else cluster.abilities.lacking(takes)
+        if cluster is not None and lacking is not None:
+            text = f"It takes {lacking.value}, which cluster {cluster.name} does not have."
+            yield Violation(rule="abilities", subject=f"job {addition.job.id}", text=text)
+
+
 def nodes_take_work(case: Case) -> Iterator[Violation]:
     """Every node exists, is UP, and lies in the cluster and the pool that are named and allowed.
 

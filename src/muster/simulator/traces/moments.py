@@ -33,7 +33,7 @@ def clock_span(text: str) -> Duration | None:
     """A span as `days-hours:minutes:seconds`, with as many parts as it needs."""
     days, has_days, clock = text.rpartition("-")
     parts = clock.split(":")
-    if not all(part.replace(".", "", 1).isdigit() for part in parts):
+    if not all(part.replace(".", "", 1).isdecimal() for part in parts):
         return None
     if has_days:
         parts += ["0"] * (3 - len(parts))

@@ -60,4 +60,4 @@ def _ran(row: Row) -> Duration | None:
 
 def _limit(row: Row) -> Duration | None:
     raw = row.get("TimelimitRaw", "")
-    return Duration(int(raw) * MINUTE) if raw.isdigit() else clock_span(row.get("Timelimit", ""))
+    return Duration(int(raw) * MINUTE) if raw.isdecimal() else clock_span(row.get("Timelimit", ""))

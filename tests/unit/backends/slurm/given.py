@@ -1,7 +1,7 @@
 """Lines of a listing and attempts to tell the tests of the Slurm backend with."""
 
 from muster.backends.base import Run
-from muster.backends.slurm.listing import FORMAT
+from muster.backends.slurm.listing import FORMAT, Listing, QueuedJob
 from muster.model.cluster import Node
 from muster.model.gpu import Device
 from muster.model.job import Job, JobSpec, JobState, TaskGroup
@@ -25,6 +25,7 @@ WIDTHS = [(each.split(":")[0], int(each.split(":")[1])) for each in FORMAT.split
 
 USUAL = {
     "JobID": "12",
+    "HetJobID": "N/A",
     "State": "RUNNING",
     "UserID": "1000",
     "exit_code": "0",
@@ -32,6 +33,7 @@ USUAL = {
     "EndTime": "N/A",
     "NumCPUs": "4",
     "tres-alloc": "cpu=4,mem=8G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2",
+    "tres-per-node": "gres:gpu:2",
     "Comment": "muster:here:7.1",
     "NodeList": "node1",
 }
@@ -39,8 +41,20 @@ USUAL = {
 
 def line(**fields: str) -> str:
     """One line as `squeue -O` prints it; `tres_alloc` and so on stand for names with a dash."""
-    said = USUAL | {name.replace("_alloc", "-alloc"): value for name, value in fields.items()}
+    said = USUAL | {
+        name.replace("_", "-") if name.startswith("tres") else name: value
+        for name, value in fields.items()
+    }
     return "".join(said[name].ljust(width) for name, width in WIDTHS)
+
+
+def listed(text: str) -> tuple[QueuedJob, ...]:
+    return Listing().read(text)
+
+
+def only(text: str) -> QueuedJob:
+    (job,) = listed(text)
+    return job
 
 
 def node(name: str, gpus: int = 4) -> Node:

@@ -4,12 +4,13 @@ from muster.backends.attempts import Attempt, End, Kill, Look, Resume
 from muster.backends.base import Limit, Stop
 from muster.backends.notes import Note
 from muster.backends.slurm.attempt import SLURM, look_of
-from muster.backends.slurm.listing import QueuedJob, listed
+from muster.backends.slurm.listing import QueuedJob
 from muster.model.event import Event, JobEnded, JobStarted, JobSuspended
 from muster.model.job import (
     Cancelled,
     EndReason,
     Exited,
+    LaunchFailed,
     NodeFailed,
     OutOfMemory,
     Requeued,
@@ -17,10 +18,12 @@ from muster.model.job import (
     TimedOut,
 )
 from muster.model.value import Duration, Instant, JobId, NodeId, UserName, replace
-from unit.backends.slurm.given import line
+from unit.backends.slurm.given import line, listed
 
 BY_ANN = Cancelled(by=UserName("ann"))
 LATER = Instant(200_000)
+
+UNOPENED = "Slurm could not open the files of its output: are their folders there?"
 
 
 def attempt(**fields: object) -> Attempt:
@@ -71,6 +74,7 @@ def test_a_job_that_is_leaving_is_not_over() -> None:
         ("COMPLETED", 0, Exited(code=0)),
         ("FAILED", 3 << 8, Exited(code=3)),
         ("FAILED", 9, Signaled(signal=9)),
+        ("FAILED", 53, LaunchFailed(text=UNOPENED)),
         ("NODE_FAIL", 0, NodeFailed(node=NodeId("node1"))),
         ("OUT_OF_MEMORY", 0, OutOfMemory(node=NodeId("node1"))),
         ("TIMEOUT", 0, TimedOut(limit=Duration(0))),

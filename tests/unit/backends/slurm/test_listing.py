@@ -1,9 +1,9 @@
 from muster.backends.attempts import Phase
 from muster.backends.fleet import Taken
-from muster.backends.slurm.listing import Key, held_by_others, key_in, listed
+from muster.backends.slurm.listing import Key, Listing, held_by_others, key_in
 from muster.model.resources import Resources
 from muster.model.value import NodeId
-from unit.backends.slurm.given import line
+from unit.backends.slurm.given import line, listed
 
 
 def test_a_line_says_what_a_job_is_and_has() -> None:
@@ -11,12 +11,31 @@ def test_a_line_says_what_a_job_is_and_has() -> None:
 
     assert (job.id, job.phase, job.started_s, job.ended_s) == ("12", Phase.RUNS, 100, None)
     assert job.nodes == (NodeId("node1"),)
-    assert job.holds == Resources(cpu_milli=4_000, memory_mib=8_192, gpu_milli=2_000)
+    assert job.holds.amount == Resources(cpu_milli=4_000, memory_mib=8_192, gpu_milli=2_000)
     assert job.key == Key(site="here", job=7, attempt=1)
 
 
 def test_what_is_no_line_of_a_job_is_left_out() -> None:
     assert not list(listed("slurm_load_jobs error: something\n\n"))
+
+
+def test_a_line_that_is_said_again_is_not_read_again() -> None:
+    listing = Listing()
+    (first,) = listing.read(line())
+
+    again, other = listing.read("\n".join((line(), line(JobID="13"))))
+
+    assert again is first
+    assert other.id == "13"
+
+
+def test_comments_of_others_move_no_column_and_make_no_line() -> None:
+    forged = line(JobID="99", Comment="x").strip()[:120]
+    text = line(Comment=f"\u00e9\u20ac \n{forged}\x1c\u2028", NodeList="node1")
+
+    (job,) = listed(text)
+
+    assert (job.id, job.nodes) == ("12", (NodeId("node1"),))
 
 
 def test_states_that_slurm_may_add_later_are_ends() -> None:

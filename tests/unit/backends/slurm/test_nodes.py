@@ -2,7 +2,7 @@ import pytest
 
 from muster.backends.fleet import Taken, without
 from muster.backends.slurm.nodes import Fleet, Partition, duration, nodes, partitions
-from muster.model.cluster import NodeState
+from muster.model.cluster import Node, NodeState
 from muster.model.placement import DeviceShare
 from muster.model.resources import Resources
 from muster.model.value import ClusterName, DeviceId, GpuModel, PoolName
@@ -17,8 +17,12 @@ LINE = (
 )
 
 
+def seen(text: str, fleet: Fleet) -> tuple[Node, ...]:
+    return tuple(each.node for each in nodes(text, fleet))
+
+
 def test_a_node_is_in_the_default_one_of_its_partitions() -> None:
-    (found,) = nodes(LINE, FLEET)
+    (found,) = seen(LINE, FLEET)
 
     assert (found.id, found.pool, found.state) == ("n1", PoolName("gpu"), NodeState.UP)
     assert (found.cpu_milli, found.memory_mib) == (64_000, 512_000)
@@ -31,7 +35,7 @@ def test_the_administrator_says_which_gpu_a_type_is() -> None:
         cluster=ClusterName("lab"), partitions=(GPU,), models={"a100": GpuModel("A100-80GB")}
     )
 
-    (found,) = nodes(LINE, fleet)
+    (found,) = seen(LINE, fleet)
 
     assert found.devices[0].model == "A100-80GB"
     assert found.devices[0].memory_mib == 81_920
@@ -40,7 +44,7 @@ def test_the_administrator_says_which_gpu_a_type_is() -> None:
 def test_nodes_of_other_partitions_are_not_ours() -> None:
     only = Fleet(cluster=ClusterName("lab"), partitions=(GPU,), only=("cpu",))
 
-    assert nodes(LINE, only) == ()
+    assert seen(LINE, only) == ()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,7 @@ def test_nodes_of_other_partitions_are_not_ours() -> None:
     ],
 )
 def test_the_state_is_what_it_can_do(said: str, state: NodeState) -> None:
-    (found,) = nodes(LINE.replace("State=IDLE", f"State={said}"), FLEET)
+    (found,) = seen(LINE.replace("State=IDLE", f"State={said}"), FLEET)
 
     assert found.state is state
     assert bool(found.reason) is (state is not NodeState.UP)
@@ -84,3 +88,28 @@ def test_partitions_come_with_their_longest_time() -> None:
     assert duration("1-00:00:00") == 86_400_000
     assert duration("30:00") == 1_800_000
     assert duration("UNLIMITED") is None
+
+
+def test_numbers_that_are_none_offer_nothing_and_end_nobody() -> None:
+    (found,) = seen(LINE.replace("RealMemory=512000", "RealMemory=lots"), FLEET)
+
+    assert found.memory_mib == 0
+
+
+def test_nothing_starts_in_a_partition_that_is_not_up() -> None:
+    (closed,) = partitions("PartitionName=gpu Default=YES MaxTime=UNLIMITED State=DRAIN\n")
+    fleet = Fleet(cluster=ClusterName("lab"), partitions=(closed,))
+
+    (found,) = nodes(LINE, fleet)
+
+    assert found.node.state is NodeState.DRAINING
+    assert found.node.reason == "partition gpu is DRAIN"
+
+
+def test_a_prefix_is_before_all_names_and_slurms_own_is_kept() -> None:
+    fleet = Fleet(cluster=ClusterName("lab"), partitions=(Partition(name="gpu"),), prefix="b-")
+
+    (found,) = nodes(LINE, fleet)
+
+    assert (found.node.id, found.node.pool, found.name) == ("b-n1", "b-gpu", "n1")
+    assert found.node.devices[0].id == "b-n1/gpu0"

@@ -1,7 +1,12 @@
+import subprocess
+
+import pytest
+
+from muster.backends.slurm import delegated
 from muster.backends.slurm.listing import Key
-from muster.backends.slurm.submission import Containers, Manner, submission
+from muster.backends.slurm.submission import Manner, submission
 from muster.model.launch import Launch, Runs
-from muster.model.value import Duration, replace
+from muster.model.value import Duration, PoolName, QueuePath, replace
 from unit.backends.slurm.given import run
 
 KEY = Key(site="here", job=7, attempt=1)
@@ -70,6 +75,18 @@ def test_a_script_on_equal_nodes_is_given_whole_to_slurm() -> None:
     assert {"--ntasks-per-node=2", "--cpus-per-task=2", "--gres=gpu:2"} <= set(asked.options)
 
 
+def test_a_script_says_nothing_to_slurm_beside_what_muster_decided() -> None:
+    """Its options were read when it was submitted; others would be more than it was given."""
+    header = "#!/bin/bash\n\n  \n#SBATCH --gres=gpu:8\n# a\u2028note\n#SBATCH --array=0-99\n"
+    rest = "#PBS -l nodes=9\n#BSUB -n 9\ncat <<END\n#SBATCH stays\nEND\n"
+    script = Launch(script=header + rest, runs=Runs.FIRST_TASK)
+
+    asked = submission(run(script, ("n1", 1)), KEY, USUAL)
+
+    plain = "#!/bin/bash\n\n  \n# SBATCH --gres=gpu:8\n# a\u2028note\n# SBATCH --array=0-99\n"
+    assert asked.script == plain + rest.replace("#PBS", "# PBS").replace("#BSUB", "# BSUB")
+
+
 def test_tasks_that_differ_are_components() -> None:
     asked = submission(run(COMMAND, ("n1", 1), ("n2", 2)), KEY, USUAL)
 
@@ -77,6 +94,19 @@ def test_tasks_that_differ_are_components() -> None:
     assert "--nodelist=n1" in asked.options[:at]
     assert "--nodelist=n2" in asked.options[at:]
     assert "--het-group=0-1" in asked.script
+
+
+def test_a_queue_has_its_own_account_and_quality() -> None:
+    usual = Manner(account="lab", qos="normal", accounts={QueuePath("cv"): "vision"})
+    own = Manner(
+        account="lab", accounts={QueuePath("nlp"): "science"}, qualities={QueuePath("nlp"): "high"}
+    )
+    below = run(COMMAND, ("n1", 1))
+    spec = replace(below.job.spec, queue=QueuePath("nlp/speech"))
+    below = replace(below, job=replace(below.job, spec=spec))
+
+    assert {"--account=lab", "--qos=normal"} <= set(submission(below, KEY, usual).options)
+    assert {"--account=science", "--qos=high"} <= set(submission(below, KEY, own).options)
 
 
 def test_who_delegates_names_no_nodes() -> None:
@@ -96,17 +126,52 @@ def test_slurm_says_which_gpus_a_job_sees_and_arrays_stay_ours() -> None:
     assert {"SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES"}.isdisjoint(asked.env)
 
 
-def test_an_image_is_run_by_what_the_cluster_has() -> None:
-    launch = replace(COMMAND, image="nvcr.io/nvidia/pytorch:24.01-py3")
-
-    pyxis = submission(run(launch, ("n1", 1)), KEY, Manner(containers=Containers.PYXIS))
-    apptainer = submission(run(launch, ("n1", 1)), KEY, Manner(containers=Containers.APPTAINER))
-
-    assert "--container-image=nvcr.io/nvidia/pytorch:24.01-py3" in pyxis.options
-    assert "exec apptainer exec --nv docker://nvcr.io/nvidia/pytorch:24.01-py3" in apptainer.script
-
-
 def test_no_pattern_is_filled_in_twice() -> None:
     asked = submission(run(replace(COMMAND, stdout="100%%.out"), ("n1", 1)), KEY, USUAL)
 
     assert [each for each in asked.options if each.startswith("--output")] == ["--output=100%%.out"]
+
+
+def test_slurm_is_told_its_own_names() -> None:
+    sent = run(Launch(argv=("true",)), ("b-node1", 1), ("b-node2", 1))
+    placements = tuple(replace(each, pool=PoolName("b-gpu")) for each in sent.allocation.placements)
+    sent = replace(sent, allocation=replace(sent.allocation, placements=placements))
+
+    asked = submission(sent, KEY, Manner(prefix="b-"))
+
+    assert "--partition=gpu" in asked.options
+    assert "--nodelist=node[1-2]" in asked.options
+    assert asked.hosts == ("node1", "node2")
+    assert asked.env["MASTER_ADDR"] == "node1"
+    assert "b-" not in asked.script
+
+
+def test_a_gang_whose_nodes_slurm_chooses_learns_them_where_it_runs() -> None:
+    sent = run(COMMAND, ("n1", 1), ("n1", 1), ("n2", 1))
+
+    asked = submission(sent, KEY, Manner(delegates=True))
+
+    named = ("--nodes", "--nodelist", "--distribution")
+    assert not [each for each in asked.options if each.startswith(named)]
+    assert "--ntasks=3" in asked.options
+    assert asked.hosts == ()
+    assert not delegated.CHOSEN_THERE & set(asked.env)
+    assert "export MASTER_ADDR=$SLURMD_NODENAME" in asked.script
+    assert "n1" not in asked.script
+
+
+@pytest.mark.parametrize(
+    ("node", "told", "size"), [("0", "2(x3),1", "2"), ("2", "2(x3),1", "2"), ("3", "2(x3),1", "1")]
+)
+def test_how_many_tasks_are_beside_one_is_read_from_what_slurm_says(
+    node: str, told: str, size: str
+) -> None:
+    said = subprocess.run(  # noqa: S603 -- our own text
+        ["/bin/sh", "-c", f"{delegated.IN_TASK}\necho $LOCAL_WORLD_SIZE"],
+        env={"PATH": "/bin:/usr/bin", "SLURM_NODEID": node, "SLURM_STEP_TASKS_PER_NODE": told},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert said.stdout.strip() == size

@@ -184,3 +184,22 @@ def test_what_is_seldom_meant_is_a_caution(old: str, new: str, word: str) -> Non
     site = edited((old, new))
 
     assert cautions(site) == (word,)
+
+
+def test_lists_and_names_inside_a_section_change_in_words() -> None:
+    plain = "queues: {q: {}}\ndefault_queue: q\n"
+    before = plain + "alerts: {receivers: {m: {kind: mail, to: u}}, routes: [{receivers: [m]}]}\n"
+    after = plain + (
+        "alerts: {receivers: {m: {kind: mail, to: v}, w: {kind: webhook, url_file: /u}},"
+        " routes: [{receivers: [m]}, {receivers: [w]}]}\n"
+        "policy: {bursts: [{preferred: x, to: y, classes: []}]}\n"
+    )
+
+    found = changes(site_from(before), site_from(after))
+
+    assert found == (
+        "~ policy.bursts: 0 -> 1",
+        "~ alerts.receivers.m.to: u -> v",
+        "~ alerts.receivers.w: added",
+        "~ alerts.routes: 1 -> 2",
+    )

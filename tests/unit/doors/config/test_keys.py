@@ -18,6 +18,7 @@ from muster.doors.config.shapes import (
     ValueList,
 )
 from muster.doors.config.show import value_of
+from muster.model.burst import Burst
 from muster.model.cluster import AmountReserved, NodesReserved, Pool
 from muster.model.policy import OrderWeights, Policy, PreemptPolicy, SharePolicy
 from muster.model.queue import Ceiling, JobClass, Queue, Quota, Scope
@@ -40,6 +41,7 @@ SET_BY_THE_FILE: tuple[type[Value], ...] = (
     OrderWeights,
     SharePolicy,
     PreemptPolicy,
+    Burst,
     NodesReserved,
     AmountReserved,
 )
@@ -83,10 +85,12 @@ def test_every_key_sets_its_field() -> None:
     site = site_from(
         "queues: {q: {weight: 2, priority: 3, quotas: [{model: M, lend_limit: 1}], max_jobs: 4,"
         " max_submitted: 5, max_submitted_per_user: 6, may_submit: [u], default_class: c,"
-        " when_full: refuse, private: true}}\n"
+        " when_full: refuse, private: true,"
+        " images_on_host: true}}\n"
         "classes: {c: {priority: 1, preempts: [c], preemptible: false, preempt_mode: suspend,"
         " grace: 1s, min_run: 2s, max_time: 3s, spot_only: true, per_user: {cpus: 1, memory: 1G},"
-        " per_queue: {jobs: 1}, may_use: [u], queues: [q], may_decline: [u]}}\n"
+        " per_queue: {jobs: 1}, may_use: [u], queues: [q], may_decline: [u],"
+        " on_idle: {after: 1h, warn_before: 1m, do: cancel, spares_interactive: false}}}\n"
         "pools: {p: {cluster: x, levels: [rack], default_time: 1h, max_time: 2h, spot: true,"
         " gpu_hour: 1, users: [u], groups: [g], queues: [q], classes: [c],"
         " accepts: false, starts: false}}\n"
@@ -100,13 +104,29 @@ def test_every_key_sets_its_field() -> None:
         " share: {half_life: 1d, lookahead: 2h}, preempt: {by_class: false, reclaim: false,"
         " by_service: true, by_service_if_saved: true, tries: 1, candidates: 2, min_run: 3s,"
         " restart_cost: 4s,"
-        " waited_percent: 5}}\n"
+        " waited_percent: 5}, bursts: [{preferred: x, to: y, classes: [c], over_gpu_hours: 1,"
+        " cost_percent: 60, transfer: 1m, transfer_cost: 2}]}\n"
         "per_user: {max_jobs: 1, max_submit: 1G}\n"
         "history: {keep: 1d}\ncontainers: {images_on_host: true}\n"
+        "alerts: {receivers: {m: {kind: mail, to: u}, s: {kind: slack, url_file: /u},"
+        " c: {kind: command, command: [/c]}}, routes: [{receivers: [m], severities: [info],"
+        " alerts: [A], queue: q, owner: true}], wait: 1s, changes: 2s, repeat: 3s, rules: false,"
+        " pretend: true}\n"
+        "telemetry: {interval: 30s, job_labels: true, metrics_open: true,"
+        " clusters: {lab: {prometheus: 'http://p:9090', match: '{a=\"b\"}', token_file: /t},"
+        " near: {exporter: 'http://{node}:9400/metrics'}},"
+        " sinks: {s: {kind: otlp, url: 'http://o:4318', sends: [metrics], headers_file: /h,"
+        " queue: q, metrics: [m]}}}\n"
     )
 
     values = (site, site.policy, site.policy.order, site.policy.share, site.policy.preempt)
-    values = (*values, *site.queues.values(), *site.classes.values(), *site.pools.values())
+    values = (
+        *values,
+        *site.queues.values(),
+        *site.classes.values(),
+        *site.pools.values(),
+        *site.policy.bursts,
+    )
     left = {
         f"{type(value).__name__}.{name}"
         for value in values

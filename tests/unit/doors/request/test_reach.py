@@ -35,6 +35,8 @@ OTHERWISE = {
     "launch.script_line": "what was typed, for Slurm's lists",
     "launch.pod": "the containers of a pod, which the Kubernetes door makes",
     "launch.gang": "the pods of a gang, which the Kubernetes door makes",
+    "launch.adopts": "the pods of others on a Kubernetes cluster, which are taken over there",
+    "takes": "what all of it needs of a cluster, which is worked out from the rest",
 }
 """Parts of a spec that no row sets, and why."""
 

@@ -2,8 +2,11 @@
 
 import pytest
 
+from muster.controller.queries.diagnosis import Diagnosed
 from muster.doors.slurm.mail import letter
 from muster.lifecycle.notices import ArrayResult, Notice
+from muster.model.efficiency import CauseTime, JobReport
+from muster.model.finding import Cause, Confidence
 from muster.model.job import (
     ArrayPart,
     Cancelled,
@@ -33,6 +36,7 @@ from muster.model.value import (
     QueuePath,
     UserName,
 )
+from muster.telemetry.diagnosis.fixes import Fix
 
 ANN = UserName("ann")
 BEGAN = Instant(1_000_000)
@@ -210,3 +214,39 @@ def test_a_job_that_is_over_by_now_was_running_when_it_began() -> None:
     env = letter(Notice(on=Occasion.BEGIN, job=over, at=BEGAN, held=HELD), None).env
 
     assert env["SLURM_JOB_STATE"] == "RUNNING"
+
+
+def test_the_mail_about_an_end_has_the_report_as_its_text() -> None:
+    report = JobReport(
+        job=JobId(12),
+        attempt=1,
+        user=ANN,
+        queue=QueuePath("lab"),
+        cluster=ClusterName("lab"),
+        since=BEGAN,
+        until=ENDED,
+        headline=Cause.INPUT_CPU,
+        confidence=Confidence.SURE,
+        gpu_ms=Duration(7_200_000),
+        cost_micros=8_000_000,
+        wasted_micros=4_000_000,
+        causes=(CauseTime(cause=Cause.INPUT_CPU, gpu_ms=Duration(7_200_000)),),
+    )
+    fix = Fix(cause=Cause.INPUT_CPU, text="ask for 16 CPUs", flag="--cpus-per-task=16")
+    told = Diagnosed(report=report, fixes=(fix,))
+    ended = job(Exited(code=0), mail=Mail(on=(Occasion.END,)))
+
+    written = letter(Notice(on=Occasion.END, job=ended, at=ENDED, held=HELD), None, told)
+
+    assert written.body.splitlines() == [
+        "The GPU waited for CPUs that prepare its input (sure).",
+        "Held: 2.00 GPU hours, 8.00, of which wasted 4.00",
+        "  input_cpu          2.00 GPU hours  the GPU waited for CPUs that prepare its input",
+        "",
+        "What would help:",
+        "  1. ask for 16 CPUs: --cpus-per-task=16",
+        "",
+        "More: muster diagnose 12 --timeline",
+    ]
+    begun = Notice(on=Occasion.BEGIN, job=ended, at=ENDED, held=HELD)
+    assert letter(begun, None, told).body == ""

@@ -60,6 +60,12 @@ def test_variables_come_from_texts_keys_and_the_node() -> None:
     }
 
 
+def test_names_of_variables_may_begin_with_digits() -> None:
+    container = a_container(env_of=(VariablesOf(kind=CFG, name="cfg", prefix="1-"),))
+
+    assert environment(container, SOURCES, NODE, {})["1-lr"] == "0.1"
+
+
 def test_what_is_missing_is_named() -> None:
     nothing = a_container(Variable(name="A", value=KeyOf(kind=CFG, name="ghost", key="x")))
     no_key = a_container(Variable(name="A", value=KeyOf(kind=SEC, name="sec", key="x")))

@@ -1,6 +1,6 @@
 """One decision each, whole or not at all, in a place that may be had."""
 
-from muster.model.cluster import Abilities, NodeState
+from muster.model.cluster import Abilities, Ability, NodeState
 from muster.model.gpu import GpuAsk, MpsShare
 from muster.model.job import HeldBy, JobState, Spot, TaskGroup
 from muster.model.plan import Wait
@@ -197,6 +197,16 @@ def test_a_cluster_must_exist_and_be_reachable_and_wanted() -> None:
 
     yard.cluster(reachable=False)
     assert yard.judge(start(1, at("n1"))) == ["cluster"]
+
+
+def test_a_cluster_must_be_able_to_run_the_job() -> None:
+    yard = Yard()
+    yard.waits(1, takes=(Ability.PODS,))
+
+    assert yard.judge(start(1, at("n1"))) == []
+
+    yard.cluster(abilities=Abilities(pods=False))
+    assert yard.judge(start(1, at("n1"))) == ["abilities"]
 
 
 def test_a_node_must_exist_be_up_and_in_the_pool() -> None:

@@ -11,6 +11,7 @@ from muster.backends.local.attempt import processes, spool
 from muster.backends.local.attempt.usage import UsageSum
 from muster.backends.local.isolation import cgroup, private_tmp
 from muster.backends.local.isolation.cgroup import CgroupRoots
+from muster.backends.local.pods import places
 
 _PATIENCE_S = 20.0
 
@@ -39,6 +40,7 @@ def end_abandoned(folder: Path, roots: CgroupRoots, orphans: Iterable[int] = ())
         end = {"at": time.time_ns() // 1_000_000, "why": why, "used": None}
         spool.write(folder / spool.END, end)
         _remove_tmp(folder)
+        _remove_pods(folder)
     finally:
         os.close(lock)
     return True
@@ -108,6 +110,14 @@ def _remove_tmp(folder: Path) -> None:
     written: dict[str, str] | None = spool.read(folder / spool.PRIVATE_TMP)
     if written is not None:
         private_tmp.remove(written["folder"])
+
+
+def _remove_pods(folder: Path) -> None:
+    for name in sorted(os.listdir(folder)):
+        if spool.task_of(spool.POD_MEMORY, name) is not None:
+            written: dict[str, str] = spool.read(folder / name)
+            places.remove_memory(written["folder"])
+    places.remove(places.home_of(folder.absolute()), folder.name)
 
 
 def _is_supervised(folder: Path) -> bool:

@@ -93,6 +93,6 @@ def _table(path: str) -> dict[str, int]:
     for line in text.splitlines():
         name, _, value = line.partition(":")
         words = value.split()
-        if words and words[0].isdigit():
+        if words and words[0].isdecimal():
             found[name] = int(words[0])
     return found

@@ -25,7 +25,7 @@ def read_output(query: OutputQuery) -> Output:
     node = query.nodes[0] if query.nodes else ""
     name = output_name(query.job, query.launch, node, query.task, stderr=query.stderr)
     where = os.path.join(start_folder(query.launch.workdir, user), name)
-    opened = _opened(where, user)
+    opened = opened_own(where, user)
     try:
         size = os.fstat(opened).st_size
         offset = max(0, size + query.offset) if query.offset < 0 else query.offset
@@ -35,8 +35,11 @@ def read_output(query: OutputQuery) -> Output:
     return Output(content=content, next=offset + len(content), where=where)
 
 
-def _opened(where: str, user: LocalUser) -> int:
-    """One answer for all that cannot be shown: another would say what is there."""
+def opened_own(where: str, user: LocalUser) -> int:
+    """A file of the user's, opened to be read; UnknownError where there is none.
+
+    One answer for all that cannot be shown: another would say what is there.
+    """
     with opening_as(user):
         try:
             # A link could lead to another user's file, and opening a pipe would block.

@@ -28,12 +28,24 @@ _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bind:
+    """A folder or file that the user opens, and the place that only root can change to find it at.
+
+    below: of ours, from where `path` is looked for; the user need not be able to come there.
+    """
+
+    path: str
+    target: str
+    below: str = "/"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Invocation:
     """How a process of an attempt begins.
 
     as_root: only its files are opened with the user's rights; a container tool keeps our own.
     pid_name: the variable that tells the process its own number.
-    binds: with as_root, folders that the user opens and where they are to be found, by it alone.
+    binds: with as_root, what the user opens and where it is to be found, by it alone.
     bound: CPUs that it alone is bound to, of those. remark: what it says on its stderr first, with
     a place for its number.
     mounts: what it sees mounted, for `namespaces.enter`; its files are opened before.
@@ -49,7 +61,7 @@ class Invocation:
     pid_name: str | None = None
     bound: tuple[int, ...] = ()
     remark: str = ""
-    binds: tuple[tuple[str, str], ...] = ()
+    binds: tuple[Bind, ...] = ()
     mounts: int | None = None
     new_privileges: bool = True
 
@@ -220,19 +232,28 @@ def _become_user(way: Invocation) -> None:
 
 def _bind_folders(way: Invocation) -> None:
     namespaces.own_mounts()
-    for folder, target in way.binds:
+    for bind in way.binds:
         try:
-            with acting_as(way.user):
-                opened = os.open(folder, os.O_PATH)
-                if os.path.isdir(target):
-                    # To have it open is not yet to be allowed into it.
-                    os.stat(".", dir_fd=opened)
-                elif not os.access(folder, os.R_OK, effective_ids=True):
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            opened = _opened_by_user(bind, way.user)
         except OSError as error:
-            raise LaunchError(f"cannot enter {folder}: {error.strerror}") from None
-        namespaces.bind(f"/proc/self/fd/{opened}", target)
+            raise LaunchError(f"cannot enter {bind.path}: {error.strerror}") from None
+        namespaces.bind(f"/proc/self/fd/{opened}", bind.target)
         os.close(opened)
+
+
+def _opened_by_user(bind: Bind, user: LocalUser) -> int:
+    below = os.open(bind.below, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with acting_as(user):
+            opened = os.open(bind.path, os.O_PATH, dir_fd=below)
+            # To have it open is not yet to be allowed into it.
+            if os.path.isdir(bind.target):
+                os.stat(".", dir_fd=opened)
+            elif not os.access(f"/proc/self/fd/{opened}", os.R_OK, effective_ids=True):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return opened
+    finally:
+        os.close(below)
 
 
 def _connect(streams: Streams) -> None:

@@ -33,10 +33,9 @@ SCRIPT = "script"
 HOSTS = "hosts"
 CONTAINERS = "containers.json"
 POD = "pod.json"
-OF_GANG = "{}-{}.json"
-"""What a file is called for a task of a gang beside the first: `pod-2.json`."""
 SUPPLIES = "supplies.json"
 PRIVATE_TMP = "private-tmp.json"
+POD_MEMORY = "pod-memory.json"
 ORDERS_SIGNAL = signal.SIGUSR1
 # Processes of an attempt are recognised by this variable when everything else is lost.
 MARKER_VARIABLE = "MUSTER_ATTEMPT_KEY"
@@ -210,15 +209,17 @@ class End(TypedDict):
 
 
 def of_task(name: str, rank: int) -> str:
-    """The name of this file for one task of a gang of pods; the first has the plain one."""
-    return OF_GANG.format(name.removesuffix(".json"), rank) if rank else name
+    """The name of this file for one task of a gang of pods: `pod-2.json`; the first: `pod.json`."""
+    stem, dot, kind = name.rpartition(".")
+    return f"{stem}-{rank}{dot}{kind}" if rank else name
 
 
 def task_of(name: str, written: str) -> int | None:
     """Which task's file this is, if it is this file; see `of_task`."""
     if written == name:
         return 0
-    rank = written.removesuffix(".json").removeprefix(f"{name.removesuffix('.json')}-")
+    stem, dot, kind = name.rpartition(".")
+    rank = written.removesuffix(f"{dot}{kind}").removeprefix(f"{stem}-")
     return int(rank) if rank.isdecimal() and written == of_task(name, int(rank)) else None
 
 

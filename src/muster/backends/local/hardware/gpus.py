@@ -3,6 +3,8 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from muster.backends.base import Cut, Wake
 from muster.backends.local.hardware.device_nodes import (
@@ -11,19 +13,31 @@ from muster.backends.local.hardware.device_nodes import (
     load_uvm,
     wall_around,
 )
-from muster.backends.local.hardware.gpu_health import Health, Reading, judged, resumed, struck
-from muster.backends.local.hardware.gpu_watch import Found, Looked, Watch, Xid
+from muster.backends.local.hardware.gpu_health import (
+    Health,
+    Reading,
+    after_test,
+    judged,
+    remembered,
+    resumed,
+    struck,
+)
+from muster.backends.local.hardware.gpu_watch import Found, Looked, Watch, Watched, Xid
+from muster.backends.local.hardware.health_file import HealthFile
 from muster.backends.local.hardware.host import Host, numa_of
-from muster.backends.local.hardware.inventory import CLUSTER, POOL
+from muster.backends.local.hardware.inventory import CLUSTER, POOL, DeviceError
 from muster.backends.local.hardware.mig import carry_out, instance_at, placed
 from muster.backends.local.hardware.nvml import Nvml, NvmlError, RawGpu, RawInstance, open_nvml
+from muster.backends.local.hardware.smoking import RealSmokeTests, SmokeTests
 from muster.backends.local.isolation.devices import DeviceWall
+from muster.backends.local.measuring.gpu_sampler import GpuSampler, SampledNode
 from muster.model.cluster import Abilities, Node
 from muster.model.errors import BackendDownError
-from muster.model.gpu import Device, Mig, MigInstance, MpsShare, TimeShare
+from muster.model.gpu import Device, DeviceState, Mig, MigInstance, MpsShare, TimeShare
 from muster.model.gpu_products import model_of
 from muster.model.mig import geometry
 from muster.model.placement import DeviceShare
+from muster.model.samples import DeviceSample
 from muster.model.value import SECOND, DeviceId, Instant, NodeId
 
 _MIB = 1_048_576
@@ -37,10 +51,16 @@ def _nothing_to_wake() -> None:
     """There is nothing to wake."""
 
 
-def find_inventory(here: Host, *, mps: bool, wake: Wake = _nothing_to_wake) -> "NvidiaInventory":
-    """This machine with the GPUs that NVML finds, or with none and a remark that says why."""
+def find_inventory(
+    here: Host, *, mps: bool, wake: Wake = _nothing_to_wake, home: Path | None = None
+) -> "NvidiaInventory":
+    """This machine with the GPUs that NVML finds, or with none and a remark that says why.
+
+    home: where their health is remembered.
+    """
     try:
-        return NvidiaInventory(here, open_nvml(), mps=mps, wake=wake)
+        file = None if home is None else HealthFile(home)
+        return NvidiaInventory(here, open_nvml(), mps=mps, upkeep=Upkeep(wake=wake, memory=file))
     except (NvmlError, ImportError) as problem:
         why = f"no GPUs: {problem}; install the NVIDIA driver, or try `--gpus 4xA100-40GB`"
         return NvidiaInventory(here, None, mps=mps, remark=why)
@@ -55,9 +75,10 @@ def device_of(raw: RawGpu, standing: Health) -> Device:
         index=raw.index,
         model=model,
         memory_mib=memory_mib,
-        healthy=not standing.reason,
+        healthy=standing.state.takes_work,
         mig=None if raw.mig is None else placed(model, raw.mig),
         reason=standing.reason,
+        judged=None if standing.state is DeviceState.WELL else standing.state,
     )
 
 
@@ -84,8 +105,21 @@ def link_lines(gpus: tuple[RawGpu, ...]) -> tuple[str, ...]:
     return tuple(lines)
 
 
+@dataclass
+class Upkeep:
+    """What an inventory is given for the care of its devices.
+
+    wake: asks for a poll. memory: where health is remembered. smoke_tests: what tests devices
+    before they come back.
+    """
+
+    wake: Wake = _nothing_to_wake
+    memory: HealthFile | None = None
+    smoke_tests: SmokeTests | None = None
+
+
 class NvidiaInventory:
-    """One real node. Its devices are watched from the first poll on; `wake` asks for a poll."""
+    """One real node. Its devices are watched from the first poll on."""
 
     def __init__(
         self,
@@ -94,12 +128,11 @@ class NvidiaInventory:
         *,
         mps: bool,
         remark: str = "",
-        wake: Wake = _nothing_to_wake,
+        upkeep: Upkeep | None = None,
     ) -> None:
         self._here = here
         self._nvml = nvml
         self._mps = mps
-        self._wake = wake
         gpus, silent = ((), ()) if nvml is None else nvml.gpus()
         self._gpus = {DeviceId(raw.uuid): raw for raw in gpus}
         self._remarks = (*([remark] if remark else []), *silent, *link_lines(gpus))
@@ -108,7 +141,13 @@ class NvidiaInventory:
         self._device_nodes = {id: gpu_nodes(raw.bus_id) for id, raw in self._gpus.items()}
         if self._gpus:
             load_uvm()
-        self._standings = dict.fromkeys(self._gpus, Health())
+        upkeep = upkeep or Upkeep()
+        self._wake = upkeep.wake
+        self._memory = upkeep.memory
+        self._smoke_tests = upkeep.smoke_tests or RealSmokeTests()
+        before = dict[DeviceId, Health]() if self._memory is None else self._memory.read()
+        self._standings = {id: remembered(before.get(id, Health())) for id in self._gpus}
+        self._errors: list[DeviceError] = []
         self._readings: Mapping[DeviceId, Reading] = {}
         self._watch: Watch | None = None
         self._polled_at: Instant | None = None
@@ -164,15 +203,26 @@ class NvidiaInventory:
         if self._nvml is None or not self._gpus:
             return False
         if self._watch is None:
-            self._watch = Watch(self._nvml, tuple(self._gpus), self._wake)
+            self._watch = self._begun_watch(self._nvml)
         found = self._watch.found()
         self._mark_silence(now, heard=bool(found))
         for each in found:
-            self._take_in(each)
-        if found or self._silence >= _SILENT_AFTER:
+            self._take_in(each, now)
+        news = self._test(now)
+        if found or news or self._silence >= _SILENT_AFTER:
             self._nodes = (self._node(),)
+        if self._memory is not None:
+            self._memory.write(self._standings)
         before, self._reported = self._reported, self._nodes
         return before != self._nodes
+
+    def errors(self) -> tuple[DeviceError, ...]:
+        found, self._errors = self._errors, []
+        return tuple(found)
+
+    def samples(self, now: Instant) -> tuple[DeviceSample, ...]:  # noqa: ARG002 -- they say when
+        watch = self._watch
+        return () if watch is None else watch.samples
 
     def resume(self, node: NodeId) -> None:
         if node != self._here.node:
@@ -191,10 +241,20 @@ class NvidiaInventory:
         return self._remarks
 
     def close(self) -> None:
+        self._smoke_tests.close()
         answers = self._watch is None or self._watch.close()
         if self._nvml is not None and answers:
             self._nvml.close()
         self._nvml = self._watch = None
+
+    def _begun_watch(self, nvml: Nvml) -> Watch:
+        where = SampledNode(node=self._here.node, driver=self._labels["driver"])
+        watched = Watched(
+            devices=tuple(self._gpus),
+            gpus=lambda: tuple(self._gpus.values()),
+            sampler=GpuSampler(nvml, where),
+        )
+        return Watch(nvml, watched, self._wake)
 
     def _seen_again(self, nvml: Nvml, device: DeviceId) -> RawGpu:
         """How the device is cut now; an administrator may have cut it by hand."""
@@ -218,27 +278,46 @@ class NvidiaInventory:
 
     def _standing(self, device: DeviceId) -> Health:
         known = self._standings[device]
-        if known.reason or self._silence < _SILENT_AFTER:
+        if not known.state.takes_work or self._silence < _SILENT_AFTER:
             return known
-        return Health(reason=_SILENT)
+        return Health(state=DeviceState.BROKEN, reason=_SILENT)
 
     def _mark_silence(self, now: Instant, *, heard: bool) -> None:
         passed = 0 if self._polled_at is None else min(max(0, now - self._polled_at), _STEP)
         self._silence = 0 if heard else self._silence + passed
         self._polled_at = now
 
-    def _take_in(self, found: Found) -> None:
+    def _test(self, now: Instant) -> bool:
+        """Have the devices on probation tested; is any test over?"""
+        over = self._smoke_tests.over()
+        for each in over:
+            self._standings[each.device] = after_test(self._standings[each.device], each.wrong, now)
+        for id, standing in self._standings.items():
+            if standing.state is DeviceState.PROBATION:
+                self._smoke_tests.begin(id, self._tested_part(id))
+        return bool(over)
+
+    def _tested_part(self, device: DeviceId) -> str:
+        """A GPU that is cut is tested by its first instance."""
+        instances = self._gpus[device].mig or ()
+        return next((each.uuid for each in instances if each.uuid), str(device))
+
+    def _take_in(self, found: Found, now: Instant) -> None:
         match found:
             case Looked(readings=readings):
                 self._readings = readings
                 for id, reading in readings.items():
-                    self._standings[id] = judged(self._standings[id], reading)
+                    self._standings[id] = judged(self._standings[id], reading, now)
             case Xid(device=device, number=number) if device in self._standings:
-                self._standings[device] = struck(self._standings[device], number)
+                self._errors.append(DeviceError(node=self._here.node, device=device, xid=number))
+                self._standings[device] = struck(self._standings[device], number, now)
             case Xid(number=number):
                 # It cannot be said which GPU failed, so none can be trusted.
+                self._errors.append(
+                    DeviceError(node=self._here.node, device=DeviceId(""), xid=number)
+                )
                 self._standings = {
-                    id: struck(standing, number) for id, standing in self._standings.items()
+                    id: struck(standing, number, now) for id, standing in self._standings.items()
                 }
 
     def _instance_number(self, share: DeviceShare) -> int | None:

@@ -74,7 +74,7 @@ def numa_of(bus_id: str, root: Path = ROOT) -> int | None:
     """The NUMA node of a PCI device, by NVML's bus id (`00000000:19:00.0`)."""
     domain, _, rest = bus_id.lower().partition(":")
     text = _text(root / f"sys/bus/pci/devices/{domain[-4:]}:{rest}/numa_node").strip()
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def listed_cpus(text: str) -> tuple[int, ...]:
@@ -127,14 +127,14 @@ def _quota_milli(folder: Path) -> int | None:
     if not quota:
         quota = _text(folder / "cpu.cfs_quota_us").strip()
         period = _text(folder / "cpu.cfs_period_us").strip()
-    if not quota.isdigit() or not period.isdigit():
+    if not quota.isdecimal() or not period.isdecimal():
         return None
     return max(1, 1_000 * int(quota) // int(period))
 
 
 def _limit_bytes(folder: Path) -> int | None:
     text = (_text(folder / "memory.max") or _text(folder / "memory.limit_in_bytes")).strip()
-    return int(text) if text.isdigit() and int(text) < _NO_LIMIT_BYTES else None
+    return int(text) if text.isdecimal() and int(text) < _NO_LIMIT_BYTES else None
 
 
 def _text(path: Path) -> str:

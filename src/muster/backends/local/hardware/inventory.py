@@ -7,10 +7,19 @@ from muster.backends.base import Cut
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import Abilities, Node
 from muster.model.placement import DeviceShare
-from muster.model.value import ClusterName, DeviceId, Instant, NodeId, PoolName
+from muster.model.samples import DeviceSample
+from muster.model.value import ClusterName, DeviceId, Instant, NodeId, PoolName, Value
 
 CLUSTER = ClusterName("local")
 POOL = PoolName("local")
+
+
+class DeviceError(Value, gc=False):
+    """The driver reported this Xid. Empty device: it could not say which."""
+
+    node: NodeId
+    device: DeviceId
+    xid: int
 
 
 class Inventory(Protocol):
@@ -34,6 +43,14 @@ class Inventory(Protocol):
 
     def poll(self, now: Instant) -> bool:
         """Look at the devices' health. True: `nodes` are not what they were at the last poll."""
+        ...
+
+    def errors(self) -> tuple[DeviceError, ...]:
+        """What drivers reported since this was last asked."""
+        ...
+
+    def samples(self, now: Instant) -> tuple[DeviceSample, ...]:
+        """What the last look measured. Any thread may ask, and no device is waited for."""
         ...
 
     def resume(self, node: NodeId) -> None:

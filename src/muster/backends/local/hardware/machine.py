@@ -6,7 +6,7 @@ from pathlib import Path
 from muster.backends.base import Cut, Wake
 from muster.backends.local.hardware.gpus import find_inventory
 from muster.backends.local.hardware.host import hardware
-from muster.backends.local.hardware.inventory import CLUSTER, Inventory
+from muster.backends.local.hardware.inventory import CLUSTER, DeviceError, Inventory
 from muster.backends.local.hardware.mps import Mps, client_limits, mps_binary
 from muster.backends.local.hardware.pinning import Pinning
 from muster.backends.local.hardware.pretend import Pretend, PretendInventory
@@ -14,6 +14,7 @@ from muster.backends.local.isolation.devices import DeviceWall
 from muster.model.cluster import BackendKind, Cluster, Node
 from muster.model.gpu import Device, MpsShare
 from muster.model.placement import Allocation, DeviceShare, Placement
+from muster.model.samples import DeviceSample
 from muster.model.value import DeviceId, Instant, JobId, NodeId
 
 
@@ -28,7 +29,7 @@ def find_machine(
         return Machine(PretendInventory(home, pretend))
     here, binary = hardware(), mps_binary()
     return Machine(
-        find_inventory(here, mps=binary is not None, wake=wake),
+        find_inventory(here, mps=binary is not None, wake=wake, home=home),
         cores=Pinning(here.cpus, home / "cpus.json"),
         mps=Mps(home / "mps", binary),
     )
@@ -37,7 +38,7 @@ def find_machine(
 class Machine:
     """One backend's hardware. Without `mps` and `cores`, the nodes are pretend ones.
 
-    One thread calls, except for `nodes` and `cluster`.
+    One thread calls, except for `nodes`, `cluster` and `samples`.
     """
 
     def __init__(
@@ -59,6 +60,14 @@ class Machine:
     def poll(self, now: Instant) -> bool:
         """Look at the devices' health, cheaply. True: `nodes` changed since the last poll."""
         return self._inventory.poll(now)
+
+    def errors(self) -> tuple[DeviceError, ...]:
+        """What drivers reported since this was last asked."""
+        return self._inventory.errors()
+
+    def samples(self, now: Instant) -> tuple[DeviceSample, ...]:
+        """What the last look at the devices measured. Any thread may ask."""
+        return self._inventory.samples(now)
 
     def resume(self, node: NodeId) -> None:
         """What was found wrong with this node's devices no longer counts; they are seen afresh."""

@@ -166,7 +166,7 @@ class _Told(Value, gc=False):
     text: str
 
     def numbers(self) -> list[str]:
-        return [word for word in self.text.split() if word.isdigit()]
+        return [word for word in self.text.split() if word.isdecimal()]
 
 
 _MISSING = (

@@ -1,27 +1,31 @@
 """Nodes and GPUs that do not exist, to try things out; the jobs on them are real processes.
 
 In home, `pretend.json` keeps how pretend devices are cut, and `pretend-faults.json` says which of
-them are broken: write there to see what Muster does about a failing GPU.
+them are broken: write there to see what Muster does about a failing GPU. `pretend-load.json` says
+what is measured on them.
 """
 
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from muster.backends.base import Cut
-from muster.backends.local.hardware.inventory import CLUSTER, POOL
+from muster.backends.local.hardware.inventory import CLUSTER, POOL, DeviceError
+from muster.backends.local.measuring.script import Script, scripted
 from muster.model.cluster import Abilities, Node
 from muster.model.errors import BackendDownError, MusterError
-from muster.model.gpu import Device, Mig, MigInstance, MpsShare, TimeShare
+from muster.model.gpu import Device, DeviceState, Mig, MigInstance, MpsShare, TimeShare
 from muster.model.gpu_products import memory_of, sizes_of
 from muster.model.mig import geometry, is_legal
 from muster.model.placement import DeviceShare
+from muster.model.samples import DeviceSample
 from muster.model.value import DeviceId, GpuModel, Instant, NodeId, PoolName, Value, replace
+from muster.model.xid import xid_of
 
 PRETEND_LABELS = {"muster/pretend": "true"}
 _CPUS_PER_GPU = 8
@@ -94,13 +98,17 @@ def break_devices(home: Path, faults: Mapping[DeviceId, str]) -> None:
 
 
 class PretendInventory:
-    """The nodes of some racks. A device is broken while the faults file says so."""
+    """The nodes of some racks. The faults file says what is wrong with devices.
+
+    An Xid there means what it means of a real GPU: some break it, and some only come up once.
+    """
 
     def __init__(self, home: Path, racks: tuple[Pretend, ...]) -> None:
         self._home = home
         self._racks = {name: rack for rack in racks for name in rack.called}
         self._layouts = _legal(_read(_layouts_file(home), _Layouts), self._racks)
         self._faults = _read(_faults_file(home), dict[str, str])
+        self._errors: list[DeviceError] = []
         self._nodes = self._reported = self._seen()
 
     def nodes(self) -> tuple[Node, ...]:
@@ -136,10 +144,25 @@ class PretendInventory:
     def poll(self, now: Instant) -> bool:  # noqa: ARG002 -- a file needs no pacing
         faults = _read(_faults_file(self._home), dict[str, str])
         if faults != self._faults:
+            self._errors.extend(_errors(self._faults, faults))
             self._faults = faults
             self._nodes = self._seen()
         before, self._reported = self._reported, self._nodes
         return before is not self._nodes and before != self._nodes
+
+    def errors(self) -> tuple[DeviceError, ...]:
+        found, self._errors = self._errors, []
+        return tuple(found)
+
+    def samples(self, now: Instant) -> tuple[DeviceSample, ...]:
+        """As the script says; a broken device does not answer."""
+        script = _read(_load_file(self._home), Script)
+        return tuple(
+            scripted(script, node.id, device, now)
+            for node in self._nodes
+            for device in node.devices
+            if device.healthy
+        )
 
     def resume(self, node: NodeId) -> None:
         """Mend the node's devices: nothing is wrong with them that could not be wished away."""
@@ -170,14 +193,47 @@ class PretendInventory:
     def _marked(self, name: str, rack: Pretend) -> tuple[Device, ...]:
         """The devices of a node with how they are cut and what is wrong with them."""
         return tuple(
-            replace(
-                device,
-                mig=self._layouts.get(device.id),
-                healthy=device.id not in self._faults,
-                reason=self._faults.get(device.id, ""),
+            _with_fault(
+                replace(device, mig=self._layouts.get(device.id)),
+                self._faults.get(device.id, ""),
             )
             for device in _devices(name, rack)
         )
+
+
+def _with_fault(device: Device, fault: str) -> Device:
+    state = _state_of(fault)
+    if state is DeviceState.WELL:
+        return device
+    return replace(device, healthy=state.takes_work, judged=state, reason=fault)
+
+
+def _state_of(fault: str) -> DeviceState:
+    """What is no Xid breaks the device, whatever it says."""
+    number = _xid_in(fault)
+    if number is None:
+        return DeviceState.BROKEN if fault else DeviceState.WELL
+    xid = xid_of(number)
+    if xid.verdict.breaks:
+        return DeviceState.BROKEN
+    return DeviceState.SUSPECT if xid.suspect else DeviceState.WELL
+
+
+def _errors(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[DeviceError]:
+    """The Xids that the file did not say before."""
+    for id, fault in sorted(now.items()):
+        number = _xid_in(fault)
+        if number is not None and before.get(id) != fault:
+            node = NodeId(id.partition("/")[0])
+            yield DeviceError(node=node, device=DeviceId(id), xid=number)
+
+
+def _xid_in(fault: str) -> int | None:
+    found = _XID.match(fault)
+    return None if found is None else int(found[1])
+
+
+_XID = re.compile(r"Xid (\d{1,5})\b")
 
 
 def _parse_gpus(text: str) -> tuple[PretendGpus, ...]:
@@ -264,6 +320,10 @@ def _layouts_file(home: Path) -> Path:
 
 def _faults_file(home: Path) -> Path:
     return home / "pretend-faults.json"
+
+
+def _load_file(home: Path) -> Path:
+    return home / "pretend-load.json"
 
 
 def _read(path: Path, kind: type[_T]) -> _T:

@@ -14,6 +14,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from muster.launch.images import reference
 from muster.model.launch import IMAGE_FILES, is_image_file
 from muster.model.value import Value
 
@@ -29,6 +30,7 @@ class ContainerSettings(Value, kw_only=True):
     opened: where the tool finds those of them that the user opened for it.
     env: names to pass on from the environment in which the tool is run. See `carried`.
     env_file: a file that `carried` gave the text of, in place of `env` when as_root.
+    secrets: by their names, variables whose values the tool keeps (see `keep_argv`).
     gpus: real ones, as CUDA_VISIBLE_DEVICES names them. Pretend ones are only in the environment.
     memory_mib, cpus: None where `cgroup_parent` has the limits already.
     uid, gid, groups: who the command is inside.
@@ -54,6 +56,7 @@ class ContainerSettings(Value, kw_only=True):
     opened: Mapping[str, str] = {}
     env: tuple[str, ...] = ()
     env_file: str | None = None
+    secrets: Mapping[str, str] = {}
     gpus: tuple[str, ...] = ()
     memory_mib: int | None = None
     cpus: int | None = None
@@ -74,7 +77,8 @@ class Carried(Value):
     """A job's environment, made ready for a container.
 
     names: for `ContainerSettings.env`. text: the same for `env_file`; keep that file from others.
-    left_out: names whose values such a file cannot hold (line breaks, or very long).
+    left_out: names whose values such a file cannot hold (line breaks, or very long);
+        podman can keep those that are text as secrets.
     """
 
     names: tuple[str, ...]
@@ -87,7 +91,7 @@ def is_reference(image: str) -> bool:
 
     Run by root, podman would read an archive that only somebody else may read.
     """
-    name = _reference(image)
+    name = reference(image)
     return name.partition(":")[0] not in _TRANSPORTS and _REFERENCE.fullmatch(name) is not None
 
 
@@ -107,6 +111,22 @@ def tools_found() -> dict[str, bool]:
 def can_run() -> tuple[bool, bool]:
     """Whether images of a registry, and files of images, can be run on this machine now."""
     return tool_for("image") is not None, tool_for(f"image{IMAGE_FILES[0]}") is not None
+
+
+def can_run_pods() -> tuple[bool, bool]:
+    """Whether pods can be run here now, and paths of the machine be mounted in them.
+
+    Without a tool they can: on the machine itself, in queues that allow it.
+    """
+    tool = tool_for("image")
+    if tool is None:
+        return True, True
+    return runs_pods(tool), os.geteuid() != 0 or sees_our_mounts(tool)
+
+
+def runs_pods(tool: str) -> bool:
+    """Whether it keeps containers that are looked at from outside; apptainer has but processes."""
+    return _kind(tool) != "apptainer"
 
 
 def runs_as_root(tool: str) -> bool:
@@ -131,15 +151,38 @@ def options_of(tool: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(shlex.split(environ.get(f"MUSTER_{_kind(tool).upper()}_OPTIONS", "")))
 
 
-def carried(env: Mapping[str, str]) -> Carried:
-    """What of a job's environment goes into a container; PATH and its like are the image's own."""
-    names = tuple(name for name in sorted(env) if _NAME.fullmatch(name) and name not in _OF_IMAGE)
+OF_IMAGE = frozenset(
+    "HOSTNAME LD_LIBRARY_PATH LD_PRELOAD OLDPWD PATH PWD PYTHONHOME SHELL SHLVL TMPDIR _".split()
+)
+"""Variables that say where things are on the machine, and mean nothing in an image."""
+
+
+def carried(env: Mapping[str, str], without: frozenset[str] = OF_IMAGE) -> Carried:
+    """What of a job's environment goes into a container."""
+    names = tuple(name for name in sorted(env) if _NAME.fullmatch(name) and name not in without)
     fitting = tuple(name for name in names if _fits_on_a_line(env[name]))
     return Carried(
         names=names,
         text="".join(f"{name}={env[name]}\n" for name in fitting),
         left_out=tuple(name for name in names if name not in fitting),
     )
+
+
+def keeps_secrets(tool: str) -> bool:
+    """Can it keep values of variables that no file of variables can hold?"""
+    return _kind(tool) == "podman"
+
+
+def keep_argv(tool: str, secret: str, file: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Has it keep what is in a file, under a name, for `ContainerSettings.secrets`."""
+    return (tool, *_choosing(tool, options), "secret", "create", secret, file)
+
+
+def forget_argv(
+    tool: str, secrets: tuple[str, ...], options: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """It keeps them no more; commands are run in a container only as long as it does."""
+    return (tool, *_choosing(tool, options), "secret", "rm", *secrets)
 
 
 def wrapped(
@@ -153,7 +196,7 @@ def wrapped(
     entrypoint = ("--entrypoint", "") if argv and not around.keeps_entrypoint else ()
     flags = tuple(flag for part in _PARTS for flag in part(_kind(tool), around))
     # After `--` nothing is an option, whatever an image is called.
-    return (tool, "run", *flags, *around.options, *entrypoint, "--", _reference(image), *argv)
+    return (tool, "run", *flags, *around.options, *entrypoint, "--", reference(image), *argv)
 
 
 def stop_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -173,12 +216,12 @@ def remove_argv(tool: str, name: str, options: tuple[str, ...] = ()) -> tuple[st
 def exists_argv(tool: str, image: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Ends with 0 where the machine has the image already, and prints its id."""
     shows = ("--format", "{{.Id}}")
-    return (tool, *_choosing(tool, options), "image", "inspect", *shows, _reference(image))
+    return (tool, *_choosing(tool, options), "image", "inspect", *shows, reference(image))
 
 
 def pull_argv(tool: str, image: str, options: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Fetches an image."""
-    return (tool, *_choosing(tool, options), "pull", "--quiet", _reference(image))
+    return (tool, *_choosing(tool, options), "pull", "--quiet", reference(image))
 
 
 def exec_argv(
@@ -219,9 +262,6 @@ _REFERENCE = re.compile(
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z0-9]+:[0-9a-fA-F]{32,128})?"
 )
 _NAME = re.compile(r"[-._A-Za-z][-._A-Za-z0-9]*")
-_OF_IMAGE = frozenset(
-    "HOSTNAME LD_LIBRARY_PATH LD_PRELOAD OLDPWD PATH PWD PYTHONHOME SHELL SHLVL TMPDIR _".split()
-)
 _INIT_FOLDERS = ("/usr/libexec/podman", "/usr/lib/podman", "/usr/local/libexec/podman")
 # The tools read such files line by line, and give up on lines of 64 KiB.
 _LONGEST_LINE = 60_000
@@ -260,18 +300,8 @@ def _fits_on_a_line(value: str) -> bool:
     return len(line) <= _LONGEST_LINE and not any(each in line for each in (b"\n", b"\r", b"\0"))
 
 
-def _reference(image: str) -> str:
-    """As podman and docker spell it: no `docker://`, and a slash for the `#` of pyxis."""
-    registry, mark, name = image.removeprefix("docker://").rpartition("#")
-    if not mark:
-        return name
-    return f"{registry.rpartition('@')[2]}/{name}"
-
-
 def _to_fetch(image: str) -> str:
-    return (
-        image.removeprefix("file://") if is_image_file(image) else f"docker://{_reference(image)}"
-    )
+    return image.removeprefix("file://") if is_image_file(image) else f"docker://{reference(image)}"
 
 
 def _apptainer(around: ContainerSettings) -> Iterator[str]:
@@ -360,9 +390,11 @@ def _environment(_kind: str, around: ContainerSettings) -> Iterator[str]:
     """By name or in a file: what stands in a command line can be read by everybody."""
     if around.env_file is not None:
         yield from ("--env-file", around.env_file)
+    for name, secret in around.secrets.items():
+        yield from ("--secret", f"{secret},type=env,target={name}")
     for name in around.env:
         yield from ("--env", name)
-    if any(gpu.isdigit() for gpu in around.gpus):
+    if any(gpu.isdecimal() for gpu in around.gpus):
         # Inside, the devices given are counted from zero: the numbers of outside would be wrong.
         every = ",".join(str(number) for number in range(len(around.gpus)))
         yield from ("--env", f"CUDA_VISIBLE_DEVICES={every}")

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from muster.backends.local.attempt import spool
+from muster.backends.local.attempt.process import Bind
 from muster.backends.local.isolation import container
 from muster.backends.local.isolation.users import LaunchError, LocalUser, NoToolError, acting_as
 
@@ -32,7 +33,7 @@ class Wrapping:
     argv: tuple[str, ...]
     env: dict[str, str]
     as_root: bool
-    binds: tuple[tuple[str, str], ...] = ()
+    binds: tuple[Bind, ...] = ()
 
 
 class Images:
@@ -88,7 +89,7 @@ class Images:
             # Run by root, the tool must see nothing that the job chose.
             env=dict(os.environ) if self._as_root else env,
             as_root=self._as_root,
-            binds=tuple(self._opened.items()),
+            binds=tuple(Bind(path=path, target=at) for path, at in self._opened.items()),
         )
 
     def containers(self) -> Containers | None:
@@ -117,7 +118,7 @@ def _tool(image: str) -> str:
     if tool is None:
         raise NoToolError(
             "no podman, docker or apptainer on this machine; install one, "
-            "or ask your administrator to allow images_on_host"
+            "or ask your administrator to allow images_on_host for your queue"
         )
     return tool
 

@@ -6,17 +6,15 @@ the other, which counts as the job's.
 
 import contextlib
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from muster.backends.local.isolation import namespaces
+from muster.backends.local.isolation import namespaces, trees
 from muster.backends.local.isolation.users import LaunchError, LocalUser, acting_as
 
 _TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108 -- the places themselves, not files in them
 _PREFIX = "muster-tmp-"
-_REMOVE_S = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,18 +46,8 @@ def remove(folder: str) -> None:
 
     What is left is for the program that cleans up the machine's /tmp.
     """
-    if not os.path.basename(folder).startswith(_PREFIX):
-        return
-    # The user may have left a tree of any depth, which rm can remove and Python cannot.
-    with contextlib.suppress(subprocess.TimeoutExpired, FileNotFoundError):
-        subprocess.run(  # noqa: S603 -- a folder that we made
-            ["/bin/rm", "-rf", "--one-file-system", "--", folder],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_REMOVE_S,
-        )
+    if os.path.basename(folder).startswith(_PREFIX):
+        trees.remove(folder)
 
 
 def _is_hidden(place: str) -> bool:

@@ -18,7 +18,7 @@ class LogFile:
     """What one run of a container wrote, and the beginnings of lines that are not whole yet."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_closed(path.parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC
         self._file = os.open(path, flags, 0o600)
         self._kept = 0
@@ -48,6 +48,13 @@ class LogFile:
         head = f"{fine_now()} {stream} {mark} ".encode()
         if self._kept < MOST_BYTES:
             self._kept += os.write(self._file, head + line + b"\n")
+
+
+def _make_closed(folder: Path) -> None:
+    """With all above it that are missing, and whatever our umask is, nobody else looks into it."""
+    if not folder.is_dir():
+        _make_closed(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def fine_now() -> str:

@@ -1,13 +1,19 @@
 """Where the files of pods are: volumes and last words while they run, and what they wrote."""
 
+import contextlib
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 from muster.backends.local.attempt import spool
+from muster.backends.local.isolation import trees
+from muster.backends.local.isolation.users import LocalUser, acting_as
 
 FOLDER = "pods"
 LOGS = "pod-logs"
+MEMORY = "/dev/shm"  # noqa: S108 -- the machine's memory as a folder
+_MEMORY_PREFIX = "muster-"
 
 
 def home_of(attempt: Path) -> Path:
@@ -42,20 +48,48 @@ def newest_run(home: Path, key: str, container: str) -> int | None:
     return max((int(each) for each in numbers if each.isdecimal()), default=None)
 
 
-def make(path: Path, mode: int = 0o711) -> Path:
-    """A folder with this mode, whatever our umask is; those above it can be passed."""
-    for above in (path.parent.parent, path.parent):
-        if not above.exists():
-            above.mkdir(mode=0o711)
-            above.chmod(0o711)
-    path.mkdir(exist_ok=True)
-    path.chmod(mode)
+def made_folder(home: Path, key: str, owner: LocalUser | None) -> Path:
+    """What a pod has on disk: nobody enters it but root and its owner; None: only we ourselves.
+
+    What is inside may be open to everyone, because containers have users of their own. An owner
+    can change all of it at any time, so that whatever is done there must be done as them.
+    """
+    path = home / FOLDER
+    path.mkdir(mode=0o711, exist_ok=True)
+    path.chmod(0o711)
+    first, *rest = key.split("/")
+    path /= first
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+        if owner is not None and owner.changes:
+            os.chown(path, owner.uid, owner.gid)
+    for part in rest:
+        path /= part
+        with as_owner(owner), contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
     return path
+
+
+def as_owner(owner: LocalUser | None) -> contextlib.AbstractContextManager[None]:
+    """Do something in the folder of a pod with the rights of whoever can change it."""
+    return contextlib.nullcontext() if owner is None else acting_as(owner)
+
+
+def made_memory() -> Path:
+    """A folder in memory, where every user may write: nobody could guess its name or enter it."""
+    return Path(tempfile.mkdtemp(prefix=_MEMORY_PREFIX, dir=MEMORY))
 
 
 def remove(home: Path, key: str) -> None:
     """The pod is over: its volumes go with it."""
-    shutil.rmtree(folder_of(home, key), ignore_errors=True)
+    trees.remove(folder_of(home, key))
+
+
+def remove_memory(folder: Path | str) -> None:
+    """As `remove`, for what `made_memory` made."""
+    path = Path(folder)
+    if path.name.startswith(_MEMORY_PREFIX) and str(path.parent) == MEMORY:
+        trees.remove(path)
 
 
 def remove_logs(home: Path, job: int) -> None:

@@ -11,18 +11,23 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from muster.model.pod import HttpGet, TcpConnect
+from muster.backends.local.pods.grpc_health import NoHealthError, demand_serving
+from muster.model.pod import GrpcHealth, HttpGet, TcpConnect
 
 LONGEST_TEXT = 1_024
 _GOOD = range(200, 400)
 HERE = "127.0.0.1"
 
 
-def asked(action: HttpGet | TcpConnect, timeout_s: int, tells: int) -> int:
+def asked(action: HttpGet | TcpConnect | GrpcHealth, timeout_s: int, tells: int) -> int:
     """The number of the process that asks; it ends with 0 for yes, and writes why not."""
-    if isinstance(action, HttpGet):
-        return _apart(lambda: _http(action, timeout_s), tells)
-    return _apart(lambda: _tcp(action, timeout_s), tells)
+    match action:
+        case HttpGet():
+            return _apart(lambda: _http(action, timeout_s), tells)
+        case TcpConnect():
+            return _apart(lambda: _tcp(action, timeout_s), tells)
+        case GrpcHealth():
+            return _apart(lambda: _grpc(action, timeout_s), tells)
 
 
 def slept(seconds: int) -> int:
@@ -94,6 +99,17 @@ def _http(action: HttpGet, timeout_s: int) -> str | None:
     if status in _GOOD:
         return None
     return f"HTTP probe failed with statuscode: {status}"
+
+
+def _grpc(action: GrpcHealth, timeout_s: int) -> str | None:
+    try:
+        demand_serving(HERE, action.port, action.service, timeout_s)
+    except NoHealthError as error:
+        return str(error)
+    except OSError:
+        where = f"{HERE}:{action.port}"
+        return f'timeout: failed to connect service "{where}" within {timeout_s}s'
+    return None
 
 
 def _words(error: OSError) -> str:

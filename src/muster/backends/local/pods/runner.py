@@ -22,11 +22,12 @@ from muster.backends.local.attempt import processes, spool
 from muster.backends.local.attempt.process import begin
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.isolation import container
+from muster.backends.local.isolation.cgroup import Group
 from muster.backends.local.isolation.users import LaunchError, NoToolError
 from muster.backends.local.pods import places, probing
 from muster.backends.local.pods.errands import Done, Errands
 from muster.backends.local.pods.logs import last_lines
-from muster.backends.local.pods.starting import Prepared, Starter, has_begun, last_words
+from muster.backends.local.pods.starting import Prepared, Starter, demand_tool, has_begun
 from muster.backends.local.pods.stdio import Stdio
 from muster.backends.local.pods.telling import Telling
 from muster.backends.local.pods.visits import Command, Hosts, NotRunningError, Visits
@@ -45,6 +46,7 @@ from muster.model.pod import (
     CheckpointSeen,
     Container,
     Exec,
+    GrpcHealth,
     HttpGet,
     PodLaunch,
     PodNote,
@@ -129,18 +131,19 @@ class PodRun:
                 "no podman or docker on this machine; install one, "
                 "or ask your administrator to allow images_on_host for the queue"
             )
+        if tool is not None:
+            demand_tool(tool, self._pod, is_root=os.geteuid() == 0)
         self._starter = Starter(self._launch, self._pod, running, tool)
         self._running = running
-        if not self._launch.get("rank"):
-            # Of a gang, the first one is visited.
-            self._visits = Visits(
-                Hosts(
-                    user=running.user,
-                    marker=self._launch["marker"],
-                    run=self._run_for_visitor,
-                    stdio=self._stdio_of,
-                )
+        self._visits = Visits(
+            Hosts(
+                socket=places.name_of(spool.VISIT_SOCKET, self._launch),
+                user=running.user,
+                marker=self._launch["marker"],
+                run=self._run_for_visitor,
+                stdio=self._stdio_of,
             )
+        )
         if tool is None:
             text = "Containers run on the machine itself, without images, as the queue allows"
             self._tell("RunsOnHost", text)
@@ -271,6 +274,10 @@ class PodRun:
 
     def _start(self, name: str, number: int) -> None:
         spec, starter = self._specs[name], self._known_starter()
+        if starter.tool is None:
+            # Without its image: whether that is there does not matter, and nobody says that it is.
+            self._begin(spec, number)
+            return
         found = starter.image_id(spec.image)
         if found is not None and spec.pull is not Pull.ALWAYS:
             self._machine.found_image(name, found)
@@ -314,7 +321,8 @@ class PodRun:
         except MissingError as missing:
             self._lacks(spec, str(missing))
             return
-        except LaunchError as error:
+        except (LaunchError, OSError) as error:
+            # A full disk, or what the user put in the way, is no reason to lose the others.
             if stdio is not None:
                 stdio.close()
             self._failed_to_start(spec.name, str(error))
@@ -451,7 +459,7 @@ class PodRun:
             match action:
                 case Exec(argv=argv):
                     return self._known_starter().asking(name, run.number, argv, tells)
-                case HttpGet() | TcpConnect():
+                case HttpGet() | TcpConnect() | GrpcHealth():
                     return probing.asked(action, timeout_s, tells)
 
         try:
@@ -491,6 +499,7 @@ class PodRun:
                 )
 
     def _forget(self, name: str, number: int) -> None:
+        self._known_starter().forget_secrets(name, number)
         if self._left.get(name) == number:
             del self._left[name]
 
@@ -519,11 +528,19 @@ class PodRun:
         part = run.prepared.part
         is_counted = self._running.take_memory_kills() and failed != 0
         is_killed = failed in (_KILLED, signal.SIGKILL) and run.kills_ms is None
-        is_short = is_counted or (is_killed and part is not None and part.has_hit_limit())
+        is_short = is_counted or (is_killed and self._is_full(part))
         if part is not None:
             self._seats.add(part.seat() or "")
             part.give_up_part()
         return is_short
+
+    def _is_full(self, part: Group | None) -> bool:
+        """Was all memory used that the container may have, or the whole pod?
+
+        What runs beside the container counts to the pod: its limit may be the first to be reached.
+        """
+        whole = self._running.group
+        return any(each is not None and each.has_hit_limit() for each in (part, whole))
 
     def _see_started_late(self, run: _Run, now: int) -> None:
         """It may have begun and ended before we looked."""
@@ -532,7 +549,7 @@ class PodRun:
             self._is_running(run, now)
 
     def _last_words(self, run: _Run, failed: int) -> str:
-        words = last_words(run.prepared.message)
+        words = self._known_starter().last_words(run.prepared)
         if words or not failed or not run.spec.message_of_log:
             return words
         log = places.log_path(self._home, self._launch["key"], run.spec.name, run.number)

@@ -1,6 +1,8 @@
 """Starting the processes of a pod: in containers, or on the machine where that is allowed."""
 
+import contextlib
 import os
+import stat
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,17 +14,24 @@ from muster.backends.local.isolation.cgroup import Group
 from muster.backends.local.isolation.users import LaunchError, surroundings
 from muster.backends.local.pods import places
 from muster.backends.local.pods.visits import VISIT_VARIABLE, Command
-from muster.backends.local.pods.volumes import Volumes
+from muster.backends.local.pods.volumes import VolumePlace, Volumes
 from muster.launch.pods.variables import MissingError, NodeFacts, Sources, command, environment
-from muster.model.pod import Container, PodLaunch
+from muster.model.pod import Container, HostFolder, Mount, PodLaunch
 
 MESSAGES = "messages"
 LONGEST_MESSAGE = 4_096
+_AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+"""Where the user may have put something else: no link is followed, and nothing is waited for."""
 _GIVEN = ("MUSTER_", "CUDA_", "NVIDIA_", "MASTER_")
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _RUNTIMES = ("runc:", "runc", "crun", "conmon")
 """What the process of a container is called until it becomes the command."""
 
+_NO_LINE = (
+    "the values of {} cannot be given to a container by {}, because they have several lines or are "
+    "very long: mount them as files, or have podman installed"
+)
+_NO_TEXT = "the value of {} is no text: mount it as a file"
 _ON_HOST = (
     "{} does not exist on this machine, where the pod runs without its image: "
     "mount the volume at a folder that is there"
@@ -55,16 +64,23 @@ class Starter:
         self._pod = pod
         self._running = running
         self.tool = tool
-        self.folder = places.make(places.folder_of(places.home_of(Path.cwd()), launch["key"]))
-        places.make(self.folder / MESSAGES)
-        self.volumes = Volumes(
-            self.folder,
-            running.user,
-            pod.volumes,
-            group=pod.volume_group if running.user.uid == 0 else None,
-        )
         self.as_root = tool is not None and os.geteuid() == 0 and container.runs_as_root(tool)
+        # Only root's tool finds what its user cannot enter.
+        self._owner = None if self.as_root else running.user
+        self.folder = places.made_folder(places.home_of(Path.cwd()), launch["key"], self._owner)
+        with places.as_owner(self._owner):
+            (self.folder / MESSAGES).mkdir(mode=0o700, exist_ok=True)
+        place = VolumePlace(
+            folder=self.folder,
+            user=running.user,
+            group=pod.volume_group if running.user.uid == 0 else None,
+            owner=self._owner,
+            note=self._note_memory,
+        )
+        self.volumes = Volumes(place, pod.volumes)
         self.options = () if tool is None else container.options_of(tool, os.environ)
+        # By the names of containers.
+        self._secrets: dict[str, tuple[str, ...]] = {}
 
     def container_name(self, name: str, run: int) -> str:
         """What the tool calls it."""
@@ -76,9 +92,7 @@ class Starter:
         if self.tool is None:
             return ""
         argv = container.exists_argv(self.tool, image, self.options)
-        done = subprocess.run(  # noqa: S603 -- made by us
-            argv, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
+        done = _run(argv)
         if done.returncode:
             return None
         return f"sha256:{done.stdout.strip().removeprefix('sha256:')}"
@@ -124,7 +138,20 @@ class Starter:
         if self.tool is None:
             return []
         names = [self.container_name(name, run) for name, run in runs.items()]
-        return [list(container.remove_argv(self.tool, each, self.options)) for each in names]
+        return [
+            *(list(container.remove_argv(self.tool, each, self.options)) for each in names),
+            *(list(self._forget_argv(each)) for each in self._secrets),
+        ]
+
+    def forget_secrets(self, name: str, run: int) -> None:
+        """The tool keeps none of a container that is gone."""
+        called = self.container_name(name, run)
+        if called in self._secrets:
+            _run(self._forget_argv(called))
+            del self._secrets[called]
+
+    def _forget_argv(self, called: str) -> tuple[str, ...]:
+        return container.forget_argv(str(self.tool), self._secrets[called], self.options)
 
     def prepared(self, spec: Container, run: int, sources: Sources, node: NodeFacts) -> Prepared:
         """Everything for one run; MissingError or LaunchError when it cannot be."""
@@ -149,12 +176,29 @@ class Starter:
 
     def _message(self, spec: Container, run: int) -> Path:
         path = self.folder / MESSAGES / f"{spec.name}.{run}"
-        path.touch()
-        # Whoever the container's processes are, they may write their last words.
-        path.chmod(0o666)
+        with places.as_owner(self._owner):
+            opened = os.open(path, os.O_WRONLY | os.O_CREAT | _AS_IT_IS, 0o600)
+            # Whoever the container's processes are, they may write their last words.
+            os.fchmod(opened, 0o666)
         if self._running.user.changes:
-            os.chown(path, self._running.user.uid, self._running.user.gid)
+            os.fchown(opened, self._running.user.uid, self._running.user.gid)
+        os.close(opened)
         return path
+
+    def last_words(self, prepared: Prepared) -> str:
+        """What a container wrote as its last words."""
+        with contextlib.suppress(OSError), places.as_owner(self._owner):
+            opened = os.open(prepared.message, os.O_RDONLY | _AS_IT_IS)
+            try:
+                if stat.S_ISREG(os.fstat(opened).st_mode):
+                    return os.read(opened, LONGEST_MESSAGE).decode(errors="replace")
+            finally:
+                os.close(opened)
+        return ""
+
+    def _note_memory(self, folder: Path) -> None:
+        """For the process that has to clear up if this one dies."""
+        spool.write(places.name_of(spool.POD_MEMORY, self._launch), {"folder": str(folder)})
 
     def _given(self, spec: Container) -> dict[str, str]:
         """What every process of an attempt has, as far as it is no other container's."""
@@ -206,18 +250,23 @@ class Starter:
     ) -> Prepared:
         env, sources, node = found
         entrypoint, args = command(spec, env)
-        carried = container.carried(env)
+        # Whoever wrote the pod means the container, also by PATH.
+        carried = container.carried(env, without=frozenset())
+        # A tool of the person's own has variables from its environment, where it reads its own.
+        of_tool = {name: text for name, text in env.items() if name in container.OF_IMAGE}
+        in_file = carried if self.as_root else container.carried(of_tool, without=frozenset())
         file = self.folder / MESSAGES / f"{spec.name}.{run}.env"
-        if self.as_root:
-            spool.write_text(file, carried.text)
+        with places.as_owner(self._owner):
+            spool.write_text(file, in_file.text)
         pid_file = self.folder / MESSAGES / f"{spec.name}.{run}.pid"
         mounts, binds = self._mounts(spec, env, sources, node)
         uid, gid, groups = self._who(spec)
         settings = container.ContainerSettings(
             name=self.container_name(spec.name, run),
             workdir="",
-            env=() if self.as_root else carried.names,
-            env_file=str(file) if self.as_root else None,
+            env=() if self.as_root else container.carried(env).names,
+            env_file=str(file),
+            secrets=self._kept(spec, run, carried.left_out, env) if self.as_root else {},
             gpus=tuple(self._launch["tasks"][0]["gpus"]),
             uid=uid,
             gid=gid,
@@ -236,12 +285,45 @@ class Starter:
         return Prepared(
             way=_as_tool(way, binds) if self.as_root else way,
             # Run by root, the tool must see nothing that the job chose.
-            env=dict(os.environ) if self.as_root else {**self._environ(), **env},
+            env=dict(os.environ)
+            if self.as_root
+            else {**self._environ(), **{name: env[name] for name in settings.env}},
             name=spec.name,
             message=message,
             pid_file=pid_file,
             part=part,
         )
+
+    def _kept(
+        self, spec: Container, run: int, names: tuple[str, ...], env: dict[str, str]
+    ) -> dict[str, str]:
+        """The tool keeps what no file of variables can hold, under names of our own."""
+        tool, called = str(self.tool), self.container_name(spec.name, run)
+        if not names:
+            return {}
+        if not container.keeps_secrets(tool):
+            raise MissingError(_NO_LINE.format(", ".join(names), Path(tool).name))
+        # Those of a try that came to nothing.
+        self.forget_secrets(spec.name, run)
+        secrets = {name: f"{called}-{number}" for number, name in enumerate(names)}
+        self._secrets[called] = tuple(secrets.values())
+        for name, secret in secrets.items():
+            self._keep(name, secret, env[name])
+        return secrets
+
+    def _keep(self, name: str, secret: str, value: str) -> None:
+        file = self.folder / MESSAGES / f"{secret}.value"
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise MissingError(_NO_TEXT.format(name)) from None
+        spool.write_text(file, value)
+        try:
+            done = _run(container.keep_argv(str(self.tool), secret, str(file), self.options))
+        finally:
+            file.unlink()
+        if done.returncode:
+            raise MissingError(f"the value of {name} cannot be kept: {done.stderr.strip()}")
 
     def _who(self, spec: Container) -> tuple[int, int, tuple[int, ...]]:
         """User, group and further groups of a container: the person's, unless that is root."""
@@ -270,23 +352,29 @@ class Starter:
 
     def _mounts(
         self, spec: Container, env: dict[str, str], sources: Sources, node: NodeFacts
-    ) -> tuple[list[str], tuple[tuple[str, str], ...]]:
+    ) -> tuple[list[str], tuple[process.Bind, ...]]:
         """What the tool mounts, and what the user must open for it first.
 
         Where the user could put a link in the place of a folder, the folder is opened with their
         rights, and the tool finds it at a place that only root can change.
         """
         mounts: list[str] = []
-        binds: list[tuple[str, str]] = []
+        binds: list[process.Bind] = []
         for number, mount in enumerate(spec.mounts):
             begins = self.volumes.prepared(mount, sources, node)
             inside = self.volumes.inside(mount, begins, env)
+            is_fixed = mount.read_only or self.volumes.is_written_by_us(mount)
             if self.as_root and (mount.part or self.volumes.is_host_path(mount)):
                 point = self._mount_point(f"{spec.name}-{number}", inside)
-                binds.append((inside, point))
+                binds.append(self._bind(mount, begins, inside, point))
                 inside = point
-            mounts.append(f"{inside}:{mount.path}{':ro' if mount.read_only else ''}")
+            mounts.append(f"{inside}:{mount.path}{':ro' if is_fixed else ''}")
         return mounts, tuple(binds)
+
+    def _bind(self, mount: Mount, begins: str, inside: str, point: str) -> process.Bind:
+        if self.volumes.is_host_path(mount):
+            return process.Bind(path=inside, target=point)
+        return process.Bind(below=begins, path=os.path.relpath(inside, begins), target=point)
 
     def _mount_point(self, name: str, inside: str) -> str:
         point = self.folder / "mounts" / name
@@ -329,7 +417,32 @@ class Starter:
             os.close(null)
 
 
-def _as_tool(way: process.Invocation, binds: tuple[tuple[str, str], ...]) -> process.Invocation:
+def demand_tool(tool: str, pod: PodLaunch, *, is_root: bool) -> None:
+    """LaunchError where the tool cannot run this pod: of what it lacks, it would say nothing."""
+    if not container.runs_pods(tool):
+        raise LaunchError(f"{tool} runs no pods: install podman or docker")
+    if not is_root or container.sees_our_mounts(tool):
+        return
+    # What users could swap is opened as them, in mounts that only our processes see.
+    if any(isinstance(each.source, HostFolder) for each in pod.volumes):
+        raise LaunchError(_UNSEEN.format(tool, "hostPath"))
+    if any(mount.part for each in pod.containers for mount in each.mounts):
+        raise LaunchError(_UNSEEN.format(tool, "subPath"))
+
+
+_UNSEEN = (
+    "the daemon of {0} does not see what Muster opens for a {1}: leave it out, or install podman"
+)
+
+
+def _run(argv: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Of the tool, what takes no time."""
+    return subprocess.run(  # noqa: S603 -- made by us
+        argv, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+
+def _as_tool(way: process.Invocation, binds: tuple[process.Bind, ...]) -> process.Invocation:
     return replace(way, as_root=True, binds=binds, mounts=None, cpus=())
 
 
@@ -339,15 +452,6 @@ def _given(files: tuple[int, ...]) -> process.Streams:
         return process.Streams(stdin=None, stdout="", stderr=None, terminal=files[0])
     first, second, third = files
     return process.Streams(stdin=None, stdout="", stderr=None, given=(first, second, third))
-
-
-def last_words(path: Path) -> str:
-    """What a container wrote as its last words."""
-    try:
-        with path.open("rb") as file:
-            return file.read(LONGEST_MESSAGE).decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def has_begun(pid_file: Path) -> bool:

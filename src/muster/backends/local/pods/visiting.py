@@ -31,12 +31,15 @@ _WHY = re.compile(
 )
 
 
-def visit(folder: Path, wanted: Visit) -> "PodVisit":
-    """Begin a visit to the attempt in a folder of the spool; UnknownError when it cannot be."""
+def visit(folder: Path, task: int, wanted: Visit) -> "PodVisit":
+    """Begin a visit to a task of the attempt in a folder of the spool.
+
+    UnknownError when it cannot be.
+    """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with reachable(folder) as near:
-            connection.connect(f"{near}/{spool.VISIT_SOCKET}")
+            connection.connect(f"{near}/{spool.of_task(spool.VISIT_SOCKET, task)}")
     except OSError:
         connection.close()
         raise UnknownError("the pod does not run") from None

@@ -31,6 +31,8 @@ VISIT_VARIABLE = "MUSTER_VISIT"
 """By which the processes of a command are known, to tell them that their visitor left."""
 
 _MOST_VISITS = 64
+_MOST_FILES = 3
+"""That come with one message; more that wait on one line would use up those that we may open."""
 _TELLS_FOR_MS = 10_000
 _TELLS_EVERY_MS = 500
 _HERE = "127.0.0.1"
@@ -59,11 +61,13 @@ class Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """What a pod lets visitors have. run: starts a command, and says its process' number.
+    """What a pod lets visitors have. socket: its name in the folder of the attempt.
 
+    run: starts a command, and says its process' number.
     stdio: of a container that runs; None where none of this name does.
     """
 
+    socket: str
     user: LocalUser
     marker: str
     run: Callable[[Command], int]
@@ -101,7 +105,7 @@ class Visits:
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
-        self._listener = _listener()
+        self._listener = _listener(hosts.socket)
         self._visits: dict[int, _Visit] = {}
         self._left: list[_Visit] = []
 
@@ -183,7 +187,7 @@ class Visits:
         self._visits.clear()
         self._listener.close()
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(spool.VISIT_SOCKET)
+            os.unlink(self._hosts.socket)
 
     def _admit(self) -> None:
         with contextlib.suppress(OSError):
@@ -207,7 +211,9 @@ class Visits:
         try:
             for message in visit.line.hear():
                 self._obey(visit, visit.line, message)
-        except (HungUpError, KeyError, TypeError, ValueError, OSError):
+            if len(visit.line.files) > _MOST_FILES:
+                raise HungUpError
+        except (HungUpError, LookupError, ArithmeticError, TypeError, ValueError, OSError):
             # Whoever sends what cannot be understood counts as gone.
             self._hang_up(number)
 
@@ -232,7 +238,7 @@ class Visits:
             line.send("refused", text=str(error), is_there=is_there)
 
     def _run(self, visit: _Visit, line: Line, message: dict[str, Any]) -> None:
-        if visit.pid is not None or len(line.files) not in {1, 3}:
+        if visit.pid is not None or len(line.files) not in {1, 3} or not message["argv"]:
             raise HungUpError
         command = Command(
             container=str(message["container"]),
@@ -301,12 +307,12 @@ class Visits:
         return bool(found)
 
 
-def _listener() -> socket.socket:
+def _listener(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(spool.VISIT_SOCKET)
-    listener.bind(spool.VISIT_SOCKET)
-    os.chmod(spool.VISIT_SOCKET, 0o600)
+        os.unlink(path)
+    listener.bind(path)
+    os.chmod(path, 0o600)
     listener.listen(_MOST_VISITS)
     listener.settimeout(0)
     return listener

@@ -1,39 +1,52 @@
 """Volumes of a pod on this machine: folders that its containers mount."""
 
 import contextlib
+import errno
 import os
+import re
 import secrets
-import shutil
-import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from muster.backends.local.isolation import trees
 from muster.backends.local.isolation.users import LocalUser, acting_as
+from muster.backends.local.pods import places
 from muster.launch.pods.variables import File, MissingError, NodeFacts, Sources, expanded, files_of
 from muster.model.pod import EmptyFolder, Files, HostFolder, Mount, Volume
 
-_MEMORY = "/dev/shm"  # noqa: S108 -- the machine's memory as a folder
 _DATA = "..data"
+_HELD = re.compile(r"\.\.[0-9a-f]{12}")
+"""What a folder of files is called, which `..data` is a link to."""
+
 _CREATES = {"DirectoryOrCreate", "FileOrCreate"}
 
 
-class Volumes:
-    """The volumes of one pod, below a folder of its own.
+@dataclass(frozen=True, kw_only=True)
+class VolumePlace:
+    """Where the volumes of a pod are, and for whom.
 
-    group: who else may use the files of its volumes.
+    group: who else may use the files in them. owner: who can change the folder, if not we alone.
+    note: is told which folder in memory has to be removed if we die.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        user: LocalUser,
-        volumes: tuple[Volume, ...],
-        *,
-        group: int | None = None,
-    ) -> None:
-        self._folder = folder
-        self._user = user
+    folder: Path
+    user: LocalUser
+    group: int | None = None
+    owner: LocalUser | None = None
+    note: Callable[[Path], None] | None = None
+
+
+class Volumes:
+    """The volumes of one pod, below a folder of its own."""
+
+    def __init__(self, place: VolumePlace, volumes: tuple[Volume, ...]) -> None:
+        self._folder = place.folder
+        self._user = place.user
+        self._group = place.group
+        self._owner = place.owner
+        self._note = place.note
         self._volumes = {each.name: each for each in volumes}
-        self._group = group
         self._in_memory: Path | None = None
 
     def prepared(self, mount: Mount, sources: Sources, node: NodeFacts) -> str:
@@ -46,11 +59,15 @@ class Volumes:
                 self._demand_host_path(volume.name, path, must_be)
                 return path
             case Files() as files:
-                return str(self._written(volume.name, files_of(files, sources, node)))
+                return str(self._kept(volume.name, files_of(files, sources, node)))
 
     def is_host_path(self, mount: Mount) -> bool:
         """Is it a path of the machine, which the user might change under us?"""
         return isinstance(self._volumes[mount.volume].source, HostFolder)
+
+    def is_written_by_us(self, mount: Mount) -> bool:
+        """Does it show what others keep, so that a container may only read it?"""
+        return isinstance(self._volumes[mount.volume].source, Files)
 
     def inside(self, mount: Mount, begins: str, env: dict[str, str]) -> str:
         """The part of a volume that is mounted; a folder is made where there is none."""
@@ -59,37 +76,55 @@ class Volumes:
             return begins
         if ".." in part.split("/") or part.startswith("/"):
             raise MissingError(f"{part} leads out of volume {mount.volume}")
-        path = os.path.join(begins, part)
-        with acting_as(self._user), contextlib.suppress(FileExistsError):
-            os.makedirs(path)
-        return path
+        try:
+            self._make_part(mount, begins, part)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise MissingError(f"cannot make {part} in volume {mount.volume}: {why}") from None
+        return os.path.join(begins, part)
+
+    def _make_part(self, mount: Mount, begins: str, part: str) -> None:
+        """As the user, who need not be able to come to the folder in which it begins."""
+        comes = acting_as(self._user) if self.is_host_path(mount) else places.as_owner(self._owner)
+        with comes:
+            if not os.path.isdir(begins):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            below = os.open(begins, os.O_PATH | os.O_DIRECTORY)
+        try:
+            with acting_as(self._user), contextlib.suppress(FileExistsError):
+                os.makedirs(f"/proc/self/fd/{below}/{part}")
+        finally:
+            os.close(below)
 
     def refresh(self, sources: Sources, node: NodeFacts) -> None:
         """Sources changed: files that show them change too."""
         for name, volume in self._volumes.items():
             if isinstance(volume.source, Files) and (self._folder / "volumes" / name).exists():
                 with contextlib.suppress(MissingError):
-                    self._written(name, files_of(volume.source, sources, node))
+                    self._kept(name, files_of(volume.source, sources, node))
 
     def remove(self) -> None:
         if self._in_memory is not None:
-            shutil.rmtree(self._in_memory, ignore_errors=True)
+            places.remove_memory(self._in_memory)
 
     def _empty(self, name: str, *, in_memory: bool) -> Path:
         path = self._folder / "volumes" / name
-        if in_memory and os.path.isdir(_MEMORY):
+        if in_memory and os.path.isdir(places.MEMORY):
             path = self._memory() / name
-        if not path.exists():
-            path.mkdir(parents=True)
-            path.chmod(0o777 if self._group is None else 0o2777)
-            self._give(path)
+        with places.as_owner(self._owner):
+            if not path.exists():
+                path.mkdir(parents=True)
+                self._give(path)
+                # Whoever the container's processes are; nobody else comes here.
+                path.chmod(0o777 if self._group is None else 0o2777)
         return path
 
     def _memory(self) -> Path:
-        """A folder whose name nobody can guess: every user may write where it is."""
         if self._in_memory is None:
-            self._in_memory = Path(tempfile.mkdtemp(prefix="muster-", dir=_MEMORY))
-            self._in_memory.chmod(0o711)
+            with places.as_owner(self._owner):
+                self._in_memory = places.made_memory()
+            if self._note is not None:
+                self._note(self._in_memory)
         return self._in_memory
 
     def _demand_host_path(self, name: str, path: str, must_be: str) -> None:
@@ -111,6 +146,17 @@ class Volumes:
                     f"hostPath type check failed: {path} is not a {kind.lower()}"
                 )
 
+    def _kept(self, name: str, files: tuple[File, ...]) -> Path:
+        for file in files:
+            if not file.path or file.path.startswith("/") or ".." in file.path.split("/"):
+                raise MissingError(f"{file.path!r} leads out of volume {name}")
+        try:
+            with places.as_owner(self._owner):
+                return self._written(name, files)
+        except OSError as error:
+            text = f"cannot write the files of volume {name}: {error.strerror}"
+            raise MissingError(text) from None
+
     def _written(self, name: str, files: tuple[File, ...]) -> Path:
         """All files at once: a link is turned to a new folder, so that nobody sees half of them."""
         path = self._folder / "volumes" / name
@@ -124,11 +170,12 @@ class Volumes:
         before = path / _DATA
         old = os.readlink(before) if before.is_symlink() else None
         link = path / f"{_DATA}_tmp"
+        link.unlink(missing_ok=True)
         link.symlink_to(held.name)
         link.rename(before)
         self._link(path, files)
-        if old is not None:
-            shutil.rmtree(path / old, ignore_errors=True)
+        if old is not None and _HELD.fullmatch(old):
+            trees.remove(path / old)
         return path
 
     def _write(self, held: Path, file: File) -> None:

@@ -1,10 +1,10 @@
 """`muster status`: the installation at a glance."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from muster.api.site import MeDocument, StatusDocument
+from muster.api.site import DatesHeldDocument, MeDocument, StatusDocument
 from muster.doors.cli.options import document_options, example
 from muster.doors.cli.screen.printing import caution, facts, show_one
 from muster.doors.cli.screen.text import number
@@ -12,6 +12,8 @@ from muster.doors.cli.screen.times import Moment
 from muster.doors.cli.surroundings import Call
 
 REFUSED = 1
+SHOWN = 8
+"""Of so many queues and classes it is said here how many dates held."""
 
 
 @click.command(epilog=example("muster status", "muster status -o json"))
@@ -39,6 +41,15 @@ def _facts(found: StatusDocument, me: MeDocument, moment: Moment) -> Iterator[tu
     yield "Last plan", _plan(found, moment)
     if found.dates_told:
         yield "Dates", f"{found.dates_held} of {found.dates_told} held in the last week"
+    if len(found.dates) > 1:
+        yield "Dates by queue and class", _dates(found.dates)
+
+
+def _dates(groups: Sequence[DatesHeldDocument]) -> str:
+    """A line for each, those with the most dates first."""
+    lines = [f"{each.queue}, {each.job_class}: {each.held} of {each.told}" for each in groups]
+    more = [f"{len(lines) - SHOWN} more: muster status -o json"] if len(lines) > SHOWN else []
+    return "".join(f"\n  {line}" for line in (*lines[:SHOWN], *more))
 
 
 def counts(of: Mapping[str, int]) -> str:

@@ -86,7 +86,9 @@ class AddClusterOptions(Value):
     """A Slurm cluster to use besides this machine.
 
     conf: its slurm.conf; commands: the folder of its commands. delegate: Slurm chooses the nodes.
-    models: which GPUs the types of its gres are, by type.
+    models: which GPUs the types of its gres are, by type. accounts, qualities: for queues and those
+    below them, by queue.
+    prefix: what our names of its nodes and pools begin with.
     """
 
     name: str
@@ -95,9 +97,36 @@ class AddClusterOptions(Value):
     delegate: bool = False
     partitions: tuple[str, ...] = ()
     account: str | None = None
+    accounts: tuple[tuple[str, str], ...] = ()
     qos: str | None = None
+    qualities: tuple[tuple[str, str], ...] = ()
     containers: str = "none"
     models: tuple[tuple[str, str], ...] = ()
+    prefix: str | None = None
+    home: Path | None = None
+
+
+class AddKubernetesOptions(Value):
+    """A Kubernetes cluster to use besides this machine.
+
+    namespaces, images: for queues and those below them, by queue. mounts: `PATH` or `CLAIM:PATH`.
+    models: which GPUs the products of its labels are. levels: labels of places, the widest first.
+    adopts: namespaces, and the `QUEUE` or `QUEUE:USER` of the pods that users make there.
+    """
+
+    name: str
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    namespaces: tuple[tuple[str, str], ...] = ()
+    image: str | None = None
+    images: tuple[tuple[str, str], ...] = ()
+    mounts: tuple[str, ...] = ()
+    pull_secret: str | None = None
+    account: str | None = None
+    models: tuple[tuple[str, str], ...] = ()
+    levels: tuple[str, ...] = ()
+    adopts: tuple[tuple[str, str], ...] = ()
     home: Path | None = None
 
 
@@ -126,6 +155,14 @@ class Level(StrEnum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
+
+
+class ExtenderOptions(Value):
+    """How `muster extender` finds its cluster, and where it answers."""
+
+    kubeconfig: Path | None
+    context: str
+    listen: str
 
 
 class Check(Value):
@@ -164,8 +201,12 @@ class Daemon(Protocol):
 
     def add_cluster(self, options: AddClusterOptions) -> int: ...
 
+    def add_kubernetes(self, options: AddKubernetesOptions) -> int: ...
+
     def remove_cluster(self, options: RemoveClusterOptions) -> int: ...
 
     def clusters(self, options: ClustersOptions) -> int: ...
+
+    def extender(self, options: ExtenderOptions) -> int: ...
 
     def doctor_report(self, options: DoctorOptions) -> DoctorReport: ...

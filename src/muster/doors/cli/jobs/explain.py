@@ -11,7 +11,7 @@ from muster.api.jobs import (
     TurnDocument,
     UpdateDocument,
 )
-from muster.doors.cli.jobs.dates import range_text, starts_text, why_then
+from muster.doors.cli.jobs.dates import about, range_text, starts_text, why_then
 from muster.doors.cli.jobs.endings import FINAL
 from muster.doors.cli.jobs.named import job_numbers, label_of, labelled, one_job
 from muster.doors.cli.jobs.ps import where_or_why
@@ -28,6 +28,7 @@ from muster.doors.cli.screen.text import clean_lines, counted, jobs_text
 from muster.doors.cli.screen.times import Moment
 from muster.doors.cli.surroundings import Call
 
+HAS_STARTED = frozenset({"starting", "running", "stopping"})
 UNKNOWN = {
     "held": "it is held, and starts after it is released",
     "dependency": "it waits for another job",
@@ -79,8 +80,8 @@ def explained(call: Call, job: int) -> list[str]:
 
 
 def _lines(call: Call, found: ExplanationDocument) -> list[str]:
-    after = () if found.start is None else found.start.after
-    labels = labelled(call.client, (found.job, *found.blockers, *after))
+    named = () if found.start is None else (*found.start.after, *found.start.passing)
+    labels = labelled(call.client, (found.job, *found.blockers, *named))
     return list(_explained(found, call.screen, call.moment, labels))
 
 
@@ -113,15 +114,17 @@ def _explained(
     if found.alternatives:
         yield screen.paint("What would help:", BOLD)
         for number, each in enumerate(found.alternatives, 1):
-            yield f"  {number}. {_help(each, screen, moment)}"
+            yield f"  {number}. {help_text(each, screen)}"
         yield f"To have it so: muster explain {own} --apply 1"
 
 
 def _start(found: ExplanationDocument, moment: Moment) -> str:
+    if found.state in HAS_STARTED:
+        return ""
     if found.start is not None:
         return range_text(found.start, moment)
     if found.expected_start is not None:
-        return f"about {moment.relative(found.expected_start)}"
+        return about(found.expected_start, moment)
     if found.no_estimate is None:
         return ""
     return f"cannot be said: {UNKNOWN.get(found.no_estimate, found.no_estimate)}"
@@ -155,13 +158,10 @@ def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _help(each: AlternativeDocument, screen: Screen, moment: Moment) -> str:
+def help_text(each: AlternativeDocument, screen: Screen) -> str:
+    """Its sentence says what would come of it; in colour where that is a start at once."""
     text = clean_lines(each.text).removesuffix(".")
-    if each.starts_now:
-        return f"{text}: {screen.paint('would start now', GREEN)}"
-    if each.expected_start is not None:
-        return f"{text}: would start about {moment.relative(each.expected_start)}"
-    return text
+    return screen.paint(text, GREEN) if each.starts_now else text
 
 
 def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:

@@ -38,7 +38,7 @@ def history(call: Call, *, limit: int, **chosen: Any) -> None:
     """List jobs that are over, those that ended last first, and what they used."""
     now = call.around.now()
     chosen["states"] = _final(chosen["states"])
-    since, until = (_instant(chosen.pop(name), now) for name in ("since", "until"))
+    since, until = (earlier(chosen.pop(name), now) for name in ("since", "until"))
     wanted = replace(
         Chosen(**chosen).filter(limit=min(limit + 1, LARGEST_PAGE)),
         ended=True,
@@ -63,7 +63,7 @@ def _final(states: tuple[str, ...]) -> tuple[str, ...]:
     return states or tuple(sorted(FINAL))
 
 
-def _instant(text: str | None, now: datetime) -> str | None:
+def earlier(text: str | None, now: datetime) -> str | None:
     """RFC 3339 in UTC, from what people write."""
     if text is None:
         return None

@@ -7,12 +7,13 @@ import click
 
 from muster.api.pages import RehearsalAsked
 from muster.api.site import MovedDocument, RehearsalDocument
-from muster.doors.cli.jobs.dates import range_text
+from muster.doors.cli.jobs.dates import about, range_text
+from muster.doors.cli.jobs.explain import help_text
 from muster.doors.cli.options import document_options, example
 from muster.doors.cli.rules.apply import file_option, read_file
 from muster.doors.cli.rules.quota import asked_of, quota_options
 from muster.doors.cli.screen.printing import facts, show_one
-from muster.doors.cli.screen.screen import Screen
+from muster.doors.cli.screen.screen import BOLD, Screen
 from muster.doors.cli.screen.text import clean_lines, jobs_text, listed
 from muster.doors.cli.screen.times import Moment
 from muster.doors.cli.submit.options import SubmitCommand
@@ -74,7 +75,7 @@ def _show(call: Call, asked: RehearsalAsked) -> None:
 
 def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[str]:
     yield clean_lines(found.text)
-    starts = f"about {moment.relative(found.expected_start)}" if found.expected_start else ""
+    starts = about(found.expected_start, moment) if found.expected_start else ""
     if found.start is not None:
         starts = range_text(found.start, moment)
     because = found.explanation or ""
@@ -90,6 +91,9 @@ def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[
             ("Would move", "; ".join(_moves(found, moment))),
         ],
     )
+    if found.alternatives:
+        yield screen.paint("What would help:", BOLD)
+        yield from (f"  {help_text(each, screen)}" for each in found.alternatives)
 
 
 def _moves(found: RehearsalDocument, moment: Moment) -> Iterator[str]:

@@ -95,7 +95,8 @@ def _answer(draft: Draft, nodes: Sequence[JsonObject], facility: str) -> None:
     )
     if status == part(daemon_set, "status"):
         return
-    if not part(daemon_set, "status"):
+    # A new one has a status already, with zeros in it.
+    if "observedGeneration" not in part(daemon_set, "status"):
         draft.emit("AnsweredByMuster", f"No pods are started: {facility}")
     draft.update_status({**daemon_set, "status": status})
 

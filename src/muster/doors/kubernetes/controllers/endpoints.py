@@ -18,7 +18,7 @@ from muster.doors.kubernetes.objects.value import (
     part,
     uid_of,
 )
-from muster.model.value import Instant
+from muster.model.value import Instant, Value
 
 SOURCE = "endpoint-slice-controller"
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -29,7 +29,10 @@ OURS = "endpointslice-controller.k8s.io"
 
 
 def sync(service: JsonObject, cluster: Cluster, now: Instant) -> Outcome:
-    """Keep one slice with the addresses of all pods that a Service selects."""
+    """Keep slices with the addresses of all pods that a Service selects.
+
+    Pods whose ports have the same numbers are in one slice: each may call another port by a name.
+    """
     selector = part(service, "spec", "selector")
     if not selector or part(service, "spec").get("type") == "ExternalName" or is_leaving(service):
         return NOTHING
@@ -41,19 +44,52 @@ def sync(service: JsonObject, cluster: Cluster, now: Instant) -> Outcome:
     ]
     _keep_endpoints(draft, cluster, pods)
     held = _slices(service, cluster)
-    wanted = _slice(service, pods)
-    if not held:
-        draft.make(Create(object=named(wanted, cluster, now, kind=ENDPOINT_SLICE)))
-        return draft.outcome()
-    first, *rest = held
-    changed = {**first, **{key: wanted[key] for key in ("endpoints", "ports", "addressType")}}
-    labels = {**labels_of(first), **labels_of(wanted)}
-    changed["metadata"] = {**metadata(first), "labels": labels}
-    if changed != first:
-        draft.update(changed)
-    for each in rest:
+    groups = _groups(service, pods)
+    kept = [_of_the_same_ports(held, each) for each in groups]
+    for ordinal, (group, same) in enumerate(zip(groups, kept, strict=True)):
+        wanted = _slice(service, group)
+        first = same or (held.pop(0) if held else None)
+        if first is None:
+            new = named(wanted, cluster, now, kind=ENDPOINT_SLICE, ordinal=ordinal)
+            draft.make(Create(object=new))
+            continue
+        changed = {**first, **{key: wanted[key] for key in ("endpoints", "ports", "addressType")}}
+        labels = {**labels_of(first), **labels_of(wanted)}
+        changed["metadata"] = {**metadata(first), "labels": labels}
+        if changed != first:
+            draft.update(changed)
+    for each in held:
         draft.remove(Delete(object=each))
     return draft.outcome()
+
+
+class _Group(Value):
+    """Pods whose ports have the same numbers. ports: as slices have them."""
+
+    ports: list[JsonObject]
+    pods: list[JsonObject]
+
+
+def _groups(service: JsonObject, pods: Sequence[JsonObject]) -> list[_Group]:
+    """At least one, so that a Service without pods has a slice, too."""
+    asked = items(service, "spec", "ports")
+    found: list[_Group] = []
+    for pod in pods:
+        ports = [_port(each, pod) for each in asked]
+        group = next((each for each in found if each.ports == ports), None)
+        if group is None:
+            group = _Group(ports=ports, pods=[])
+            found.append(group)
+        group.pods.append(pod)
+    return found or [_Group(ports=[_port(each, {}) for each in asked], pods=[])]
+
+
+def _of_the_same_ports(held: list[JsonObject], group: _Group) -> JsonObject | None:
+    """A slice to go on with, taken from those held."""
+    found = next((each for each in held if items(each, "ports") == group.ports), None)
+    if found is not None:
+        held.remove(found)
+    return found
 
 
 def _keep_endpoints(draft: Draft, cluster: Cluster, pods: Sequence[JsonObject]) -> None:
@@ -75,10 +111,15 @@ def _keep_endpoints(draft: Draft, cluster: Cluster, pods: Sequence[JsonObject]) 
 
 
 def _subsets(service: JsonObject, pods: Sequence[JsonObject]) -> list[JsonObject]:
-    ports = [each for each in _ports(service, pods) if "port" in each]
+    found = (_subset(service, each) for each in _groups(service, pods))
+    return [each for each in found if each is not None]
+
+
+def _subset(service: JsonObject, group: _Group) -> JsonObject | None:
+    """None where nobody is there."""
     ready: list[JsonObject] = []
     others: list[JsonObject] = []
-    for pod in pods:
+    for pod in group.pods:
         endpoint = _endpoint(pod, service)
         told: JsonObject = {
             "ip": endpoint["addresses"][0],
@@ -90,14 +131,11 @@ def _subsets(service: JsonObject, pods: Sequence[JsonObject]) -> list[JsonObject
         if not is_leaving(pod):
             (ready if endpoint["conditions"]["ready"] else others).append(told)
     if not ready and not others:
-        return []
+        return None
+    plain = [{name: value for name, value in each.items() if value != ""} for each in group.ports]
+    ports = [each for each in plain if "port" in each]
     subset: JsonObject = {"addresses": ready, "notReadyAddresses": others, "ports": ports}
-    return [{name: value for name, value in subset.items() if value}]
-
-
-def _ports(service: JsonObject, pods: Sequence[JsonObject]) -> list[JsonObject]:
-    found = [_port(each, pods) for each in items(service, "spec", "ports")]
-    return [{name: value for name, value in each.items() if value != ""} for each in found]
+    return {name: value for name, value in subset.items() if value}
 
 
 def _slices(service: JsonObject, cluster: Cluster) -> list[JsonObject]:
@@ -105,7 +143,7 @@ def _slices(service: JsonObject, cluster: Cluster) -> list[JsonObject]:
     return [each for each in owned if labels_of(each).get(MANAGED_BY) == OURS]
 
 
-def _slice(service: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
+def _slice(service: JsonObject, group: _Group) -> JsonObject:
     labels = {**labels_of(service), SERVICE_NAME: name_of(service), MANAGED_BY: OURS}
     if part(service, "spec").get("clusterIP") == "None":
         labels[HEADLESS] = ""
@@ -119,8 +157,8 @@ def _slice(service: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
             "ownerReferences": [owner_reference(service)],
         },
         "addressType": "IPv4",
-        "endpoints": [_endpoint(each, service) for each in pods],
-        "ports": [_port(each, pods) for each in items(service, "spec", "ports")],
+        "endpoints": [_endpoint(each, service) for each in group.pods],
+        "ports": group.ports,
     }
 
 
@@ -147,19 +185,19 @@ def _endpoint(pod: JsonObject, service: JsonObject) -> JsonObject:
     return endpoint
 
 
-def _port(port: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
+def _port(port: JsonObject, pod: JsonObject) -> JsonObject:
+    """As a slice has it; without a number where the pod calls no port so."""
     target = port.get("targetPort", port["port"])
-    number = target if isinstance(target, int) else _named_port(str(target), pods)
+    number = target if isinstance(target, int) else _named_port(str(target), pod)
     told: JsonObject = {"name": port.get("name", ""), "protocol": port.get("protocol", "TCP")}
     return told if number is None else {**told, "port": number}
 
 
-def _named_port(name: str, pods: Sequence[JsonObject]) -> int | None:
-    for pod in pods:
-        for container in items(pod, "spec", "containers"):
-            for each in items(container, "ports"):
-                if each.get("name") == name:
-                    return each["containerPort"]
+def _named_port(name: str, pod: JsonObject) -> int | None:
+    for container in items(pod, "spec", "containers"):
+        for each in items(container, "ports"):
+            if each.get("name") == name:
+                return each["containerPort"]
     return None
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from muster.doors.kubernetes.controllers.changes import Draft, Outcome
 from muster.doors.kubernetes.controllers.cluster import Cluster, kind_name
 from muster.doors.kubernetes.controllers.pods import is_finished
-from muster.doors.kubernetes.objects.kinds import KINDS, POD
+from muster.doors.kubernetes.objects.kinds import KINDS, POD, SERVICE
+from muster.doors.kubernetes.objects.services import ports_and_balancers
 from muster.doors.kubernetes.objects.value import JsonObject, namespace_of, part
 from muster.model.value import Instant
 
@@ -14,7 +15,10 @@ SOURCE = "resourcequota-controller"
 PodUsage = Callable[[JsonObject, Sequence[JsonObject]], Mapping[str, str]]
 """What pods use of a quota, by resource, as the quota shows it."""
 
-PLAIN_COUNTS = frozenset("configmaps resourcequotas secrets services".split())
+PLAIN_COUNTS = frozenset(
+    "configmaps persistentvolumeclaims replicationcontrollers resourcequotas secrets services "
+    "services.loadbalancers services.nodeports".split()
+)
 _RESOURCES = {each.qualified_kind: each.resource for each in KINDS}
 
 
@@ -49,4 +53,7 @@ def _counts(objects: Sequence[JsonObject]) -> dict[str, int]:
     for each in objects:
         resource = _RESOURCES.get(kind_name(each), "")
         counts[resource] = counts.get(resource, 0) + 1
+        if resource == SERVICE.resource:
+            for name, more in ports_and_balancers(each).items():
+                counts[name] = counts.get(name, 0) + more
     return counts

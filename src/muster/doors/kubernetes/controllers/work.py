@@ -8,7 +8,9 @@ from muster.doors.kubernetes.controllers import (
     endpoints,
     garbage,
     kueue,
+    kueue_workloads,
     nodes,
+    pod_groups,
     replica_sets,
     stateful_sets,
 )
@@ -28,7 +30,13 @@ from muster.doors.kubernetes.controllers.kubeflow.frameworks import TRAINING_JOB
 from muster.doors.kubernetes.controllers.namespaces import empty, furnish
 from muster.doors.kubernetes.controllers.quotas import PodUsage, Quotas
 from muster.doors.kubernetes.controllers.selecting import selector_of, selects, selects_all
-from muster.doors.kubernetes.foreign.kinds import LOCAL_QUEUE
+from muster.doors.kubernetes.controllers.volcano import sync as volcano
+from muster.doors.kubernetes.foreign.kinds import (
+    KUEUE_WORKLOAD,
+    LOCAL_QUEUE,
+    POD_GROUPS,
+    VOLCANO_JOB,
+)
 from muster.doors.kubernetes.objects.kinds import (
     CONFIG_MAP,
     CONTROLLER_REVISION,
@@ -61,6 +69,7 @@ from muster.doors.kubernetes.objects.value import (
     part,
     uid_of,
 )
+from muster.doors.kubernetes.pods.gang_marks import COSCHEDULING, VOLCANO, group_named_by
 from muster.model.value import Instant, Value
 
 Sync = Callable[[JsonObject, Cluster, Instant], Outcome]
@@ -68,6 +77,10 @@ Concerned = Callable[[JsonObject, Cluster], Iterable[JsonObject]]
 
 ANY_KIND = ""
 QUEUED = (JOB, *(each.kind for each in TRAINING_JOBS))
+WITH_WORKLOADS = (*QUEUED, VOLCANO_JOB, POD)
+COUNTED_GROUPS = (POD_GROUPS[VOLCANO], POD_GROUPS[COSCHEDULING])
+"""Kinds of groups whose status says how many of their pods run."""
+
 """Kinds that wait in a queue of Kueue when they name one."""
 
 
@@ -228,6 +241,25 @@ def _beside_any(kinds: Iterable[Kind]) -> Concerned:
     return concerned
 
 
+def _itself_and_managers(pod: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
+    return [*itself(pod, cluster), *_owner_with_workload(pod, cluster)]
+
+
+def _owner_with_workload(obj: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
+    found = cluster.by_uid(controller_uid(obj))
+    kinds = {each.qualified_kind for each in WITH_WORKLOADS}
+    return [found] if found is not None and kind_name(found) in kinds else []
+
+
+def _group_of(pod: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
+    named = group_named_by(pod)
+    kind = None if named is None else POD_GROUPS[named[0]]
+    if named is None or kind not in COUNTED_GROUPS:
+        return ()
+    held = cluster.get(kind, namespace_of(pod), named[1])
+    return () if held is None else (held,)
+
+
 def _services_of(pod: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
     labels = labels_of(pod)
     for each in cluster.list(SERVICE, namespace_of(pod)):
@@ -268,12 +300,27 @@ def controllers(around: Surroundings) -> tuple[Controller, ...]:
     return (
         *_OF_WORKLOADS,
         *map(_training, TRAINING_JOBS),
+        _controller("vcjob", volcano.sync, {VOLCANO_JOB: itself, POD: managers(VOLCANO_JOB)}),
+        _controller(
+            "podgroup",
+            pod_groups.count,
+            {**dict.fromkeys(COUNTED_GROUPS, itself), POD: _group_of},
+        ),
         _controller(
             "kueue",
             kueue.admit,
             {
                 **dict.fromkeys(QUEUED, itself),
                 LOCAL_QUEUE: _beside_any(QUEUED),
+            },
+        ),
+        _controller(
+            "kueue-workload",
+            kueue_workloads.shown,
+            {
+                **dict.fromkeys(WITH_WORKLOADS, itself),
+                POD: _itself_and_managers,
+                KUEUE_WORKLOAD: _owner_with_workload,
             },
         ),
         *_OF_THE_CLUSTER,

@@ -18,9 +18,10 @@ def _prepare(crd: JsonObject, old: JsonObject | None) -> JsonObject:
     prepared = custom.DEFINITIONS.prepare
     new = crd if prepared is None else prepared(crd, old)
     if is_built_in(new):
-        conditions = items(new, "status", "conditions")
-        said = {"reason": "ServedByMuster", "message": TEXT}
-        new["status"]["conditions"] = [*conditions, {**conditions[0], "type": BUILT_IN, **said}]
+        said = items(new, "status", "conditions")
+        conditions = [each for each in said if each.get("type") != BUILT_IN]
+        words = {"reason": "ServedByMuster", "message": TEXT}
+        new["status"]["conditions"] = [*conditions, {**conditions[0], "type": BUILT_IN, **words}]
     return new
 
 

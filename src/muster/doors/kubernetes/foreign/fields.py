@@ -17,6 +17,10 @@ from muster.model.value import Value
 _TYPES = """
 PyTorchJob: elasticPolicy=ElasticPolicy nprocPerNode=string pytorchReplicaSpecs={ReplicaSpec}!
     runPolicy=RunPolicy
+TFJob: enableDynamicWorker=boolean runPolicy=RunPolicy successPolicy=SuccessPolicy
+    tfReplicaSpecs={ReplicaSpec}!
+MPIJob: cleanPodPolicy=CleanPodPolicy mainContainer=string mpiReplicaSpecs={ReplicaSpec}!
+    runPolicy=RunPolicy slotsPerWorker=integer
 ElasticPolicy: maxReplicas=integer maxRestarts=integer metrics=[any] minReplicas=integer
     nProcPerNode=integer rdzvBackend=string rdzvConf=[RdzvConf] rdzvHost=string rdzvId=string
     rdzvPort=integer standalone=boolean
@@ -37,6 +41,21 @@ ResourceGroup: coveredResources=[string] flavors=[FlavorQuotas]
 FlavorQuotas: name=string! resources=[ResourceQuota]
 ResourceQuota: borrowingLimit=any lendingLimit=any name=string! nominalQuota=any
 LocalQueue: clusterQueue=string fairSharing=FairSharing stopPolicy=string
+VolcanoJob: maxRetry=integer minAvailable=integer minSuccess=integer networkTopology=any
+    plugins=any policies=[VolcanoPolicy] priorityClassName=string queue=string
+    runningEstimate=string schedulerName=string tasks=[VolcanoTask]! ttlSecondsAfterFinished=integer
+    volumes=[any]
+VolcanoTask: dependsOn=any maxRetry=integer minAvailable=integer name=string
+    partitionPolicy=any policies=[VolcanoPolicy] replicas=integer template=PodTemplate
+    topologyPolicy=string
+VolcanoPolicy: action=string! event=string events=[string] exitCode=integer timeout=string
+VolcanoQueue: affinity=any capability=any dequeueStrategy=string deserved=any extendClusters=any
+    guarantee=any parent=string priority=integer reclaimable=boolean type=string weight=integer
+KaiQueue: displayName=string parentQueue=string preemptMinRuntime=string priority=integer
+    reclaimMinRuntime=string resources=any
+KueueWorkload: active=boolean maximumExecutionTimeSeconds=integer podSets=any priority=integer
+    priorityClassName=string priorityClassRef=any priorityClassSource=string
+    preemptionGates=any queueName=string
 CoschedulingPodGroup: minMember=integer minResources=any scheduleTimeoutSeconds=integer
 VolcanoPodGroup: minMember=integer minResources=any minTaskMember=any networkTopology=any
     priorityClassName=string queue=string subGroupPolicy=any
@@ -62,15 +81,18 @@ _PLAIN: dict[str, Schema] = {
     "strings": {"type": "object", "additionalProperties": {"type": "string"}},
     "PodTemplate": {"allOf": [{"$ref": f"{PREFIX}io.k8s.api.core.v1.PodTemplateSpec"}]},
     "RestartPolicy": {"type": "string", "enum": ["Always", "OnFailure", "Never", "ExitCode"]},
+    "SuccessPolicy": {"type": "string", "enum": ["", "AllWorkers"]},
     "CleanPodPolicy": {"type": "string", "enum": ["All", "Running", "None", ""]},
 }
 
-_ONE_QUEUE = "the queue is that of the namespace, or of the label kueue.x-k8s.io/queue-name"
 _PATIENT = "a gang waits until it can start"
 _OWN_AMOUNTS = "what the pods ask for counts"
 
 WARNED: dict[str, str] = {
     "ElasticPolicy.metrics": "the number of replicas is not changed by metrics",
+    "TFJob.enableDynamicWorker": "a gang has as many workers as it began with",
+    "MPIJob.cleanPodPolicy": "say it in runPolicy",
+    "MPIJob.mainContainer": "every container of the launcher finds the workers",
     "SchedulingPolicy.minResources": _OWN_AMOUNTS,
     "SchedulingPolicy.scheduleTimeoutSeconds": _PATIENT,
     "ResourceFlavor.nodeTaints": "taints are said for nodes",
@@ -88,18 +110,31 @@ WARNED: dict[str, str] = {
     "LocalQueue.stopPolicy": "hold its jobs, or close its pools",
     "CoschedulingPodGroup.minResources": _OWN_AMOUNTS,
     "CoschedulingPodGroup.scheduleTimeoutSeconds": _PATIENT,
+    "VolcanoJob.networkTopology": "name a topology level with pod affinity",
+    "VolcanoJob.runningEstimate": "Muster learns how long jobs take; say activeDeadlineSeconds",
+    "VolcanoJob.schedulerName": "Muster schedules it",
+    "VolcanoTask.dependsOn": "all tasks of a gang start together",
+    "VolcanoTask.maxRetry": "what is restarted is the whole job: see spec.maxRetry",
+    "VolcanoTask.minAvailable": "that of the job counts",
+    "VolcanoTask.partitionPolicy": "a gang has no gangs within it",
+    "VolcanoTask.topologyPolicy": "pods are placed on NUMA nodes by Muster",
+    "VolcanoPolicy.timeout": "what is to be done is done at once",
+    "VolcanoQueue.affinity": "jobs name pools",
+    "VolcanoQueue.dequeueStrategy": "later jobs start where they do not delay earlier ones",
+    "VolcanoQueue.extendClusters": "jobs name clusters",
+    "VolcanoQueue.type": "there is one kind of queue",
+    "KaiQueue.preemptMinRuntime": "job classes say who is preempted, and when",
+    "KaiQueue.reclaimMinRuntime": "job classes say who is preempted, and when",
     "VolcanoPodGroup.minResources": _OWN_AMOUNTS,
     "VolcanoPodGroup.minTaskMember": "minMember counts",
     "VolcanoPodGroup.networkTopology": "name a topology level with pod affinity",
     "VolcanoPodGroup.priorityClassName": "the pods' own class counts",
-    "VolcanoPodGroup.queue": _ONE_QUEUE,
     "VolcanoPodGroup.subGroupPolicy": "a gang has no gangs within it",
     "KaiPodGroup.backoffLimit": _PATIENT,
     "KaiPodGroup.markUnschedulable": _PATIENT,
     "KaiPodGroup.parentReference": "a gang has no gangs within it",
     "KaiPodGroup.preemptibility": "the job class says who is preempted",
     "KaiPodGroup.priorityClassName": "the pods' own class counts",
-    "KaiPodGroup.queue": _ONE_QUEUE,
     "KaiPodGroup.schedulingBackoff": _PATIENT,
     "KaiPodGroup.subGroups": "a gang has no gangs within it",
     "KaiPodGroup.topologyConstraint": "name a topology level with pod affinity",
@@ -111,12 +146,14 @@ WARNED: dict[str, str] = {
 }
 REFUSED: dict[str, str] = {
     "RunPolicy.managedBy": "Muster runs it itself; leave it out",
+    "VolcanoJob.volumes": "name volumes in the templates of the tasks",
     "NativePodGroup.resourceClaims": "ask for nvidia.com/gpu",
     "NativeTemplate.resourceClaims": "ask for nvidia.com/gpu",
 }
 _HARMLESS: dict[str, tuple[Any, ...]] = {
     "RunPolicy.managedBy": ("kubeflow.org/training-operator",),
-    "VolcanoPodGroup.queue": ("default",),
+    "VolcanoJob.schedulerName": ("volcano",),
+    "VolcanoQueue.dequeueStrategy": ("traverse",),
     "ClusterQueue.queueingStrategy": ("BestEffortFIFO",),
     "ClusterQueue.stopPolicy": ("None",),
     "LocalQueue.stopPolicy": ("None",),

@@ -14,6 +14,7 @@ from muster.model.value import Value, replace
 
 KUBEFLOW = "kubeflow.org"
 KUEUE = "kueue.x-k8s.io"
+VOLCANO_BATCH = "batch.volcano.sh"
 _BETAS = ("v1beta1", "v1beta2")
 _PENDING = ("Pending Workloads", "integer", ".status.pendingWorkloads")
 _ADMITTED = ("Admitted Workloads", "integer", ".status.admittedWorkloads")
@@ -45,6 +46,20 @@ DEFINITIONS: tuple[Definition, ...] = (
         kind="PyTorchJob",
         plural="pytorchjobs",
         type="PyTorchJob",
+        columns=(_STATE, _AGE),
+    ),
+    Definition(
+        group=KUBEFLOW,
+        kind="TFJob",
+        plural="tfjobs",
+        type="TFJob",
+        columns=(_STATE, _AGE),
+    ),
+    Definition(
+        group=KUBEFLOW,
+        kind="MPIJob",
+        plural="mpijobs",
+        type="MPIJob",
         columns=(_STATE, _AGE),
     ),
     Definition(
@@ -85,6 +100,65 @@ DEFINITIONS: tuple[Definition, ...] = (
         versions=_BETAS,
         short_names=("queue", "queues", "lq"),
         columns=(("ClusterQueue", "string", ".spec.clusterQueue"), _PENDING, _ADMITTED),
+    ),
+    Definition(
+        group=KUEUE,
+        kind="Workload",
+        plural="workloads",
+        type="KueueWorkload",
+        versions=_BETAS,
+        short_names=("wl",),
+        columns=(
+            ("Queue", "string", ".spec.queueName"),
+            ("Reserved in", "string", ".status.admission.clusterQueue"),
+            ("Admitted", "string", ".status.conditions[?(@.type=='Admitted')].status"),
+            ("Finished", "string", ".status.conditions[?(@.type=='Finished')].status"),
+            _AGE,
+        ),
+    ),
+    Definition(
+        group=VOLCANO_BATCH,
+        kind="Job",
+        plural="jobs",
+        type="VolcanoJob",
+        versions=("v1alpha1",),
+        short_names=("vcjob", "vj"),
+        columns=(
+            ("STATUS", "string", ".status.state.phase"),
+            ("minAvailable", "integer", ".status.minAvailable"),
+            ("RUNNINGS", "integer", ".status.running"),
+            ("AGE", "date", ".metadata.creationTimestamp"),
+            ("QUEUE", "string", ".spec.queue"),
+        ),
+        wide=1,
+    ),
+    Definition(
+        group=VOLCANO,
+        kind="Queue",
+        plural="queues",
+        type="VolcanoQueue",
+        versions=("v1beta1",),
+        short_names=("q", "queue-v1beta1"),
+        namespaced=False,
+        columns=(
+            ("PARENT", "string", ".spec.parent"),
+            ("WEIGHT", "integer", ".spec.weight"),
+            ("STATE", "string", ".status.state"),
+        ),
+    ),
+    Definition(
+        group=KAI,
+        kind="Queue",
+        plural="queues",
+        type="KaiQueue",
+        versions=("v2",),
+        namespaced=False,
+        columns=(
+            ("Priority", "integer", ".spec.priority"),
+            ("Parent", "string", ".spec.parentQueue"),
+            ("DisplayName", "string", ".spec.displayName"),
+            _AGE,
+        ),
     ),
     Definition(
         group=COSCHEDULING,
@@ -233,6 +307,14 @@ def foreign_rules(custom: CustomKind, added: Rules) -> Rules:
     return replace(added, default=default, validate=validate)
 
 
+def queue_family(kind: Kind) -> tuple[Kind, ...] | None:
+    """The kinds that are queues of ours together with this one, of whatever version it is."""
+    for family in QUEUE_FAMILIES:
+        if any((each.group, each.kind) == (kind.group, kind.kind) for each in family):
+            return family
+    return None
+
+
 def foreign_warnings(kind: Kind, obj: JsonObject) -> tuple[str, ...]:
     """What an object asks for and has no effect."""
     return warnings(part(obj, "spec"), definition_of(kind).type)
@@ -246,8 +328,17 @@ RESOURCE_FLAVOR = _the("ResourceFlavor", KUEUE)
 CLUSTER_QUEUE = _the("ClusterQueue", KUEUE)
 COHORT = _the("Cohort", KUEUE)
 LOCAL_QUEUE = _the("LocalQueue", KUEUE)
+KUEUE_WORKLOAD = _the("Workload", KUEUE)
 OF_KUEUE = (RESOURCE_FLAVOR, COHORT, CLUSTER_QUEUE, LOCAL_QUEUE)
 """Kinds that are queues and pools of ours."""
 
+VOLCANO_QUEUE = _the("Queue", VOLCANO)
+KAI_QUEUE = _the("Queue", KAI)
+VOLCANO_JOB = _the("Job", VOLCANO_BATCH)
+QUEUE_FAMILIES = (OF_KUEUE, (VOLCANO_QUEUE,), (KAI_QUEUE,))
+"""Kinds that are queues of ours; those of a family are looked at together."""
+
 PYTORCH_JOB = _the("PyTorchJob", KUBEFLOW)
+TF_JOB = _the("TFJob", KUBEFLOW)
+MPI_JOB = _the("MPIJob", KUBEFLOW)
 POD_GROUPS = {group: _the("PodGroup", group) for group in (COSCHEDULING, VOLCANO, KAI, NATIVE)}

@@ -1,11 +1,12 @@
-"""Objects of Kueue as a part of the rules that are in force. Pure.
+"""Queues of Kueue, Volcano and KAI as a part of the rules that are in force. Pure.
 
-What `kueue.py` makes of a file, this makes of the objects that the API has, beside queues that
-come from elsewhere.
+What `kueue.py` and `volcano.py` make of a file, this makes of the objects that the API has, beside
+queues that come from elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 
+from muster.doors.kubernetes.importing import volcano
 from muster.doors.kubernetes.importing.kueue import imported
 from muster.doors.kubernetes.objects.value import JsonObject, name_of, part
 from muster.doors.kubernetes.pods.where_of import POOL
@@ -20,14 +21,28 @@ _HERE = ClusterName("here")
 def with_kueue(site: Site, before: Iterable[JsonObject], after: Iterable[JsonObject]) -> Site:
     """The rules, with the queues and classes of these objects in the place of those before."""
     old, new = queues_of(before, site.pools), queues_of(after, site.pools)
+    return replace(site, queues=_with_queues(site, old, new), classes=_classes(site, before, after))
+
+
+def with_volcano(site: Site, before: Iterable[JsonObject], after: Iterable[JsonObject]) -> Site:
+    """The rules, with these Queues of Volcano, or of KAI, in the place of those before."""
+    return replace(site, queues=_with_queues(site, _of_volcano(before), _of_volcano(after)))
+
+
+def _of_volcano(objects: Iterable[JsonObject]) -> dict[QueuePath, Queue]:
+    found = tuple(objects)
+    known = volcano.imported(found, _HERE).site.queues
+    paths = frozenset(volcano.queue_paths(found).values())
+    return {path: queue for path, queue in known.items() if path in paths}
+
+
+def _with_queues(
+    site: Site, old: Mapping[QueuePath, Queue], new: Mapping[QueuePath, Queue]
+) -> dict[QueuePath, Queue]:
     kept = {path: queue for path, queue in site.queues.items() if path not in old or path in new}
     changed = {path: _changed(kept.get(path), queue) for path, queue in new.items()}
     queues = {**kept, **changed}
-    return replace(
-        site,
-        queues={path: queues[path] for path in sorted(queues)},
-        classes=_classes(site, before, after),
-    )
+    return {path: queues[path] for path in sorted(queues)}
 
 
 def _changed(old: Queue | None, new: Queue) -> Queue:

@@ -85,6 +85,12 @@ def _path(name: str, queues: Mapping[str, JsonObject]) -> QueuePath:
         parts.insert(0, above)
 
 
+def queue_paths(objects: Iterable[JsonObject]) -> dict[str, QueuePath]:
+    """Which queues of ours these are, by their names."""
+    queues = {name_of(each): each for each in objects if each.get("kind") == "Queue"}
+    return {name: _path(name, queues) for name in queues if name != ROOT}
+
+
 def _volcano_lines(spec: JsonObject, about: str, notes: Notes) -> tuple[Quota, ...]:
     guarantee, deserved = part(spec, "guarantee", "resource"), part(spec, "deserved")
     capability = part(spec, "capability")

@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from muster.doors.kubernetes.objects.errors import Reason, StatusError
 from muster.doors.kubernetes.objects.kinds import ADMISSION
+from muster.doors.kubernetes.objects.parsing import UnreadableError, demand_shallow, parse_json
 from muster.doors.kubernetes.objects.patches import PatchError, json_patched
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
@@ -144,7 +144,9 @@ def review_of(asked: Asked, uid: str) -> JsonObject:
     """What a webhook is sent."""
     kind = asked.kind
     named = {"group": kind.group, "version": kind.version}
-    shown_kind, resource = {**named, "kind": kind.kind}, {**named, "resource": kind.plural}
+    # Who connects sends no object of the kind, but what they want.
+    sent = str((asked.object or {}).get("kind")) if asked.operation == CONNECT else kind.kind
+    shown_kind, resource = {**named, "kind": sent}, {**named, "resource": kind.plural}
     request: JsonObject = {
         "uid": uid,
         "kind": shown_kind,
@@ -180,10 +182,7 @@ class Verdict(Value, kw_only=True):
 
 def verdict_of(name: str, body: bytes, uid: str) -> Verdict:
     """What a webhook's answer means; BadAnswerError where it means nothing."""
-    try:
-        answer: Any = json.loads(body)
-    except ValueError as error:
-        raise BadAnswerError(f"the answer is no JSON: {error}") from error
+    answer = _read(body, "the answer is no JSON")
     response = part(answer, "response") if is_map(answer) else {}
     if response.get("uid") != uid:
         raise BadAnswerError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
@@ -197,31 +196,41 @@ def _refusal(name: str, status: JsonObject) -> StatusError:
     words = status.get("message") or status.get("reason") or ""
     text = f'admission webhook "{name}" denied the request'
     text += f": {words}" if words else " without explanation"
-    code = max(int(status.get("code") or _LOWEST_ERROR), _LOWEST_ERROR)
+    given = status.get("code")
+    code = max(given if isinstance(given, int) else 0, _LOWEST_ERROR)
     reason = next(
         (each for each in Reason if each.code == code or each.word == status.get("reason")),
         Reason.BAD_REQUEST,
     )
-    return StatusError(reason, text, details=status.get("details"))
+    return StatusError(reason, text, details=part(status, "details") or None)
 
 
 def _patch(response: JsonObject) -> tuple[Any, ...]:
     if not response.get("patch"):
         return ()
     try:
-        found: Any = json.loads(base64.b64decode(str(response["patch"])))
+        written = base64.b64decode(str(response["patch"]))
     except (binascii.Error, ValueError) as error:
         raise BadAnswerError(f"the patch cannot be read: {error}") from error
+    found = _read(written, "the patch cannot be read")
     if not is_list(found):
         raise BadAnswerError("the patch is no list")
     return tuple(found)
+
+
+def _read(body: bytes, otherwise: str) -> Any:
+    try:
+        return parse_json(body)
+    except UnreadableError as error:
+        raise BadAnswerError(f"{otherwise}: {error}") from None
 
 
 def patched(obj: JsonObject, verdict: Verdict) -> JsonObject:
     """The object as the webhook wants it; BadAnswerError where that cannot be."""
     try:
         found: Any = json_patched(obj, list(verdict.patch))
-    except PatchError as error:
+        demand_shallow(found)
+    except (PatchError, UnreadableError) as error:
         raise BadAnswerError(f"the patch does not fit: {error}") from error
     if not is_map(found) or name_of(found) != name_of(obj):
         raise BadAnswerError("the patch makes another object of it")

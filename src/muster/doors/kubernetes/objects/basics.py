@@ -220,6 +220,13 @@ def _account_faults(obj: JsonObject, _: JsonObject | None) -> list[Cause]:
     ]
 
 
+def _event_source(obj: JsonObject) -> str:
+    """Newer programs write who they are elsewhere."""
+    return _COMPONENT(obj) or _REPORTING(obj)
+
+
+_COMPONENT, _REPORTING = text_at("source", "component"), text_at("reportingComponent")
+
 CONFIG_MAPS = Rules(validate=_config_map_faults)
 SECRETS = Rules(
     default=_secret_default, validate=_secret_faults, selectable={"type": text_at("type")}
@@ -244,9 +251,9 @@ EVENTS = Rules(
         },
         "reason": text_at("reason"),
         "reportingComponent": text_at("reportingComponent"),
-        "source": text_at("source", "component"),
+        "source": _event_source,
         "type": text_at("type"),
-    }
+    },
 )
 ROLES = Rules(default=_role_default, validate=_role_faults)
 ROLE_BINDINGS = Rules(default=_binding_default, validate=_binding_faults)

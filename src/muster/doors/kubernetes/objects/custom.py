@@ -1,20 +1,23 @@
 """CustomResourceDefinitions: kinds that users define, with their schemas, defaults and columns."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from muster.doors.kubernetes.objects.errors import (
     Cause,
+    forbidden_field,
     invalid,
     not_supported,
     required,
     too_long,
+    too_many,
     type_invalid,
 )
 from muster.doors.kubernetes.objects.kinds import ALL_VERBS, READ_WRITE, SCALE
 from muster.doors.kubernetes.objects.rules import Column, Rules
 from muster.doors.kubernetes.objects.schemas.types import OBJECT_META, PREFIX, Schema
+from muster.doors.kubernetes.objects.schemas.words import OF_OBJECTS, with_words
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
     Kind,
@@ -27,10 +30,14 @@ from muster.doors.kubernetes.objects.value import (
     name_of,
     part,
 )
+from muster.model.pattern import BadPatternError, TooMuchTextError, pattern
 from muster.model.value import Value
 
 CUSTOM = "x-custom"
 """Marks the schema of a kind that users defined: other types are told apart by validation."""
+
+SHOWN = 200
+"""So much of a text that is too long is sent back."""
 
 ESTABLISHED, ACCEPTED = "Established", "NamesAccepted"
 
@@ -45,7 +52,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 class CustomKind(Value):
-    """One served version of a defined kind."""
+    """One served version of a defined kind. has_defaults: its schema says some.
+
+    selectable: paths of fields that selectors may name. converter: the webhook that makes objects
+    of other versions those of this one; None where they differ in nothing.
+    """
 
     kind: Kind
     schema: Schema
@@ -53,6 +64,9 @@ class CustomKind(Value):
     replicas: tuple[str, ...] = ()
     status_replicas: tuple[str, ...] = ()
     selector: tuple[str, ...] = ()
+    has_defaults: bool = False
+    selectable: tuple[str, ...] = ()
+    converter: JsonObject | None = None
 
 
 def custom_kinds(crd: JsonObject) -> Iterator[CustomKind]:
@@ -79,9 +93,13 @@ def _custom_kind(crd: JsonObject, version: JsonObject) -> CustomKind:
         subresources=tuple(_subresources(version, str(names.get("kind")))),
         is_custom=True,
     )
+    schema = _schema(version, kind)
     return CustomKind(
         kind=kind,
-        schema=_schema(version, kind),
+        schema=schema,
+        has_defaults=_has_defaults(schema),
+        selectable=tuple(str(each.get("jsonPath")) for each in items(version, "selectableFields")),
+        converter=_converter(part(crd, "spec", "conversion")),
         columns=tuple(map(_column, items(version, "additionalPrinterColumns"))),
         replicas=path_of(scale.get("specReplicasPath")),
         status_replicas=path_of(scale.get("statusReplicasPath")),
@@ -109,12 +127,19 @@ def _schema(version: JsonObject, kind: Kind) -> Schema:
     backwards = ".".join(reversed(kind.group.split(".")))
     return {
         "type": "object",
-        **given,
-        "properties": properties,
+        **with_words({**given, "properties": properties}, OF_OBJECTS),
         "name": f"{backwards}.{kind.version}.{kind.kind}",
         CUSTOM: True,
         "x-kubernetes-group-version-kind": [named],
     }
+
+
+def _converter(conversion: JsonObject) -> JsonObject | None:
+    return part(conversion, "webhook") if conversion.get("strategy") == "Webhook" else None
+
+
+def _has_defaults(schema: Schema) -> bool:
+    return "default" in schema or any(_has_defaults(each) for _, each in _schemas_inside(schema))
 
 
 def _column(given: JsonObject) -> tuple[Column, str]:
@@ -168,7 +193,20 @@ def custom_rules(custom: CustomKind) -> Rules:
     def validate(obj: JsonObject, _: JsonObject | None) -> list[Cause]:
         return list(schema_faults(obj, custom.schema, ""))
 
-    return Rules(default=default, validate=validate)
+    selectable = {each.removeprefix("."): _text_at(each) for each in custom.selectable}
+    return Rules(default=default, validate=validate, selectable=selectable)
+
+
+def _text_at(path: str) -> Callable[[JsonObject], str]:
+    """Reads a field as selectors compare it."""
+
+    def read(obj: JsonObject) -> str:
+        found = read_path(obj, path)
+        if isinstance(found, bool):
+            return str(found).lower()
+        return "" if found is None else str(found)
+
+    return read
 
 
 def with_defaults(value: Any, schema: Schema) -> Any:
@@ -230,10 +268,20 @@ def _text_faults(value: str, schema: Schema, field: str) -> Iterator[Cause]:
     if len(value) < schema.get("minLength", 0):
         text = f"{field} in body should be at least {schema['minLength']} chars long"
         yield invalid(field, value, text)
-    if "maxLength" in schema and len(value) > schema["maxLength"]:
+    elif "maxLength" in schema and len(value) > schema["maxLength"]:
         yield too_long(field, int(schema["maxLength"]))
-    if "pattern" in schema and not re.search(schema["pattern"], value):
-        yield invalid(field, value, f"{field} in body should match '{schema['pattern']}'")
+    elif "pattern" in schema:
+        yield from _pattern_faults(value, str(schema["pattern"]), field)
+
+
+def _pattern_faults(value: str, wanted: str, field: str) -> Iterator[Cause]:
+    try:
+        is_so = pattern(wanted).is_in(value)
+    except TooMuchTextError as error:
+        yield invalid(field, value[:SHOWN], f"{field} in body is too long to be matched: {error}")
+        return
+    if not is_so:
+        yield invalid(field, value, f"{field} in body should match '{wanted}'")
 
 
 def _number_faults(value: float, schema: Schema, field: str) -> Iterator[Cause]:
@@ -262,8 +310,7 @@ def _list_faults(value: list[Any], schema: Schema, field: str) -> Iterator[Cause
         text = f"{field} in body should have at least {schema['minItems']} items"
         yield invalid(field, len(value), text)
     if "maxItems" in schema and len(value) > schema["maxItems"]:
-        text = f"{field} in body should have at most {schema['maxItems']} items"
-        yield invalid(field, len(value), text)
+        yield too_many(field, len(value), int(schema["maxItems"]))
     inner = schema.get("items")
     for place, each in enumerate(value) if is_map(inner) else ():
         yield from schema_faults(each, inner or {}, f"{field}[{place}]")
@@ -289,17 +336,20 @@ def _definition_default(crd: JsonObject) -> JsonObject:
 
 def _definition_prepare(crd: JsonObject, old: JsonObject | None) -> JsonObject:
     """Names are accepted at once: nobody else serves a group of that name here."""
-    since = str(metadata(crd).get("creationTimestamp", ""))
+    since = str(metadata(old or crd).get("creationTimestamp", ""))
     stored = [
         str(each.get("name")) for each in items(crd, "spec", "versions") if each.get("storage")
     ]
     known = items(old or {}, "status", "storedVersions")
+    said = items(crd, "status", "conditions")
+    others = [each for each in said if each.get("type") not in (ACCEPTED, ESTABLISHED)]
     crd["status"] = {
         "conditions": [
             _condition(ACCEPTED, "NoConflicts", "no conflicts found", since),
             _condition(
                 ESTABLISHED, "InitialNamesAccepted", "the initial names have been accepted", since
             ),
+            *others,
         ],
         "acceptedNames": copied(part(crd, "spec", "names")),
         "storedVersions": [*dict.fromkeys([*known, *stored])],
@@ -335,9 +385,41 @@ def _definition_faults(crd: JsonObject, old: JsonObject | None) -> list[Cause]:
         for place, each in enumerate(versions)
         if not part(each, "schema", "openAPIV3Schema")
     ]
+    for place, each in enumerate(versions):
+        schema = part(each, "schema", "openAPIV3Schema")
+        causes += _wrong_schema(schema, f"spec.versions[{place}].schema.openAPIV3Schema")
     if old is not None and part(old, "spec", "names").get("kind") != names.get("kind"):
         causes.append(invalid("spec.names.kind", names.get("kind"), "field is immutable"))
     return causes
+
+
+def _wrong_schema(schema: Schema, at: str) -> Iterator[Cause]:
+    """References, and patterns that no text could be held against, at any depth."""
+    if "$ref" in schema:
+        yield forbidden_field(f"{at}.$ref", "$ref is not supported")
+    wanted = schema.get("pattern")
+    if wanted is not None:
+        try:
+            pattern(str(wanted))
+        except BadPatternError as error:
+            text = "must be a valid regular expression, but isn't: error parsing regexp"
+            yield invalid(f"{at}.pattern", wanted, f"{text}: {error}")
+    for where, each in _schemas_inside(schema):
+        yield from _wrong_schema(each, f"{at}.{where}")
+
+
+def _schemas_inside(schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Each with its place."""
+    for name, each in part(schema, "properties").items():
+        if is_map(each):
+            yield f"properties[{name}]", each
+    for name in ("items", "additionalProperties", "not"):
+        each = schema.get(name)
+        if is_map(each):
+            yield name, each
+    for name in ("allOf", "anyOf", "oneOf"):
+        for place, each in enumerate(items(schema, name)):
+            yield f"{name}[{place}]", each
 
 
 DEFINITIONS = Rules(

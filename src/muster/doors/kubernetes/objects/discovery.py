@@ -26,6 +26,8 @@ GROUP_ORDER = (
     "node.k8s.io",
     "discovery.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "metrics.k8s.io",
+    "custom.metrics.k8s.io",
 )
 """As Kubernetes lists them; all others follow by name."""
 
@@ -65,7 +67,7 @@ def versions(kinds: Iterable[Kind], group: str) -> list[str]:
 
 def _version_order(version: str) -> tuple[int, str]:
     """Stable versions before others, and newer ones before older ones."""
-    is_stable = version.removeprefix("v").isdigit()
+    is_stable = version.removeprefix("v").isdecimal()
     newest = -int(version.removeprefix("v")) if is_stable else 0
     return (newest if is_stable else 1, version)
 
@@ -130,12 +132,13 @@ def _resources(kind: Kind) -> list[JsonObject]:
         row["categories"] = list(kind.categories)
     if kind.is_stored:
         row["storageVersionHash"] = _stored_as(kind)
-    return [row, *(_subresource(kind, each) for each in kind.subresources)]
+    own = [row] if kind.verbs else []
+    return [*own, *(_subresource(kind, each) for each in kind.subresources)]
 
 
 def _stored_as(kind: Kind) -> str:
     """By which clients see that objects are kept in another version than before."""
-    named = f"{kind.group}/{kind.version}/{kind.kind}"
+    named = f"{kind.kept.group}/{kind.kept.version}/{kind.kept.kind}"
     return base64.b64encode(hashlib.sha256(named.encode()).digest()[:8]).decode()
 
 

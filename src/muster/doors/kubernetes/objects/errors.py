@@ -172,6 +172,10 @@ class StatusError(MusterError):
         return answer
 
 
+class DeniedError(StatusError):
+    """Who asks has no right to it, which is said before the request itself is looked at."""
+
+
 def not_found(kind: Kind, name: str) -> StatusError:
     """There is no such object."""
     return StatusError(

@@ -21,6 +21,7 @@ from muster.doors.kubernetes.objects.kinds import (
 )
 from muster.doors.kubernetes.objects.rules import Default, Prepare, Rules
 from muster.doors.kubernetes.objects.value import JsonObject, Kind, copied, items, part
+from muster.doors.kubernetes.objects.webhook_checks import webhook_causes
 
 WITHOUT_EFFECT: dict[Kind, str] = {
     API_SERVICE: "requests are not passed on to other API servers",
@@ -127,7 +128,7 @@ def _priority_level(obj: JsonObject) -> JsonObject:
     return obj
 
 
-_WEBHOOKS = Rules(default=_webhooks)
+_WEBHOOKS = Rules(default=_webhooks, validate=webhook_causes)
 _POLICIES = Rules(default=_policy)
 _BINDINGS = Rules(default=_policy_binding)
 

@@ -2,6 +2,7 @@
 
 from muster.doors.kubernetes.objects.value import Kind, Subresource
 from muster.model.value import replace
+from muster.telemetry.device_families import ROWS
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 ONE_BY_ONE = tuple(verb for verb in ALL_VERBS if verb != "deletecollection")
@@ -19,6 +20,11 @@ CERTIFICATES = "certificates.k8s.io"
 FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 NETWORKING = "networking.k8s.io"
 STORAGE = "storage.k8s.io"
+METRICS = "metrics.k8s.io"
+CUSTOM_METRICS = "custom.metrics.k8s.io"
+
+DEVICE_METRICS = tuple(sorted(metric.name for metric, _ in ROWS))
+"""What is told of pods by their GPUs."""
 
 SCALE = Subresource(name="scale", verbs=READ_WRITE, kind="Scale", group="autoscaling", version="v1")
 TOKEN = Subresource(
@@ -208,6 +214,41 @@ VOLUME_ATTRIBUTES_CLASS = _cluster_wide(
 
 PRIORITY_CLASS = _cluster_wide(_kind("scheduling.k8s.io", "PriorityClass", "priorityclasses", "pc"))
 
+NODE_METRICS = Kind(
+    group=METRICS,
+    version="v1beta1",
+    kind="NodeMetrics",
+    plural="nodes",
+    singular="",
+    verbs=("get", "list"),
+    namespaced=False,
+    is_stored=False,
+)
+POD_METRICS = Kind(
+    group=METRICS,
+    version="v1beta1",
+    kind="PodMetrics",
+    plural="pods",
+    singular="",
+    verbs=("get", "list"),
+    is_stored=False,
+)
+# Only parts of pods are served there: one for each metric.
+POD_METRIC_VALUES = Kind(
+    group=CUSTOM_METRICS,
+    version="v1beta2",
+    kind="MetricValueList",
+    plural="pods",
+    singular="",
+    verbs=(),
+    is_stored=False,
+    subresources=tuple(
+        Subresource(name=name, verbs=("get",), kind="MetricValueList") for name in DEVICE_METRICS
+    ),
+)
+MEASURED = frozenset({NODE_METRICS, POD_METRICS, POD_METRIC_VALUES})
+"""Answered from what is measured now."""
+
 KINDS: tuple[Kind, ...] = (
     BINDING,
     CONFIG_MAP,
@@ -270,6 +311,9 @@ KINDS: tuple[Kind, ...] = (
     ENDPOINT_SLICE,
     FLOW_SCHEMA,
     PRIORITY_LEVEL,
+    NODE_METRICS,
+    POD_METRICS,
+    POD_METRIC_VALUES,
 )
 """In the order in which discovery lists groups; within a group by name of the resource."""
 

@@ -12,8 +12,8 @@ from muster.doors.kubernetes.objects.errors import (
 )
 from muster.doors.kubernetes.objects.hidden import kept_on
 from muster.doors.kubernetes.objects.names import (
+    address_faults,
     key_faults,
-    label_1035_faults,
     label_faults,
     label_value_faults,
     path_segment_faults,
@@ -51,11 +51,12 @@ NameFaults = Callable[[str], list[str]]
 
 NAME_FAULTS: dict[str, NameFaults] = {
     "Namespace": label_faults,
-    "Service": label_1035_faults,
+    "Service": label_faults,
     "Role": path_segment_faults,
     "RoleBinding": path_segment_faults,
     "ClusterRole": path_segment_faults,
     "ClusterRoleBinding": path_segment_faults,
+    "IPAddress": address_faults,
 }
 """Kinds whose names follow other rules than most."""
 

@@ -1,9 +1,9 @@
 """What may be a name, a label or a key, in the words in which Kubernetes refuses others."""
 
 import re
+from ipaddress import ip_address
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
@@ -24,13 +24,6 @@ NOT_A_LABEL = _regex(
     "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
     "my-name",
     "123-abc",
-)
-NOT_A_1035_LABEL = _regex(
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-    "alphabetic character, and end with an alphanumeric character",
-    "[a-z]([-a-z0-9]*[a-z0-9])?",
-    "my-name",
-    "abc-123",
 )
 NOT_A_SUBDOMAIN = _regex(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
@@ -69,12 +62,6 @@ def label_faults(name: str) -> list[str]:
     return long + [NOT_A_LABEL] * (_DNS_LABEL.fullmatch(name) is None)
 
 
-def label_1035_faults(name: str) -> list[str]:
-    """What keeps this from being a DNS-1035 label, as names of Services must be."""
-    long = [f"must be no more than {LONGEST_LABEL} characters"] * (len(name) > LONGEST_LABEL)
-    return long + [NOT_A_1035_LABEL] * (_DNS_1035.fullmatch(name) is None)
-
-
 def subdomain_faults(name: str) -> list[str]:
     """What keeps this from being an RFC 1123 subdomain, as most names must be."""
     long = [f"must be no more than {LONGEST_SUBDOMAIN} characters"]
@@ -88,6 +75,15 @@ def path_segment_faults(name: str) -> list[str]:
     if name in {".", ".."}:
         return [f"may not be '{name}'"]
     return [f"may not contain '{each}'" for each in "/%" if each in name]
+
+
+def address_faults(name: str) -> list[str]:
+    """What keeps this from being an IP address, written as everybody writes it."""
+    try:
+        canonical = str(ip_address(name))
+    except ValueError:
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    return [] if name == canonical else [f'must be in canonical form ("{canonical}")']
 
 
 def key_faults(key: str) -> list[str]:

@@ -5,7 +5,15 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from muster.doors.kubernetes.objects.schemas.types import OURS, PREFIX, Schema, all_types
+from muster.doors.kubernetes.objects.older_schemas import older_schema
+from muster.doors.kubernetes.objects.schemas.types import (
+    OBJECT_META,
+    OURS,
+    PREFIX,
+    Schema,
+    all_types,
+)
+from muster.doors.kubernetes.objects.schemas.words import OF_METADATA, with_words
 from muster.doors.kubernetes.objects.value import JsonObject, Kind
 
 TITLE: JsonObject = {"title": "Kubernetes", "version": "1.36"}
@@ -51,7 +59,12 @@ def document(kinds: Sequence[Kind], name: str, schema_of: SchemaOf) -> JsonObjec
 
 def swagger(kinds: Sequence[Kind], schema_of: SchemaOf) -> JsonObject:
     """`/openapi/v2`: the types alone, for clients that know no newer version."""
-    text = json.dumps(_schemas(kinds, schema_of))
+    schemas = _schemas(kinds, schema_of)
+    for schema in map(schema_of, (each for each in kinds if each.is_custom)):
+        if schema is not None:
+            name = str(schema["name"])
+            schemas[name] = older_schema(schemas[name])
+    text = json.dumps(schemas)
     definitions: JsonObject = json.loads(text.replace(PREFIX, "#/definitions/"))
     return {
         "swagger": "2.0",
@@ -61,9 +74,12 @@ def swagger(kinds: Sequence[Kind], schema_of: SchemaOf) -> JsonObject:
     }
 
 
+_REFERENCE = r'\{(?:"description": "[^"\\]*", )?(?:"default": \{\}, )?"allOf": \[(\{[^]]*\})\]\}'
+
+
 def _older(schema: JsonObject) -> JsonObject:
     """Version 2 has no `allOf` around references."""
-    text = re.sub(r'\{("default": \{\}, )?"allOf": \[(\{[^]]*\})\]\}', r"\2", json.dumps(schema))
+    text = re.sub(_REFERENCE, r"\1", json.dumps(schema))
     found: JsonObject = json.loads(text)
     return found
 
@@ -93,6 +109,8 @@ def _schemas(kinds: Iterable[Kind], schema_of: SchemaOf) -> JsonObject:
         found[name] = {key: each for key, each in schema.items() if key not in OURS}
         named = re.findall(rf'{PREFIX}([\w.\-]+)"', json.dumps(schema))
         waiting += [types[each] for each in named if each in types]
+    if OBJECT_META in found:
+        found[OBJECT_META] = with_words(found[OBJECT_META], OF_METADATA)
     return {name: found[name] for name in sorted(found)}
 
 
@@ -106,10 +124,31 @@ def _paths(kind: Kind, schema_of: SchemaOf) -> JsonObject:
     single = {"GET": "get", "PUT": "put", "PATCH": "patch", "DELETE": "delete"}
     if "get" not in kind.verbs:
         collection, single = {"POST": "post"}, {}
-    paths = {f"{place}/{kind.plural}": _operations(kind, collection, body)}
+    whose = (_NAMESPACE,) if kind.namespaced else ()
+    paths = {f"{place}/{kind.plural}": _path(_operations(kind, collection, body), whose)}
     if single:
-        paths[f"{place}/{kind.plural}/{{name}}"] = _operations(kind, single, body)
+        called = {**_NAME, "description": f"name of the {kind.kind}"}
+        operations = _operations(kind, single, body)
+        paths[f"{place}/{kind.plural}/{{name}}"] = _path(operations, (called, *whose))
     return paths
+
+
+_NAME: JsonObject = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "uniqueItems": True},
+}
+_NAMESPACE: JsonObject = {
+    **_NAME,
+    "name": "namespace",
+    "description": "object name and auth scope, such as for teams and projects",
+}
+
+
+def _path(operations: JsonObject, parameters: tuple[JsonObject, ...]) -> JsonObject:
+    """With what stands in the path itself."""
+    return {**operations, "parameters": list(parameters)} if parameters else operations
 
 
 def _operations(kind: Kind, actions: dict[str, str], body: JsonObject) -> JsonObject:

@@ -1,14 +1,14 @@
 """The three patches that say what changes: JSON patch, merge patch, strategic merge patch."""
 
 import json
-from copy import deepcopy
 from typing import Any
 
 from muster.doors.kubernetes.objects.schemas.types import Schema, field_of, items_of
-from muster.doors.kubernetes.objects.value import JsonObject, is_list, is_map
+from muster.doors.kubernetes.objects.value import JsonObject, copied_value, is_list, is_map
 
 MOST_OPERATIONS = 10_000
 MOST_COPIED = 3 * 1_024 * 1_024
+MOST_DIGITS = 18
 """So many characters one patch may copy in all: each copy can be of the copies before it."""
 
 
@@ -19,7 +19,7 @@ class PatchError(Exception):
 def merge_patched(value: Any, patch: Any) -> Any:
     """RFC 7386: what is null goes, objects are merged, the rest is replaced."""
     if not is_map(patch):
-        return deepcopy(patch)
+        return copied_value(patch)
     merged = dict(value) if is_map(value) else {}
     for name, each in patch.items():
         if each is None:
@@ -31,7 +31,7 @@ def merge_patched(value: Any, patch: Any) -> Any:
 
 def json_patched(value: Any, operations: list[Any]) -> Any:
     """RFC 6902: one operation after the other; PatchError if one of them cannot be done."""
-    patched = deepcopy(value)
+    patched = copied_value(value)
     copied = 0
     for each in operations:
         if is_map(each) and each.get("op") == "copy":
@@ -49,22 +49,22 @@ def _operated(value: Any, operation: Any) -> Any:
     path = _pointer(given.get("path"))
     match given.get("op"):
         case "add":
-            return _added(value, path, deepcopy(given.get("value")))
+            return _added(value, path, copied_value(given.get("value")))
         case "remove":
             return _removed(value, path)
         case "replace":
             _found(value, path)
             return (
-                _added(_removed(value, path), path, deepcopy(given.get("value")))
+                _added(_removed(value, path), path, copied_value(given.get("value")))
                 if path
-                else deepcopy(given.get("value"))
+                else copied_value(given.get("value"))
             )
         case "move":
             start = _pointer(given.get("from"))
             moved = _found(value, start)
             return _added(_removed(value, start), path, moved)
         case "copy":
-            return _added(value, path, deepcopy(_found(value, _pointer(given.get("from")))))
+            return _added(value, path, copied_value(_found(value, _pointer(given.get("from")))))
         case "test":
             if not _is_equal(_found_or_none(value, path), given.get("value")):
                 raise PatchError("a test failed")
@@ -100,7 +100,7 @@ def _found_or_none(value: Any, path: list[str]) -> Any:
 def _index(value: list[Any], name: str, *, adding: bool = False) -> int:
     if adding and name == "-":
         return len(value)
-    if not name.isdigit() or (len(name) > 1 and name.startswith("0")):
+    if not name.isdecimal() or len(name) > MOST_DIGITS or (name != "0" and name.startswith("0")):
         raise PatchError("a place in a list must be a number")
     place = int(name)
     if place > len(value) - (not adding):
@@ -165,7 +165,7 @@ def strategic_patched(value: JsonObject, patch: JsonObject, schema: Schema | Non
         case None | "merge":
             pass
         case "replace":
-            return {name: deepcopy(each) for name, each in patch.items() if name != DIRECTIVE}
+            return {name: copied_value(each) for name, each in patch.items() if name != DIRECTIVE}
         case "delete":
             return {}
         case other:

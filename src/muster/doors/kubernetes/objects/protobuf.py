@@ -90,6 +90,8 @@ def _value(value: Any, schema: Schema) -> Any:  # noqa: C901 - one case for each
         return _schema_or(value, name)
     if name is not None and name.rpartition(".")[2] in RAW_TYPES:
         return _raw(value)
+    if name == _SCHEMA:
+        return _schema_of(value)
     if "properties" in found:
         return _message(value, found)
     match found.get("type"):
@@ -154,21 +156,28 @@ def _raw(value: bytes) -> Any:
     return json.loads(inner) if inner else None
 
 
+def _schema_of(value: bytes) -> JsonObject:
+    """A schema, without what its writer had to write of fields in which nothing is said."""
+    schema = all_types()[_SCHEMA]
+    told = set(schema["x-pointers"])
+    found = _message(value, schema)
+    return {name: each for name, each in found.items() if name in told or each not in ("", False)}
+
+
 def _schema_or(value: bytes, name: str) -> Any:
     """A schema, or something shorter: what is allowed, a list of schemas, names of fields."""
-    schema = all_types()[_SCHEMA]
     is_bool = name.endswith("OrBool")
     fields = [(number, each) for number, _, each in _wire(value)]
     found = next((each for number, each in fields if number == (2 if is_bool else 1)), None)
     if is_bool:
         allows = any(each for number, each in fields if number == 1)
-        return allows if found is None else _message(found, schema)
+        return allows if found is None else _schema_of(found)
     if found is not None:
-        return _message(found, schema)
+        return _schema_of(found)
     listed = [each for number, each in fields if number == 2]
     if name.endswith("OrStringArray"):
         return [each.decode() for each in listed]
-    return [_message(each, schema) for each in listed]
+    return [_schema_of(each) for each in listed]
 
 
 _SPECIAL = {

@@ -42,6 +42,7 @@ _READ_BY_ALL: list[JsonObject] = [
     ),
     _rule("", "namespaces", READ),
     _rule("discovery.k8s.io", "endpointslices", READ),
+    _rule("events.k8s.io", "events", READ),
     _rule(
         "apps",
         "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "
@@ -52,6 +53,9 @@ _READ_BY_ALL: list[JsonObject] = [
     _rule("autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status", READ),
     _rule("batch", "cronjobs cronjobs/status jobs jobs/status", READ),
     _rule("policy", "poddisruptionbudgets poddisruptionbudgets/status", READ),
+    # As those who install a metrics server aggregate them.
+    _rule("metrics.k8s.io", "pods nodes", READ),
+    _rule("custom.metrics.k8s.io", "*", READ),
 ]
 
 _WRITTEN_BY_EDITORS: list[JsonObject] = [
@@ -70,6 +74,7 @@ _WRITTEN_BY_EDITORS: list[JsonObject] = [
         WRITE,
     ),
     _rule("", "serviceaccounts/token", ["create"]),
+    _rule("events.k8s.io", "events", WRITE),
     _rule(
         "apps",
         "daemonsets deployments deployments/rollback deployments/scale replicasets "

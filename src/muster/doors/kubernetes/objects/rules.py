@@ -32,8 +32,18 @@ class Column(Value):
     priority: int = 0
 
 
-Cells = Callable[[JsonObject, Instant], list[str | int | bool]]
-"""The cells of one object's row, at this instant; as many as there are columns."""
+class Aged(Value):
+    """Text in which each instant is shown as how long ago it is when somebody looks.
+
+    So a row is worked out once for each version of its object, whenever it is shown.
+    """
+
+    parts: tuple[str | Instant, ...]
+
+
+Cell = str | int | bool | Aged
+Cells = Callable[[JsonObject], list[Cell]]
+"""The cells of one object's row; as many as there are columns."""
 
 
 class Printing(Value):

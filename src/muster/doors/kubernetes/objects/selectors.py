@@ -121,8 +121,13 @@ def _requirement(words: list[str]) -> Requirement:
             raise bad_request(f"unable to parse requirement: found '{found}', {expected}")
 
 
+_SIGNS = frozenset({"=", "==", "!=", "(", ")", "!"})
+
+
 def _one(words: list[str]) -> str:
     """A value; `a=` means an empty one."""
+    if words and words[0] in _SIGNS:
+        raise bad_request(f"unable to parse requirement: found '{words[0]}', expected: identifier")
     return words.pop(0) if words and words[0] != "," else ""
 
 

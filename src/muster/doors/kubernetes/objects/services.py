@@ -105,6 +105,17 @@ def address(service: JsonObject) -> str:
     return str(IPv4Address(_FIRST + _drawn(service) % _ADDRESSES))
 
 
+def ports_and_balancers(service: JsonObject) -> dict[str, int]:
+    """What a quota counts of a Service beside itself, as quotas name it."""
+    spec = part(service, "spec")
+    is_balanced = spec.get("type") == "LoadBalancer"
+    has_ports = spec.get("type") == "NodePort" or (
+        is_balanced and spec.get("allocateLoadBalancerNodePorts") is not False
+    )
+    ports = len(items(spec, "ports")) if has_ports else 0
+    return {"services.nodeports": ports, "services.loadbalancers": int(is_balanced)}
+
+
 def _drawn(service: JsonObject, place: int = 0) -> int:
     text = f"{uid_of(service)}/{place}".encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")

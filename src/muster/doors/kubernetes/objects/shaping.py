@@ -102,7 +102,8 @@ class Shaped:
         if name in _READERS:
             return _READERS[name](value, place)
         found = target(schema)
-        if self._is_custom and "name" not in found and not _is_container(found, value):
+        is_theirs = self._is_custom and not place.text.startswith("metadata.")
+        if is_theirs and "name" not in found and not _is_container(found, value):
             return value
         match found.get("type"):
             case "object" if "properties" in found:

@@ -1,5 +1,7 @@
 """What an object is when it is new, and what a change makes of it: filled in, and checked."""
 
+from collections.abc import Callable
+
 from muster.doors.kubernetes.objects.errors import invalid_object
 from muster.doors.kubernetes.objects.metadata import (
     Creation,
@@ -19,11 +21,15 @@ STATUS_PATHS = (STATUS, "approval")
 
 
 class Blueprint(Value):
-    """All that is known of a kind where its objects are made."""
+    """All that is known of a kind where its objects are made.
+
+    read: an object that is kept, as one of this version of the kind.
+    """
 
     kind: Kind
     rules: Rules
     schema: Schema | None = None
+    read: Callable[[JsonObject], JsonObject] = copied
 
     @property
     def has_status(self) -> bool:

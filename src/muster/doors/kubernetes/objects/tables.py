@@ -1,8 +1,7 @@
 """Tables: what kubectl prints of objects, made by the server."""
 
-from muster.doors.kubernetes.objects.rules import Column, Printing
+from muster.doors.kubernetes.objects.rules import Column
 from muster.doors.kubernetes.objects.value import JsonObject
-from muster.model.value import Instant
 
 
 def column_json(column: Column) -> JsonObject:
@@ -14,11 +13,3 @@ def column_json(column: Column) -> JsonObject:
         "description": column.description,
         "priority": column.priority,
     }
-
-
-def table_row(
-    obj: JsonObject, printing: Printing, now: Instant, carried: JsonObject | None
-) -> JsonObject:
-    """One row. carried: what it has of the object besides its cells."""
-    row: JsonObject = {"cells": printing.cells(obj, now)}
-    return row if carried is None else {**row, "object": carried}

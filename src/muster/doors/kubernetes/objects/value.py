@@ -6,7 +6,6 @@ unless they say otherwise.
 """
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any, TypeAlias, TypeGuard, cast
 
 from muster.model.value import Value
@@ -35,6 +34,7 @@ class Kind(Value):
     is_stored: its objects are kept; reviews, for example, are only answered.
     is_custom: defined by a CustomResourceDefinition.
     is_shown_last: who deletes an object is shown it, and not told of a success.
+    kept_as: the kind as which its objects are kept; None where it is this one.
     """
 
     group: str
@@ -50,6 +50,17 @@ class Kind(Value):
     is_stored: bool = True
     is_custom: bool = False
     is_shown_last: bool = False
+    kept_as: "Kind | None" = None
+
+    @property
+    def kept(self) -> "Kind":
+        """The kind as which its objects are kept."""
+        return self.kept_as or self
+
+    @property
+    def shelf(self) -> tuple[str, str]:
+        """Where they are kept: group and plural."""
+        return self.kept.group, self.kept.plural
 
     @property
     def api_version(self) -> str:
@@ -113,7 +124,16 @@ def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
 
 def copied(obj: JsonObject) -> JsonObject:
     """A copy of which any part may be changed."""
-    return deepcopy(obj)
+    return {name: copied_value(each) for name, each in obj.items()}
+
+
+def copied_value(value: Any) -> Any:
+    """The same for any JSON value."""
+    if is_map(value):
+        return copied(value)
+    if is_list(value):
+        return [copied_value(each) for each in value]
+    return value
 
 
 def is_map(value: object) -> TypeGuard[JsonObject]:

@@ -224,7 +224,8 @@ def _mount_token(pod: JsonObject) -> None:
             if not any(each.get("mountPath") == TOKEN_FOLDER for each in mounts):
                 mounts.append({"name": name, "readOnly": True, "mountPath": TOKEN_FOLDER})
                 mounted = True
-    if mounted:
+    # A webhook may add containers to a pod that has its volume already.
+    if mounted and not any(each.get("name") == name for each in volumes):
         volumes.append({"name": name, "projected": _token_volume()})
     elif not volumes:
         del spec["volumes"]

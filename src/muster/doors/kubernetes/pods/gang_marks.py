@@ -25,8 +25,9 @@ COSCHEDULING = "scheduling.x-k8s.io"
 VOLCANO = "scheduling.volcano.sh"
 KAI = "scheduling.run.ai"
 NATIVE = "scheduling.k8s.io"
+_GROUPS = frozenset({COSCHEDULING, VOLCANO, KAI, NATIVE})
 _COSCHEDULING_LABELS = (f"{COSCHEDULING}/pod-group", "pod-group.scheduling.sigs.k8s.io")
-_VOLCANO_MARK = "scheduling.k8s.io/group-name"
+VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 _KAI_MARK = "pod-group-name"
 
 FindGroup = Callable[[str, str, str], JsonObject | None]
@@ -55,6 +56,22 @@ def gang_of(pod: JsonObject, find: FindGroup) -> Gang | None:
     return None
 
 
+def is_marked(pod: JsonObject) -> bool:
+    """Does a pod name a gang?"""
+    return gang_of(pod, _unknown) is not None
+
+
+def _unknown(group: str, namespace: str, name: str) -> None:  # noqa: ARG001 - as all are
+    return None
+
+
+def group_named_by(pod: JsonObject) -> tuple[str, str] | None:
+    """The API group and the name of the PodGroup that a pod names."""
+    gang = gang_of(pod, _unknown)
+    group, slash, name = ("" if gang is None else gang.name).partition("/")
+    return (group, name) if slash and group in _GROUPS else None
+
+
 def _own(pod: JsonObject, _: FindGroup) -> Gang | None:
     said = annotations_of(pod)
     return _counted(pod, "", str(said.get(GANG) or ""), said.get(GANG_SIZE), GANG_SIZE)
@@ -72,7 +89,7 @@ def _of_coscheduling(pod: JsonObject, find: FindGroup) -> Gang | None:
 
 
 def _of_volcano(pod: JsonObject, find: FindGroup) -> Gang | None:
-    return _grouped(pod, VOLCANO, str(annotations_of(pod).get(_VOLCANO_MARK) or ""), find)
+    return _grouped(pod, VOLCANO, str(annotations_of(pod).get(VOLCANO_GROUP) or ""), find)
 
 
 def _of_kai(pod: JsonObject, find: FindGroup) -> Gang | None:

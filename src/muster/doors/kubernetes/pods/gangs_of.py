@@ -17,7 +17,7 @@ from muster.doors.kubernetes.pods.pod_of import slug
 from muster.doors.request.parse import Wanted
 from muster.model.job import NODE_LEVEL, JobSpec, TaskGroup, Together, Where
 from muster.model.launch import Launch
-from muster.model.pod import PodGang, PodLaunch
+from muster.model.pod import PodGang
 from muster.model.value import Value, replace
 
 
@@ -59,7 +59,6 @@ def gang_job(name: str, members: Sequence[Member]) -> Wanted:
         if len(values) > 1:
             raise DifferError(f"its pods differ in their {what}: {', '.join(sorted(values))}")
     groups, ranked = _groups(members)
-    pods = tuple(each for spec in ranked for each in spec.wanted.spec.launch.pods)
     leader = next((rank for rank, each in enumerate(ranked) if is_leader(each.pod)), None)
     limits = [each.time_limit for each in specs if each.time_limit is not None]
     job = replace(
@@ -68,7 +67,7 @@ def gang_job(name: str, members: Sequence[Member]) -> Wanted:
         groups=groups,
         time_limit=min(limits, default=None),
         labels=_shared(specs),
-        launch=_launch(ranked[0].wanted.spec.launch, pods, leader),
+        launch=_launch([each.wanted.spec.launch for each in ranked], leader),
     )
     return Wanted(
         spec=job,
@@ -77,8 +76,12 @@ def gang_job(name: str, members: Sequence[Member]) -> Wanted:
     )
 
 
-def _launch(first: Launch, pods: tuple[PodLaunch, ...], leader: int | None) -> Launch:
+def _launch(ranked: Sequence[Launch], leader: int | None) -> Launch:
     """Each pod knows the others by name: on one machine, they are all at its own address."""
+    first = ranked[0]
+    if first.adopts:
+        return replace(first, adopts=tuple(pod for each in ranked for pod in each.adopts))
+    pods = tuple(pod for each in ranked for pod in each.pods)
     names = tuple(dict.fromkeys((each.hostname, HERE) for each in pods))
     known = tuple(
         replace(each, aliases=tuple(dict.fromkeys((*each.aliases, *names)))) for each in pods

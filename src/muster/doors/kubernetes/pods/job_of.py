@@ -9,12 +9,13 @@ import click
 from muster.api.requests import JobFile
 from muster.client.sending import Origin, sent
 from muster.doors.kubernetes.objects.errors import (
+    Cause,
     StatusError,
     forbidden,
     invalid,
     invalid_object,
 )
-from muster.doors.kubernetes.objects.hidden import CREATOR
+from muster.doors.kubernetes.objects.hidden import HIDDEN
 from muster.doors.kubernetes.objects.kinds import POD
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
@@ -29,6 +30,7 @@ from muster.doors.kubernetes.pods.admission import SYSTEM_CLASSES
 from muster.doors.kubernetes.pods.gang_marks import GANG, GANG_JOB, GANG_LEADER, GANG_SIZE
 from muster.doors.kubernetes.pods.launch_of import READINESS, pod_launch
 from muster.doors.kubernetes.pods.links import Links, with_links
+from muster.doors.kubernetes.pods.queue_marks import QueueMark, queue_mark
 from muster.doors.kubernetes.pods.where_of import Place, place_of
 from muster.doors.request.bad import BadRequestError
 from muster.doors.request.lines import parsed
@@ -36,8 +38,8 @@ from muster.doors.request.overlay import OF_GPUS, overlaid
 from muster.doors.request.parse import Submitter, Wanted
 from muster.doors.request.parse import wanted as read_request
 from muster.model.gpu import GpuAsk, Mig
-from muster.model.job import ANYWHERE, Ask, JobSpec, TaskGroup
-from muster.model.launch import Launch
+from muster.model.job import ANYWHERE, Ask, JobSpec, RetryPolicy, TaskGroup
+from muster.model.launch import AdoptedPod, Launch
 from muster.model.value import (
     SECOND,
     ClassName,
@@ -52,12 +54,19 @@ OUR_PREFIX = "muster.io/"
 """Annotations that begin so ask for what Kubernetes has no word for: `muster.io/time: 2h`."""
 
 OUR_SCHEDULER = "default-scheduler"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 WARNINGS = "muster.io/warnings"
 """What was asked for and has no effect."""
 
-OUR_OWN = frozenset({READINESS, CREATOR, WARNINGS, GANG, GANG_SIZE, GANG_LEADER, GANG_JOB})
+ADMITTED = "muster.io/admitted-job"
+"""Of a pod: the Job of batch/v1 that stands again when its pods must make room."""
+
+TOLD_JOB = "muster.io/job"
+"""Of a pod that was given its node: which job it is."""
+
+OUR_OWN = frozenset(
+    {READINESS, *HIDDEN, WARNINGS, GANG, GANG_SIZE, GANG_LEADER, GANG_JOB, ADMITTED, TOLD_JOB}
+)
 """Annotations of ours that are no requests."""
 
 NOT_OF_PODS = frozenset({"array", "tasks", "min_tasks", "env_only"})
@@ -72,13 +81,13 @@ _MIB = Decimal(1_024**2)
 class PodWorld(Value):
     """What a pod is read against.
 
-    by: who submits and when; its queue is the namespace's. queues: by the names of LocalQueues.
+    by: who submits and when; its queue is the namespace's. queues: by how they are named.
     classes: job classes by the names of PriorityClasses. products: GPU models by node labels.
     """
 
     by: Submitter
     origin: Origin
-    queues: Mapping[str, QueuePath] = {}
+    queues: Mapping[QueueMark, QueuePath] = {}
     classes: Mapping[str, ClassName] = {}
     products: Mapping[str, GpuModel] = {}
     links: Links = ()
@@ -87,8 +96,34 @@ class PodWorld(Value):
 def job_of(pod: JsonObject, world: PodWorld) -> Wanted:
     """What to submit for the pod; StatusError says what of it cannot be had."""
     spec = part(pod, "spec")
+    wanted = _asked(pod, world, support.refusals(spec))
+    launched = replace(wanted.spec, launch=launch_of(pod, world.links))
+    warnings = (*support.warnings(spec), *wanted.warnings, *_left_out(spec))
+    job = replace(wanted, spec=launched, held=is_held_back(spec), warnings=warnings)
+    return _in_our_words(pod, job, world)
+
+
+def job_elsewhere(pod: JsonObject, adopts: AdoptedPod, world: PodWorld) -> Wanted:
+    """The same for a pod that another Kubernetes runs: only its turn and its room are ours.
+
+    Nothing of ours begins it again: whose it is may make another.
+    """
+    wanted = _asked(pod, world, ())
+    containers = items(part(pod, "spec"), "containers")
+    argv = [*items(containers[0], "command"), *items(containers[0], "args")] if containers else []
+    spec = replace(
+        wanted.spec,
+        retry=RetryPolicy(requeue=False),
+        launch=Launch(argv=tuple(map(str, argv)), adopts=(adopts,)),
+    )
+    return _in_our_words(pod, replace(wanted, spec=spec), world)
+
+
+def _asked(pod: JsonObject, world: PodWorld, refused: tuple[Cause, ...]) -> Wanted:
+    """What it needs and where, without what runs in it. refused: what is known to be too much."""
+    spec = part(pod, "spec")
     place = place_of(spec, world.products)
-    refused = (*support.refusals(spec), *place.refused)
+    refused = (*refused, *place.refused)
     if refused:
         raise invalid_object(POD, name_of(pod), refused)
     group = TaskGroup(
@@ -104,14 +139,8 @@ def job_of(pod: JsonObject, world: PodWorld) -> Wanted:
         pools=place.pools or (),
         time_limit=_time_limit(spec),
         labels=labels_of(pod),
-        launch=launch_of(pod, world.links),
     )
-    wanted = Wanted(
-        spec=job,
-        held=is_held_back(spec),
-        warnings=(*support.warnings(spec), *place.warnings, *_left_out(spec)),
-    )
-    return _in_our_words(pod, wanted, world)
+    return Wanted(spec=job, held=False, warnings=place.warnings)
 
 
 def is_held_back(spec: JsonObject) -> bool:
@@ -184,12 +213,14 @@ def _rounded_up(number: Decimal) -> int:
 
 
 def _queue(pod: JsonObject, world: PodWorld) -> QueuePath:
-    name = labels_of(pod).get(QUEUE_LABEL)
-    if not name:
+    mark = queue_mark(pod)
+    if mark is None:
         return world.by.queue
-    found = world.queues.get(name)
+    found = world.queues.get(mark)
+    if found is None and mark.may_be_missing:
+        return world.by.queue
     if found is None:
-        raise forbidden(POD, name_of(pod), f'LocalQueue "{name}" not found')
+        raise forbidden(POD, name_of(pod), f'{mark.kind} "{mark.name}" not found')
     return found
 
 

@@ -28,6 +28,7 @@ from muster.model.pod import (
     Exec,
     FileOf,
     Files,
+    GrpcHealth,
     HostFolder,
     HttpGet,
     KeyOf,
@@ -274,8 +275,9 @@ def _probe(own: JsonObject, name: str) -> Probe | None:
     written = part(own, name)
     if not written:
         return None
+    grpc = part(written, "grpc")
     return Probe(
-        action=_action(written, own),
+        action=_health(grpc) if grpc else _action(written, own),
         delay_s=int(written.get("initialDelaySeconds", 0)),
         period_s=int(written.get("periodSeconds", 10)),
         timeout_s=int(written.get("timeoutSeconds", 1)),
@@ -283,6 +285,10 @@ def _probe(own: JsonObject, name: str) -> Probe | None:
         failures=int(written.get("failureThreshold", 3)),
         grace_s=written.get("terminationGracePeriodSeconds"),
     )
+
+
+def _health(grpc: JsonObject) -> GrpcHealth:
+    return GrpcHealth(port=int(grpc.get("port", 0)), service=str(grpc.get("service") or ""))
 
 
 def _readiness(pod: JsonObject, own: JsonObject, stage: Stage) -> Probe | None:

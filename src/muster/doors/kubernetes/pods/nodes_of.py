@@ -174,6 +174,9 @@ def _conditions(seen: SeenNode) -> list[JsonObject]:
         why = "; ".join(f"GPU {each.index}: {each.reason or 'unhealthy'}" for each in sick)
         word = "SomeGpusAreUnhealthy" if sick else "AllGpusAreHealthy"
         rows.append(("GPUsHealthy", not sick, word, why or "every GPU works"))
+        # In the words of node-problem-detector, where True is a problem.
+        rows.append(("GpuProblem", bool(sick), word, why or "every GPU works"))
+        rows.append(_link_condition(sick))
     return [
         {
             "type": kind,
@@ -185,6 +188,13 @@ def _conditions(seen: SeenNode) -> list[JsonObject]:
         }
         for kind, is_so, reason, message in rows
     ]
+
+
+def _link_condition(sick: list[Device]) -> tuple[str, bool, str, str]:
+    bad = [each for each in sick if "link" in each.reason.lower()]
+    why = "; ".join(f"GPU {each.index}: {each.reason}" for each in bad)
+    word = "SomeGpuLinksFail" if bad else "AllGpuLinksWork"
+    return "GpuLinkProblem", bool(bad), word, why or "every link works"
 
 
 _ENOUGH = "kubelet has sufficient {}"

@@ -12,6 +12,7 @@ from muster.doors.kubernetes.pods import quantities
 from muster.doors.kubernetes.pods.checks import names
 from muster.doors.kubernetes.pods.resources import CPU, GPU, MEMORY, MIG_PREFIX
 from muster.doors.kubernetes.pods.status_of import SeenPod, status_of
+from muster.launch.images import reference
 from muster.model.gpu import GpuAsk, Mig, MpsShare, TimeShare
 from muster.model.job import Ask, Cancelled, Job, JobState, TaskGroup
 from muster.model.launch import Launch
@@ -147,7 +148,7 @@ def _spec(view: JobView, task: Task, launch: Launch | None) -> JsonObject:
     amounts = amounts_of(task.group.each)
     container: JsonObject = {
         "name": "main",
-        "image": (launch.image if launch is not None else None) or NO_IMAGE,
+        "image": reference((launch.image if launch is not None else None) or NO_IMAGE),
         "resources": {"limits": amounts, "requests": dict(amounts)} if amounts else {},
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from muster.doors.kubernetes.objects.times import stamp
 from muster.doors.kubernetes.objects.value import JsonObject, annotations_of, name_of
 from muster.doors.kubernetes.pods.pod_of import slug
+from muster.doors.kubernetes.pods.queue_marks import LOCAL, QueueMark
 from muster.model.queue import JobClass, Queue
 from muster.model.site import Site
 from muster.model.value import ClassName, Instant, QueuePath, replace
@@ -37,6 +38,15 @@ def namespace_of_queue(path: QueuePath, queues: Iterable[QueuePath]) -> str:
     """The namespace of one of these queues; of a queue that is gone, what it would have been."""
     known = {queue: name for name, queue in namespaces(queues).items()}
     return known.get(path) or slug(path)[:_LONGEST]
+
+
+def local_queues(queue: QueuePath, every: Iterable[QueuePath]) -> dict[QueueMark, QueuePath]:
+    """By what pods of its namespace may call them: a queue and all below it."""
+    return {
+        QueueMark(kind=LOCAL, name=path.rpartition("/")[2]): path
+        for path in sorted(every)
+        if path == queue or path.startswith(f"{queue}/")
+    }
 
 
 def namespace_object(name: str, queue: Queue, since: Instant) -> JsonObject:

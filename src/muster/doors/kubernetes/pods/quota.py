@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from muster.doors.kubernetes.objects.errors import Cause, StatusError, forbidden, invalid
-from muster.doors.kubernetes.objects.kinds import POD
+from muster.doors.kubernetes.objects.kinds import POD, SERVICE
+from muster.doors.kubernetes.objects.services import ports_and_balancers
 from muster.doors.kubernetes.objects.value import JsonObject, Kind, items, name_of, part
 from muster.doors.kubernetes.pods import quantities, resources
 from muster.doors.kubernetes.pods.checks.amounts import is_extended
@@ -67,24 +68,39 @@ def refusal(
     return None
 
 
+def object_charge(kind: Kind, obj: JsonObject) -> dict[str, Decimal]:
+    """What an object that is no pod counts as."""
+    found = {f"{COUNT}{kind.resource}": Decimal(1)}
+    if not kind.group:
+        found[kind.resource] = Decimal(1)
+    if kind == SERVICE:
+        found |= {name: Decimal(count) for name, count in ports_and_balancers(obj).items()}
+    return found
+
+
+def objects_usage(
+    kind: Kind, count: int, services: Iterable[JsonObject] = ()
+) -> dict[str, Decimal]:
+    """What so many of a kind count as. services: they themselves, if they are Services."""
+    found = {name: value * count for name, value in object_charge(kind, {}).items()}
+    for each in services:
+        for name, more in ports_and_balancers(each).items():
+            found[name] += more
+    return found
+
+
 def count_refusal(
-    kind: Kind, name: str, quotas: Iterable[JsonObject], there: int
+    kind: Kind, new: JsonObject, quotas: Iterable[JsonObject], used: Mapping[str, Decimal]
 ) -> StatusError | None:
     """Why an object that is no pod may not be created: there are as many as there may be."""
+    charge = object_charge(kind, new)
     for quota in sorted(quotas, key=name_of):
         if is_scoped(quota):
             continue
         hard = part(quota, "spec", "hard")
-        counted = {f"{COUNT}{kind.resource}"}
-        if not kind.group:
-            counted.add(kind.resource)
-        over = {
-            each: (Decimal(1), Decimal(there), quantities.amount(hard[each]))
-            for each in sorted(counted.intersection(hard))
-            if there + 1 > quantities.amount(hard[each])
-        }
+        over = _over(charge, quantities.totals(hard), used)
         if over:
-            return forbidden(kind, name, _words(name_of(quota), over, hard))
+            return forbidden(kind, name_of(new), _words(name_of(quota), over, hard))
     return None
 
 

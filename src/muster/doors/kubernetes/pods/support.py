@@ -75,8 +75,10 @@ HTTPGetAction: host httpHeaders:HTTPHeader path port scheme
 HTTPHeader: name value
 SleepAction: seconds
 TCPSocketAction: host port
-Probe: exec:ExecAction failureThreshold httpGet:HTTPGetAction initialDelaySeconds periodSeconds
-    successThreshold tcpSocket:TCPSocketAction terminationGracePeriodSeconds timeoutSeconds
+Probe: exec:ExecAction failureThreshold grpc:GRPCAction httpGet:HTTPGetAction initialDelaySeconds
+    periodSeconds successThreshold tcpSocket:TCPSocketAction terminationGracePeriodSeconds
+    timeoutSeconds
+GRPCAction: port service
 ContainerPort: containerPort name protocol
 ResourceRequirements: limits requests
 SecurityContext: allowPrivilegeEscalation capabilities:Capabilities privileged
@@ -177,7 +179,6 @@ _REFUSED: dict[str, str] = {
     "Container.restartPolicyRules": "use restartPolicy",
     "Container.volumeDevices": "there are no block devices",
     "EnvVarSource.fileKeyRef": "read the file in the container",
-    "Probe.grpc": "use exec, httpGet or tcpSocket",
     "ResourceRequirements.claims": "ask for nvidia.com/gpu",
     "SecurityContext.windowsOptions": "this is Linux",
     "PodSecurityContext.sysctls": _OF_POD_SECURITY,

@@ -12,6 +12,7 @@ from muster.model.placement import Placement
 from muster.model.reason import Behind, MakingRoom, NeverFits, NoRoom, WaitReason
 from muster.model.resources import Resources
 from muster.model.value import Instant, JobId, NodeId, Value
+from muster.schedule.explain.words import LACKING
 
 _NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
 _TAINTED = "node(s) had untolerated taint(s)"
@@ -65,7 +66,7 @@ def shortages(group: TaskGroup, spec: JobSpec, around: Around) -> tuple[Shortage
         for placement in allocation.placements:
             held.setdefault(placement.node, []).append(placement)
     found = (
-        (fleet.nodes[name], _shortage(group, spec, fleet.nodes[name], held.get(name, [])))
+        (fleet.nodes[name], _shortage(group, spec, fleet, fleet.nodes[name], held.get(name, [])))
         for name in sorted(fleet.nodes)
     )
     return tuple(
@@ -92,7 +93,16 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
 
 
-def _shortage(group: TaskGroup, spec: JobSpec, node: Node, held: Iterable[Placement]) -> Shortage:
+def _lacking(spec: JobSpec, node: Node, fleet: Fleet) -> str:
+    """What its cluster cannot do for the pod."""
+    cluster = fleet.clusters.get(node.cluster)
+    lacking = None if cluster is None else cluster.abilities.lacking(spec.takes)
+    return "" if lacking is None else f"node(s) of cluster {node.cluster}, which {LACKING[lacking]}"
+
+
+def _shortage(
+    group: TaskGroup, spec: JobSpec, fleet: Fleet, node: Node, held: Iterable[Placement]
+) -> Shortage:
     if node.state is not NodeState.UP:
         word = _CORDONED if node.state is NodeState.DRAINING else _TAINTED
         return Shortage(reasons=(word,), final=True)
@@ -100,6 +110,8 @@ def _shortage(group: TaskGroup, spec: JobSpec, node: Node, held: Iterable[Placem
         return Shortage(reasons=(_TAINTED,), final=True)
     if not _matches(group, spec, node):
         return Shortage(reasons=(_NO_MATCH,), final=True)
+    if lacking := _lacking(spec, node, fleet):
+        return Shortage(reasons=(lacking,), final=True)
     placements = tuple(held)
     short = tuple(_insufficient(group, node, placements))
     whole = tuple(_insufficient(group, node, ()))

@@ -8,7 +8,15 @@ from muster.controller.messages import Caller
 from muster.controller.queries.queries import Queries
 from muster.controller.rights import grants_of, has_role, is_let_in
 from muster.doors.kubernetes.objects import kinds
-from muster.doors.kubernetes.objects.errors import Reason, StatusError, bad_request, forbidden
+from muster.doors.kubernetes.objects.errors import (
+    DeniedError,
+    Reason,
+    StatusError,
+    bad_request,
+    forbidden,
+)
+from muster.doors.kubernetes.objects.faces import FACES
+from muster.doors.kubernetes.objects.hidden import CREATOR
 from muster.doors.kubernetes.objects.kinds import NAMESPACE
 from muster.doors.kubernetes.objects.rbac import (
     ACCOUNT_PREFIX,
@@ -27,18 +35,19 @@ from muster.doors.kubernetes.objects.roles import (
     UNAUTHENTICATED,
     VIEW,
 )
-from muster.doors.kubernetes.objects.value import JsonObject, Kind, annotations_of
-from muster.doors.kubernetes.pods.job_of import CREATOR
+from muster.doors.kubernetes.objects.value import JsonObject, Kind, annotations_of, uid_of
+from muster.doors.kubernetes.pods.pod_of import job_of_pod
 from muster.doors.kubernetes.pods.queues_of import PERSON_ANNOTATION, QUEUE_ANNOTATION
 from muster.doors.kubernetes.serve.tokens import (
     Account,
     BadTokenError,
     Person,
     Signer,
-    demand_account,
+    user_of,
 )
 from muster.doors.kubernetes.serve.view import ObjectView
-from muster.model.errors import ForbiddenError
+from muster.model.errors import ForbiddenError, UnknownError
+from muster.model.queue import is_within
 from muster.model.site import Role, Token
 from muster.model.value import Instant, QueuePath, UserName, Value
 
@@ -49,7 +58,7 @@ ITSELF = Caller(user=UserName("muster"), door="kubernetes controllers", root=Tru
 
 WORKLOADS = frozenset(
     "Pod Job CronJob Deployment ReplicaSet StatefulSet DaemonSet ReplicationController "
-    "PyTorchJob".split()
+    "PyTorchJob TFJob MPIJob".split()
 )
 """Kinds whose objects are somebody's: processes follow from them."""
 
@@ -69,11 +78,14 @@ INSIDE = frozenset({"log", "exec", "attach", "portforward", "proxy"})
 BEING = frozenset({"exec", "attach", "ephemeralcontainers"})
 """Parts of a pod by which one acts as its user."""
 
+BUILT_IN = frozenset((each.group, each.plural) for each in (*kinds.KINDS, *FACES))
+"""What Kubernetes' own roles speak of. About other kinds, a role says only whether one changes."""
+
 ROLES_HERE = {Role.QUEUE_ADMIN: ADMIN, Role.USER: EDIT, Role.VIEWER: VIEW}
 """What a role in a queue is worth in the namespaces of that queue."""
 
 
-MORE_OF_ANOTHER = (b"impersonate-uid", b"impersonate-extra-")
+MORE_OF_ANOTHER = b"impersonate-extra-"
 
 
 class Identity(Value):
@@ -131,8 +143,9 @@ class Access:
                 case Person():
                     return self._person(self._caller(found))
                 case Account():
-                    demand_account(found, self._view)
-                    return Identity(user=found.user, caller=self._of_account(found))
+                    user = user_of(found, self._view)
+                    self._demand_good(found.made_with)
+                    return Identity(user=user, caller=self._of_account(found))
         except (BadTokenError, ForbiddenError, KeyError, TypeError, ValueError):
             raise unauthorized() from None
 
@@ -141,13 +154,22 @@ class Access:
         name = headers.get(b"impersonate-user", b"").decode("latin-1")
         listed = headers.get(b"impersonate-group", b"").decode("latin-1")
         groups = tuple(each.strip() for each in listed.split(",") if each.strip())
+        uid = headers.get(b"impersonate-uid", b"").decode("latin-1")
         further = [each for each in headers if each.startswith(MORE_OF_ANOTHER)]
-        if further or (groups and not name):
+        # A uid says nothing new, or means somebody else of that name.
+        is_another = bool(uid) and uid != self._uid_of(name)
+        if further or is_another or (groups and not name):
             raise bad_request("one acts for a user by name, or for a user and groups: nothing else")
         if not name:
             return identity
         self._demand_impersonation(identity, name, groups)
         return Identity(user=_named(name, groups), caller=self.caller_named(name), by=identity)
+
+    def _uid_of(self, name: str) -> str:
+        if not name.startswith(ACCOUNT_PREFIX):
+            return _uid(name)
+        namespace, _, account = name.removeprefix(ACCOUNT_PREFIX).partition(":")
+        return uid_of(self._view.get(kinds.SERVICE_ACCOUNT, namespace, account) or {})
 
     def caller_named(self, name: str) -> Caller:
         """The user of Muster who goes by this name here."""
@@ -160,7 +182,7 @@ class Access:
         """May they? By a binding, or by a role that they have in Muster."""
         if MASTERS in identity.user.groups:
             return Allowed(why="")
-        return self.book().allowed(identity.user, act) or self._by_role(identity, act)
+        return self._by_binding(identity, act) or self._by_role(identity, act)
 
     def demand(self, identity: Identity, act: Act) -> None:
         """StatusError unless they may."""
@@ -214,13 +236,17 @@ class Access:
         return self._book[1]
 
     def _caller(self, person: Person) -> Caller:
-        token: Token | None = None
-        if person.token is not None:
-            known = self._queries.people.token(person.token)
-            if known is None or not self._queries.people.is_good(known):
-                raise BadTokenError("what it was made with is good no more")
-            token = known
+        token = self._demand_good(person.token)
         return Caller(user=person.user, door=DOOR, root=person.root, token=token)
+
+    def _demand_good(self, token: str | None) -> Token | None:
+        """The token of Muster with which another was made; BadTokenError once it opens nothing."""
+        if token is None:
+            return None
+        known = self._queries.people.token(token)
+        if known is None or not self._queries.people.is_good(known):
+            raise BadTokenError("what it was made with is good no more")
+        return known
 
     def _person(self, caller: Caller) -> Identity:
         site = self._queries.site()
@@ -235,6 +261,26 @@ class Access:
         owner = annotations_of(namespace).get(PERSON_ANNOTATION)
         name = owner or f"{ACCOUNT_PREFIX}{account.namespace}:{account.name}"
         return Caller(user=UserName(name), door=DOOR)
+
+    def _by_binding(self, identity: Identity, act: Act) -> Allowed | None:
+        """What a token does not reach, no binding gives to who has it, but what all are given."""
+        given = (identity.by or identity).caller.token
+        if given is not None and not self._reaches(given, act):
+            return self.book().allowed(User(name="", groups=(AUTHENTICATED,)), act)
+        return self.book().allowed(identity.user, act)
+
+    def _reaches(self, token: Token, act: Act) -> bool:
+        """Is this in the token's queue, and does its role let one do it?"""
+        if token.queue is not None:
+            queue = self._queue_of(act.namespace) if act.namespace else None
+            if queue is None or not is_within(queue, token.queue):
+                return False
+        if token.role is Role.ADMIN:
+            return True
+        if act.place not in BUILT_IN and not act.path:
+            return act.verb in LOOKING or token.role is not Role.VIEWER
+        rules = self.book().rules_of_role(ROLES_HERE[token.role])
+        return any(permits(rule, act) for rule in rules)
 
     def _by_role(self, identity: Identity, act: Act) -> Allowed | None:
         role = self._role_in(identity, act.namespace)
@@ -278,7 +324,17 @@ class Access:
             named = [] if found is None else [found]
         else:
             named = self._view.objects(kind, act.namespace)
-        return all(annotations_of(each).get(CREATOR) == identity.caller.user for each in named)
+        return all(self._owner(each) == identity.caller.user for each in named)
+
+    def _owner(self, obj: JsonObject) -> str | None:
+        """Whose it is: of who made it, and a job's pod is that of the job's user."""
+        job = job_of_pod(obj)
+        if job is None:
+            return annotations_of(obj).get(CREATOR)
+        try:
+            return self._queries.jobs.detail(ITSELF, job).view.job.spec.user
+        except UnknownError:
+            return None
 
     def _queue_of(self, namespace: str) -> QueuePath | None:
         site = self._queries.site()
@@ -332,7 +388,7 @@ def refused(user: User, act: Act) -> StatusError:
     """Somebody who may not."""
     if act.path:
         text = f'forbidden: User "{user.name}" cannot {act.verb} path "{act.path}"'
-        return StatusError(Reason.FORBIDDEN, text, details={})
+        return DeniedError(Reason.FORBIDDEN, text, details={})
     group = f".{act.group}" if act.group else ""
     where = f'in the namespace "{act.namespace}"' if act.namespace else "at the cluster scope"
     called = f'{act.resource}{group} "{act.name}"' if act.name else f"{act.resource}{group}"
@@ -344,4 +400,4 @@ def refused(user: User, act: Act) -> StatusError:
         f'{called} is forbidden: User "{user.name}" cannot {act.verb} resource '
         f'"{act.whole_resource}" in API group "{act.group}" {where}'
     )
-    return StatusError(Reason.FORBIDDEN, text, details=details)
+    return DeniedError(Reason.FORBIDDEN, text, details=details)

@@ -4,34 +4,32 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import yaml
 
 from muster.doors.kubernetes.controllers.scale import scale_of
 from muster.doors.kubernetes.foreign.definitions import TEXT, is_built_in
 from muster.doors.kubernetes.foreign.kinds import foreign_kind, foreign_warnings
 from muster.doors.kubernetes.objects import discovery, openapi, openapi_protobuf
 from muster.doors.kubernetes.objects.errors import (
+    DeniedError,
     Reason,
     StatusError,
     bad_request,
 )
 from muster.doors.kubernetes.objects.kept import warnings_about
-from muster.doors.kubernetes.objects.kinds import CRD, POD, POD_DISRUPTION_BUDGET
-from muster.doors.kubernetes.objects.older_autoscalers import NEW, OLD, as_new, as_old
+from muster.doors.kubernetes.objects.kinds import CRD, MEASURED, POD, POD_DISRUPTION_BUDGET
+from muster.doors.kubernetes.objects.parsing import UnreadableError
 from muster.doors.kubernetes.objects.rbac import Act
+from muster.doors.kubernetes.objects.selectors import parse_labels
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
     Kind,
-    is_map,
     metadata,
     namespace_of,
     uid_of,
 )
 from muster.doors.kubernetes.serve.access import Access, Identity
 from muster.doors.kubernetes.serve.binding import bind
-from muster.doors.kubernetes.serve.body import UnreadableError, document, expected, shaped
+from muster.doors.kubernetes.serve.body import Sent, document, expected, shaped
 from muster.doors.kubernetes.serve.call import (
     Query,
     Target,
@@ -48,7 +46,16 @@ from muster.doors.kubernetes.serve.call import (
 from muster.doors.kubernetes.serve.deleting import Deleter, Deletion, deletion_of
 from muster.doors.kubernetes.serve.escalation import no_escalation
 from muster.doors.kubernetes.serve.evicting import Evictor
-from muster.doors.kubernetes.serve.form import JSON, YAML, Form, Shape, form_of, no_table, written
+from muster.doors.kubernetes.serve.form import (
+    JSON,
+    YAML,
+    Form,
+    Shape,
+    form_of,
+    in_form,
+    no_table,
+)
+from muster.doors.kubernetes.serve.measured import Measured
 from muster.doors.kubernetes.serve.patching import Patcher, patched_by
 from muster.doors.kubernetes.serve.pod_logs import LogStream, PodLogs
 from muster.doors.kubernetes.serve.pod_visits import VISITS, PlainError, PodVisits, Visitor
@@ -61,16 +68,11 @@ from muster.doors.kubernetes.serve.watching import Wanted, Watch
 from muster.doors.kubernetes.serve.writing import Author, ObjectWriter, Request
 from muster.model.value import Instant, Value, replace
 
-NO_SPDY = (
-    "this server streams over WebSocket and not over SPDY: use kubectl 1.31 or newer, or set "
-    "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true and KUBECTL_PORT_FORWARD_WEBSOCKETS=true"
-)
-
 OF_RUNNING = frozenset({"log", "ephemeralcontainers", *VISITS})
+NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 NO_SUCH = "the server could not find the requested resource"
 """As a server answers that has no ephemeral containers, which `kubectl debug` explains."""
 
-OLD_AUTOSCALERS = f"/apis/{OLD}/"
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
@@ -86,6 +88,7 @@ class Api:
     reviews: Reviews
     logs: PodLogs
     visits: PodVisits
+    measured: Measured
     clock: Callable[[], Instant]
     address: str
 
@@ -98,7 +101,7 @@ class Ask(Value):
     query: Query
     headers: Mapping[bytes, bytes]
     body: bytes = b""
-    is_websocket: bool = False
+    is_upgraded: bool = False
 
     def header(self, name: bytes) -> str:
         """A header; empty where it is not given."""
@@ -125,41 +128,12 @@ Found = Answer | Watch | LogStream | Visitor
 
 def answer(api: Api, ask: Ask) -> Found:
     """Answer a request, whatever it is; it raises nothing that a client could cause."""
-    asked = _of_today(ask)
     try:
-        found = _Answering(api, asked).answer()
+        return _Answering(api, ask).answer()
     except StatusError as error:
         return error_answer(error, ask)
     except RecursionError:
         return error_answer(bad_request("the object is nested too deeply"), ask)
-    return found if asked is ask or not isinstance(found, Answer) else _of_then(found)
-
-
-def _of_today(ask: Ask) -> Ask:
-    """What older clients ask of autoscaling/v1, asked of v2; watches and patches are not."""
-    parts = ask.path.partition(OLD_AUTOSCALERS)
-    is_plain = ask.method != "PATCH" and "watch" not in ask.query
-    if not parts[1] or "/horizontalpodautoscalers" not in parts[2] or not is_plain:
-        return ask
-    path = f"{parts[0]}/apis/{NEW}/{parts[2]}"
-    asked = replace(ask, path=path)
-    if not ask.body:
-        return asked
-    try:
-        given = document(ask.body, ask.header(b"content-type"))
-    except (UnreadableError, StatusError, RecursionError):
-        # What is wrong with it is said when it is read again.
-        return asked
-    if not is_map(given.get("spec", {})):
-        return asked
-    headers = {**ask.headers, b"content-type": JSON.encode()}
-    return replace(asked, body=json.dumps(as_new(given)).encode(), headers=headers)
-
-
-def _of_then(answer_: Answer) -> Answer:
-    if answer_.media != JSON:
-        return answer_
-    return replace(answer_, body=json.dumps(as_old(json.loads(answer_.body))).encode())
 
 
 def is_still_allowed(api: Api, ask: Ask) -> bool:
@@ -176,15 +150,19 @@ def error_answer(error: StatusError, ask: Ask) -> Answer:
     if isinstance(error, (NoPageError, PlainError)):
         end = "\n" if isinstance(error, NoPageError) else ""
         body = f"{error.message}{end}".encode()
-        return Answer(code=error.code, body=body, media="text/plain; charset=utf-8")
+        return Answer(
+            code=error.code, body=body, media="text/plain; charset=utf-8", headers=(NO_SNIFFING,)
+        )
     is_indented = ask.is_for_people or error.reason is Reason.NOT_ACCEPTABLE
     is_yaml = ask.header(b"accept").startswith(YAML)
     form = Form(media=YAML if is_yaml else JSON)
     retry = (error.details or {}).get("retryAfterSeconds")
     headers = (("Retry-After", str(retry)),) if retry else ()
+    if isinstance(error, DeniedError):
+        headers = (*headers, NO_SNIFFING)
     return Answer(
         code=error.code,
-        body=_written(error.status(), form, indented=is_indented),
+        body=in_form(error.status(), form, indented=is_indented),
         media=form.media,
         headers=headers,
     )
@@ -278,7 +256,7 @@ class _Answering:
 
     def _plain(self, found: JsonObject, *, indented: bool = False) -> Answer:
         is_indented = indented or self._ask.is_for_people
-        return Answer(code=200, body=_written(found, Form(), indented=is_indented))
+        return Answer(code=200, body=in_form(found, Form(), indented=is_indented))
 
     def _swagger(self, found: JsonObject) -> Answer:
         if openapi_protobuf.ASKED_AS in self._ask.header(b"accept"):
@@ -286,7 +264,7 @@ class _Answering:
         return self._tagged(found)
 
     def _tagged(self, found: JsonObject, media: str = JSON) -> Answer:
-        return self._kept(_written(found, Form(), indented=False), media)
+        return self._kept(in_form(found, Form(), indented=False), media)
 
     def _kept(self, body: bytes, media: str) -> Answer:
         """A document that clients keep until it changes."""
@@ -301,6 +279,9 @@ class _Answering:
     def _resource(self, verb: str, target: Target, identity: Identity) -> Found:
         if target.kind == POD and target.subresource in OF_RUNNING:
             return self._of_running(verb, target, identity)
+        if target.kind in MEASURED:
+            wanted = parse_labels(listing_of(self._ask.query).labels)
+            return self._plain(self._api.measured.answer(target, wanted))
         form = form_of(self._ask.header(b"accept"))
         match verb:
             case "get":
@@ -326,7 +307,7 @@ class _Answering:
     def _of_running(self, verb: str, target: Target, identity: Identity) -> Found:
         """What there is of a pod because it runs."""
         if target.subresource == "log":
-            return self._api.logs.stream(target, self._ask.query)
+            return self._api.logs.stream(target, self._ask.query, identity)
         if target.subresource in VISITS:
             return self._visitor(target, identity)
         found = self._api.reader.get(target)
@@ -338,9 +319,10 @@ class _Answering:
         """The way into a pod. That it is asked for by GET gives nobody a right to it."""
         self._api.access.demand(identity, act_of("create", target))
         visitor = self._api.visits.visitor(target, self._ask.query, identity)
-        if not self._ask.is_websocket:
-            is_spdy = self._ask.header(b"upgrade").lower().startswith("spdy")
-            raise bad_request(NO_SPDY if is_spdy else "Upgrade request required")
+        if not self._ask.is_upgraded:
+            raise bad_request("Upgrade request required")
+        wanted = self._api.visits.shown(target, self._ask.query)
+        self._api.writer.demand_connectable(self._request(target, Writing(), identity), wanted)
         return visitor
 
     def _get(self, target: Target, form: Form) -> Answer:
@@ -366,7 +348,7 @@ class _Answering:
         writing = writing_of(self._ask.query, "CreateOptions")
         if target.subresource == "token":
             given = self._body()
-            return self._given(201, self._api.reviews.account_token(target, given), form)
+            return self._given(201, self._api.reviews.account_token(target, given, identity), form)
         if target.subresource == "eviction":
             return self._evict(target, writing, identity, form)
         if target.subresource == "binding":
@@ -443,7 +425,7 @@ class _Answering:
         deletion, writing = self._deletion()
         page = self._api.reader.page(target, listing_of(self._ask.query))
         deleter = Deleter(self._api.writer)
-        for obj in page.objects:
+        for obj in self._api.reader.objects(page, target.kind):
             one = replace(target, name=metadata(obj)["name"], namespace=namespace_of(obj))
             try:
                 deleter.delete(self._request(one, writing, identity), deletion, self._api.clock())
@@ -491,8 +473,9 @@ class _Answering:
     def _expected(self, target: Target, writing: Writing) -> JsonObject:
         """The object in the body, in its shape and in its place."""
         kind, schema = target.kind, self._api.kinds.schema(target.kind)
-        found = expected(self._ask.body, self._ask.header(b"content-type"), kind)
-        result = shaped(found, kind, schema, writing.validation)
+        body, media = self._ask.body, self._ask.header(b"content-type")
+        sent = Sent(body=body, media=media, validation=writing.validation)
+        result = shaped(expected(body, media, kind), kind, schema, sent)
         self._warnings += result.warnings
         given = namespace_of(result.object)
         if given and kind.namespaced and given != target.namespace:
@@ -511,7 +494,7 @@ class _Answering:
         warnings = tuple(("Warning", f"299 - {json.dumps(each)}") for each in self._warnings)
         return Answer(
             code=code,
-            body=_written(found, form, indented=is_indented),
+            body=in_form(found, form, indented=is_indented),
             media=form.media,
             headers=warnings,
         )
@@ -583,11 +566,3 @@ def _all_paths(kinds: tuple[Kind, ...]) -> list[str]:
     names += [f"/apis/{each}" for each in discovery.groups(kinds)]
     names += [f"/apis/{each.group}/{each.version}" for each in kinds if each.group]
     return sorted({*names, "/readyz", "/version"})
-
-
-def _written(found: Any, form: Form, *, indented: bool) -> bytes:
-    if form.media == YAML:
-        return yaml.safe_dump(found, default_flow_style=False, sort_keys=True).encode()
-    if indented:
-        return json.dumps(found, indent=2, ensure_ascii=False).encode(errors="replace")
-    return written(found)

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -12,7 +14,6 @@ from urllib.parse import parse_qs
 from starlette.types import Receive, Scope, Send
 
 from muster.controller.use_cases.service import Service
-from muster.doors.kubernetes.controllers.autoscalers.readings import NoReadings
 from muster.doors.kubernetes.controllers.work import Surroundings
 from muster.doors.kubernetes.objects.errors import Reason, StatusError, bad_request
 from muster.doors.kubernetes.pods.quota import pod_usage
@@ -31,7 +32,9 @@ from muster.doors.kubernetes.serve.body import MOST_BODY
 from muster.doors.kubernetes.serve.entrance import Entrance
 from muster.doors.kubernetes.serve.job_pods import JobPods
 from muster.doors.kubernetes.serve.keys import KeyFolder
+from muster.doors.kubernetes.serve.measured import Measured
 from muster.doors.kubernetes.serve.pod_entry import PodEntry
+from muster.doors.kubernetes.serve.pod_facts import KnownPods
 from muster.doors.kubernetes.serve.pod_gangs import PodGangs
 from muster.doors.kubernetes.serve.pod_keeper import PodKeeper
 from muster.doors.kubernetes.serve.pod_logs import LogStream, PodLogs
@@ -44,12 +47,20 @@ from muster.doors.kubernetes.serve.sealing import Sealing
 from muster.doors.kubernetes.serve.served import ServedKinds
 from muster.doors.kubernetes.serve.tokens import Signer
 from muster.doors.kubernetes.serve.view import ObjectView
-from muster.doors.kubernetes.serve.visiting import WebSocketVisit, protocol_of
+from muster.doors.kubernetes.serve.visiting import (
+    SPDY,
+    PodVisit,
+    protocol_of,
+    reading_protocol,
+    send_events,
+    send_log,
+)
 from muster.doors.kubernetes.serve.watching import Watch
 from muster.doors.kubernetes.serve.webhooks import Webhooks
 from muster.doors.kubernetes.serve.writing import ObjectWriter
 from muster.doors.rest.peers import STREAM
 from muster.doors.rest.turns import Turns
+from muster.doors.rest.upgraded import UPGRADE
 from muster.model.errors import BusyError
 from muster.model.value import Instant, UserName, replace
 
@@ -94,7 +105,7 @@ class KubernetesApp:
         self._streams = Counter[UserName]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
+        if scope["type"] in ("websocket", UPGRADE):
             await self._visit(scope, receive, send)
             return
         head = _ask(scope, b"")
@@ -111,17 +122,11 @@ class KubernetesApp:
         if isinstance(found, Answer):
             await _send_answer(found, send, is_head=ask.method == "HEAD")
             return
-        may_stream: Callable[[], bool] = scope.get(STREAM, _always)
-        if self._streams[user] >= STREAMS_OF_ONE_USER or not may_stream():
+        if not self._may_stream(user, scope):
             await _send_answer(_too_many_streams(ask), send)
             return
-        self._streams[user] += 1
-        try:
+        with self._counted(user):
             await self._stream(found, ask, receive, send)
-        finally:
-            self._streams[user] -= 1
-            if not self._streams[user]:
-                del self._streams[user]
 
     def end_streams(self) -> None:
         """Let everybody go who watches; called on the loop."""
@@ -155,21 +160,51 @@ class KubernetesApp:
             return error_answer(error, ask)
 
     async def _visit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Over a WebSocket; who is not let in is answered as over HTTP."""
+        """Over a WebSocket or SPDY; who is not let in is answered as over HTTP."""
         await receive()
-        ask = replace(_ask(scope, b""), is_websocket=True)
+        ask = replace(_ask(scope, b""), is_upgraded=True)
         try:
             user = UserName(self.api.access.identity(ask.headers).user.name)
         except StatusError as error:
             await _deny(error_answer(error, ask), send)
             return
         found = await self._answer(ask, user)
-        if not isinstance(found, Visitor):
-            await _deny(found if isinstance(found, Answer) else _no_websocket(ask), send)
+        is_spdy = scope["type"] == UPGRADE
+        if isinstance(found, Answer):
+            # What was asked for over SPDY can be anything, and has been done.
+            is_told = is_spdy or found.code >= HTTPStatus.BAD_REQUEST
+            await _deny(found if is_told else _no_websocket(ask), send)
             return
-        protocol = protocol_of(found, scope["subprotocols"])
+        if not self._may_stream(user, scope):
+            await _deny(_too_many_streams(ask), send)
+            return
+        wires = (receive, send)
+        offered = _stream_protocols(ask) if is_spdy else list(scope["subprotocols"])
+        with self._counted(user):
+            if isinstance(found, Visitor):
+                await self._enter(found, ask, offered, wires, is_spdy=is_spdy)
+            elif is_spdy:
+                await _deny(_no_websocket(ask), send)
+            else:
+                await self._read_on(found, ask, offered, wires)
+
+    async def _enter(
+        self,
+        found: Visitor,
+        ask: Ask,
+        offered: list[str],
+        wires: tuple[Receive, Send],
+        *,
+        is_spdy: bool,
+    ) -> None:
+        """A command, a container that is watched, or ports."""
+        _, send = wires
+        protocol = protocol_of(found, offered, is_spdy=is_spdy)
         if protocol is None:
-            await send({"type": "websocket.close"})
+            if is_spdy:
+                await _deny(_no_protocol(offered, ask), send)
+            else:
+                await send({"type": "websocket.close"})
             return
         loop, visits = asyncio.get_running_loop(), self.api.visits
         try:
@@ -177,25 +212,76 @@ class KubernetesApp:
         except StatusError as error:
             await _deny(error_answer(error, ask), send)
             return
-        await send({"type": "websocket.accept", "subprotocol": protocol})
-        visit = WebSocketVisit(found, visits, (receive, send), self._ending)
-        await self._while_allowed(
-            ask, visit.forward() if stream is None else visit.run(stream, protocol)
-        )
+        if is_spdy:
+            await send({"type": "websocket.accept", "headers": _spdy_headers(protocol)})
+        else:
+            await send({"type": "websocket.accept", "subprotocol": protocol or None})
+        visit = PodVisit(found, visits, wires, self._ending)
+        if stream is None:
+            visiting = visit.forward(protocol)
+        elif is_spdy:
+            visiting = visit.run_in_streams(stream, protocol)
+        else:
+            visiting = visit.run(stream, protocol)
+        await self._while_allowed(ask, visiting)
+
+    def _may_stream(self, user: UserName, scope: Scope) -> bool:
+        may_stream: Callable[[], bool] = scope.get(STREAM, _always)
+        return self._streams[user] < STREAMS_OF_ONE_USER and may_stream()
+
+    @contextmanager
+    def _counted(self, user: UserName) -> Generator[None]:
+        """As one of the streams of this user."""
+        self._streams[user] += 1
+        try:
+            yield
+        finally:
+            self._streams[user] -= 1
+            if not self._streams[user]:
+                del self._streams[user]
+
+    async def _read_on(
+        self,
+        found: Watch | LogStream,
+        ask: Ask,
+        offered: list[str],
+        wires: tuple[Receive, Send],
+    ) -> None:
+        """The same over a WebSocket, on which nothing is said by the client."""
+        receive, send = wires
+        protocol = reading_protocol(offered) if isinstance(found, LogStream) else ""
+        if protocol is None:
+            await send({"type": "websocket.close"})
+            return
+        try:
+            first = await self._first(found)
+        except StatusError as error:
+            await _deny(error_answer(error, ask), send)
+            return
+        await send({"type": "websocket.accept", "subprotocol": protocol or None})
+        if isinstance(found, Watch):
+            sending = send_events(found.lines(self._ending), send)
+        else:
+            sending = send_log(first, found.rest(self._ending), protocol, send)
+        await self._while_allowed(ask, _left(receive), sending)
+
+    async def _first(self, found: Watch | LogStream) -> bytes:
+        """What is there at once; StatusError where it cannot be had."""
+        if isinstance(found, Watch):
+            return b""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._workers, found.first)
 
     async def _stream(
         self, found: Watch | LogStream, ask: Ask, receive: Receive, send: Send
     ) -> None:
         """An answer that goes on until it ends, the client leaves, or its rights do."""
-        loop = asyncio.get_running_loop()
-        first, media = b"", "application/json"
-        if isinstance(found, LogStream):
-            media = "text/plain"
-            try:
-                first = await loop.run_in_executor(self._workers, found.first)
-            except StatusError as error:
-                await _send_answer(error_answer(error, ask), send)
-                return
+        try:
+            first = await self._first(found)
+        except StatusError as error:
+            await _send_answer(error_answer(error, ask), send)
+            return
+        media = "text/plain" if isinstance(found, LogStream) else "application/json"
         headers = _headers({"content-type": media, "cache-control": "no-cache, private"})
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         if first:
@@ -230,20 +316,22 @@ def kubernetes_app(
     writer = ObjectWriter(view, service.write_objects, sealing, clock)
     entry = PodEntry(service, view, clock, address)
     writer.entry = Entrance(service, view, entry)
-    writer.say = Webhooks(view)
-    kinds = ServedKinds(view)
+    writer.say = webhooks = Webhooks(view)
+    kinds = ServedKinds(view, webhooks.converted)
     begin(writer, kinds, address)
-    around = Surroundings(readings=NoReadings(), pod_usage=pod_usage, root_ca=keys.ca.decode())
+    measured = Measured(service.queries, view, clock)
+    around = Surroundings(readings=measured, pod_usage=pod_usage, root_ca=keys.ca.decode())
     return KubernetesApp(
         Api(
             view=view,
             kinds=kinds,
             access=access,
-            reader=Reader(view, clock, kinds.printing),
+            reader=Reader(view, clock, kinds),
             writer=writer,
             reviews=Reviews(access, view, signer, clock),
             logs=PodLogs(service, view, clock),
             visits=PodVisits(service, view),
+            measured=measured,
             clock=clock,
             address=address,
         ),
@@ -259,7 +347,9 @@ def kubernetes_app(
             ),
             around,
         ),
-        PodKeeper(service, writer, kinds, clock, PodGangs(service, entry, sealing, clock)),
+        PodKeeper(
+            service, writer, kinds, clock, PodGangs(service, entry, KnownPods(view), sealing, clock)
+        ),
         JobPods(service, writer, kinds, clock),
         PodSupplies(view, signer, clock, keys.ca),
     )
@@ -270,7 +360,7 @@ def _always() -> bool:
 
 
 def _too_many_streams(ask: Ask) -> Answer:
-    text = "You have too many watches and logs open here; end some of them."
+    text = "You have too many watches, logs and visits open here; end some of them."
     details = {"retryAfterSeconds": 2}
     return error_answer(StatusError(Reason.TOO_MANY_REQUESTS, text, details=details), ask)
 
@@ -311,7 +401,7 @@ async def _body(receive: Receive) -> bytes:
 
 async def _left(receive: Receive) -> None:
     """Returns when the client has gone away."""
-    while (await receive())["type"] != "http.disconnect":
+    while not (await receive())["type"].endswith(".disconnect"):
         pass
 
 
@@ -336,6 +426,25 @@ async def _deny(found: Answer, send: Send) -> None:
     start = {"type": "websocket.http.response.start", "status": found.code, "headers": headers}
     await send(start)
     await send({"type": "websocket.http.response.body", "body": found.body, "more_body": False})
+
+
+_STREAM_PROTOCOL = "x-stream-protocol-version"
+
+
+def _stream_protocols(ask: Ask) -> list[str]:
+    """What a client of SPDY can speak inside it."""
+    named = ask.header(_STREAM_PROTOCOL.encode()).split(",")
+    return [each for each in map(str.strip, named) if each]
+
+
+def _spdy_headers(protocol: str) -> Headers:
+    given = {"connection": "Upgrade", "upgrade": SPDY, _STREAM_PROTOCOL: protocol}
+    return _headers(given)
+
+
+def _no_protocol(offered: list[str], ask: Ask) -> Answer:
+    text = f"unable to upgrade: unable to negotiate protocol: client supports {offered}"
+    return error_answer(StatusError(Reason.FORBIDDEN, text), ask)
 
 
 def _no_websocket(ask: Ask) -> Answer:

@@ -9,6 +9,7 @@ from muster.doors.kubernetes.objects.kinds import (
     NAMESPACE,
     PRIORITY_CLASS,
     SERVICE,
+    SERVICE_CIDR,
 )
 from muster.doors.kubernetes.objects.roles import first_bindings, first_cluster_roles
 from muster.doors.kubernetes.objects.value import JsonObject, Kind, copied, name_of, namespace_of
@@ -22,6 +23,9 @@ MUSTER = Author(caller=ITSELF, agent="muster")
 
 OWN, HOME = "kubernetes", "default"
 """The Service that the API itself is, and its namespace."""
+
+SERVICES_IN = "127.0.0.0/8"
+"""Where addresses of Services are from, as `objects/services.py` gives them out."""
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
@@ -37,6 +41,9 @@ def begin(writer: ObjectWriter, kinds: ServedKinds, address: str) -> None:
         _make(writer, kinds, CLUSTER_ROLE, role)
     for binding in first_bindings():
         _make(writer, kinds, CLUSTER_ROLE_BINDING, binding)
+    _make(
+        writer, kinds, SERVICE_CIDR, {"metadata": {"name": OWN}, "spec": {"cidrs": [SERVICES_IN]}}
+    )
     _make(writer, kinds, SERVICE, _own_service(address))
     _put(writer, kinds, ENDPOINTS, _own_endpoints(address))
     _put(writer, kinds, ENDPOINT_SLICE, _own_slice(address))

@@ -37,4 +37,4 @@ def _demand_unplaced(pod: JsonObject, name: str) -> None:
 def _refused(name: str, why: str) -> StatusError:
     error = conflict(POD, name, why)
     text = error.message.replace(f'pods "{name}"', f'pods/binding "{name}"')
-    return StatusError(Reason.CONFLICT, text, details=error.details)
+    return StatusError(Reason.CONFLICT, text, details={"name": name, "kind": "pods/binding"})

@@ -2,14 +2,30 @@
 
 import json
 import math
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
 
 from muster.doors.kubernetes.objects.errors import Reason, StatusError, bad_request
+from muster.doors.kubernetes.objects.parsing import (
+    DEEPEST,
+    UnreadableError,
+    demand_shallow,
+    levels_of,
+    parse_json,
+    well_formed,
+)
 from muster.doors.kubernetes.objects.protobuf import BadProtobufError, decoded
+from muster.doors.kubernetes.objects.repeated import (
+    LOADER,
+    duplicates,
+    faults_in_order,
+    repeated_fields,
+    repeated_keys,
+)
 from muster.doors.kubernetes.objects.schemas.types import Schema
 from muster.doors.kubernetes.objects.shaping import Shaped, WrongShapeError
 from muster.doors.kubernetes.objects.value import JsonObject, Kind, is_list, is_map
@@ -27,9 +43,6 @@ MOST_YAML = 1_024 * 1_024
 
 MOST_VALUES = 200_000
 """So many values a document of YAML may come to; a few lines of it can stand for any number."""
-
-DEEPEST = 200
-"""Whatever looks at objects goes into them as deep as they are."""
 
 UNKNOWN_FORMAT = (
     "the body of the request was in an unknown format - accepted media types include: "
@@ -61,10 +74,6 @@ def document(body: bytes, media: str) -> JsonObject:
 KNOWN_MEDIA = (JSON, YAML, PROTOBUF)
 
 
-class UnreadableError(Exception):
-    """No JSON; the text is what Go says of it."""
-
-
 _WRONG_BYTES = (
     BadProtobufError,
     ValueError,
@@ -92,26 +101,6 @@ def _protobuf(body: bytes) -> JsonObject:
     return found
 
 
-def demand_shallow(value: Any) -> None:
-    """UnreadableError if it is nested deeper than any honest object."""
-    for depth, _ in enumerate(_levels(value)):
-        if depth > DEEPEST:
-            raise UnreadableError("exceeded max depth")
-
-
-def _levels(value: Any) -> Iterator[list[Any]]:
-    """What is in a value, level by level."""
-    level: list[Any] = [value] if is_map(value) or is_list(value) else []
-    while level:
-        yield level
-        level = [
-            child
-            for each in level
-            for child in (each.values() if is_map(each) else each)
-            if is_map(child) or is_list(child)
-        ]
-
-
 def _json(body: bytes) -> JsonObject:
     found = parse_json(body)
     if not is_map(found):
@@ -119,49 +108,6 @@ def _json(body: bytes) -> JsonObject:
             f"json: cannot unmarshal {called(found)} into Go value of type struct"
         )
     return found
-
-
-def parse_json(body: bytes) -> Any:
-    """JSON; UnreadableError says what is wrong with it, in Go's words as far as they matter."""
-    try:
-        found = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
-    except RecursionError:
-        raise UnreadableError("exceeded max depth") from None
-    except UnicodeDecodeError:
-        raise UnreadableError("invalid UTF-8 in string") from None
-    except json.JSONDecodeError as error:
-        if error.pos >= len(error.doc.rstrip()):
-            raise UnreadableError("unexpected end of JSON input") from None
-        raise UnreadableError(
-            f"invalid character {error.doc[error.pos]!r} looking for beginning of value"
-        ) from None
-    except ValueError:
-        raise UnreadableError("a number has too many digits") from None
-    demand_shallow(found)
-    return _well_formed(found, body)
-
-
-def _well_formed(found: Any, body: bytes) -> Any:
-    """Half a pair of UTF-16, which no text may have, is written as Go writes it: U+FFFD."""
-    if b"\\u" not in body and b"\\U" not in body:
-        return found
-    text = json.dumps(found, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
-    return found
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise UnreadableError(f"cannot unmarshal number {text} into Go value of type float64")
-    return number
-
-
-def _refuse_constant(name: str) -> Any:
-    raise UnreadableError(f"invalid character {name[0]!r} looking for beginning of value")
 
 
 def _yaml(body: bytes) -> JsonObject:
@@ -182,7 +128,7 @@ def _yaml(body: bytes) -> JsonObject:
     if not is_map(found):
         raise UnreadableError("json: cannot unmarshal into Go value of type struct")
     _demand_few(found)
-    plain: JsonObject = _well_formed(_as_json(found), body)
+    plain: JsonObject = well_formed(_as_json(found), body)
     return plain
 
 
@@ -201,7 +147,7 @@ def _demand_shallow_yaml(body: bytes) -> None:
 def _demand_few(found: JsonObject) -> None:
     """UnreadableError if aliases make more of a document than anybody could have written."""
     count = 0
-    for depth, level in enumerate(_levels(found)):
+    for depth, level in enumerate(levels_of(found)):
         count += sum(map(len, level))
         if count > MOST_VALUES or depth > DEEPEST:
             raise UnreadableError("yaml: document contains excessive aliasing")
@@ -227,10 +173,7 @@ def _key(name: Any) -> str:
     raise UnreadableError("error converting YAML to JSON: a key must be a text")
 
 
-_SAFE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_SAFE):
+class _Loader(LOADER):
     """Dates stay text, as in JSON; `y` and `n` are booleans, as in Go's reader."""
 
 
@@ -238,7 +181,11 @@ _Loader.yaml_implicit_resolvers = {
     key: [(tag, regexp) for tag, regexp in each if tag != "tag:yaml.org,2002:timestamp"]
     for key, each in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.yaml_implicit_resolvers.setdefault("y", [])
+for _letter in "yYnN":
+    _Loader.yaml_implicit_resolvers.setdefault(_letter, []).append(
+        ("tag:yaml.org,2002:bool", re.compile(f"{_letter}$"))
+    )
+_Loader.bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 
 
 def called(value: Any) -> str:
@@ -276,18 +223,61 @@ def expected(body: bytes, media: str, kind: Kind) -> JsonObject:
     return {**found, "kind": named, "apiVersion": version}
 
 
-def shaped(found: JsonObject, kind: Kind, schema: Schema | None, validation: str) -> Decoded:
-    """The document in the shape of its kind; fields that nobody knows are refused if asked to."""
+class Sent(Value):
+    """A body as it came, and how strict its reader is to be: `Ignore`, `Warn` or `Strict`."""
+
+    body: bytes
+    media: str
+    validation: str
+
+
+def shaped(found: JsonObject, kind: Kind, schema: Schema | None, sent: Sent) -> Decoded:
+    """The document in the shape of its kind.
+
+    Fields that nobody knows, and those that stand there twice, are refused if that is asked for.
+    """
     if schema is None:
         return Decoded(object=found)
     try:
         result = Shaped(schema, found)
     except WrongShapeError as error:
         raise bad_request(f"{_prefix(kind)}: {error}") from None
-    unknown = tuple(f'unknown field "{each}"' for each in result.unknown)
-    if unknown and validation == "Strict":
-        raise bad_request(f"{_prefix(kind)}: strict decoding error: {', '.join(unknown)}")
-    return Decoded(object=result.object, warnings=unknown if validation == "Warn" else ())
+    if sent.validation == "Ignore":
+        return Decoded(object=result.object)
+    faults = _faults(sent, result.unknown, is_custom=kind.is_custom)
+    if sent.validation == "Warn":
+        return Decoded(object=result.object, warnings=faults)
+    if faults:
+        raise bad_request(f"{_prefix(kind)}: strict decoding error: {_strictly(faults)}")
+    return Decoded(object=result.object)
+
+
+def _faults(sent: Sent, unknown: Sequence[str], *, is_custom: bool) -> tuple[str, ...]:
+    media = sent.media.partition(";")[0].strip() or JSON
+    if media == YAML:
+        return (*repeated_keys(sent.body), *unknown_fields(unknown))
+    if media != JSON:
+        return unknown_fields(unknown)
+    if is_custom:
+        return (*duplicates(repeated_fields(sent.body)), *unknown_fields(unknown))
+    return faults_in_order(sent.body, unknown)
+
+
+def unknown_fields(paths: Iterable[str]) -> tuple[str, ...]:
+    """As messages say it."""
+    return tuple(f'unknown field "{each}"' for each in paths)
+
+
+def _strictly(faults: Sequence[str]) -> str:
+    """All of them in one message; Go's reader of YAML tells of all its own at once."""
+    of_yaml = [each for each in faults if each.startswith("line ")]
+    others = [each for each in faults if not each.startswith("line ")]
+    return ", ".join([*([in_yaml(of_yaml)] if of_yaml else []), *others])
+
+
+def in_yaml(faults: Iterable[str]) -> str:
+    """What Go's reader of YAML found, as it says it."""
+    return "\n  ".join(["yaml: unmarshal errors:", *faults])
 
 
 def _prefix(kind: Kind) -> str:

@@ -127,7 +127,7 @@ def number(query: Query, name: str) -> int | None:
 
 def is_version(text: str) -> bool:
     """Is it the number of a version? Other digits than ours are digits, too."""
-    return text.isascii() and text.isdigit() and len(text) <= LONGEST_VERSION
+    return text.isascii() and text.isdecimal() and len(text) <= LONGEST_VERSION
 
 
 class Writing(Value):

@@ -1,10 +1,14 @@
 """Streams in one WebSocket, as `v4.channel.k8s.io` and v5 have them: the first byte is a channel.
 
 0 stdin, 1 stdout, 2 stderr, 3 how it ended, 4 the size of the terminal; 255 (v5): a channel ends.
+In the protocols before, which clients that name none mean, only a failure is told, in words.
+Each of them but v5 can also be spoken in text: a digit, and the rest in base64.
 """
 
+import base64
+import binascii
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from muster.doors.kubernetes.objects.value import JsonObject
@@ -12,7 +16,12 @@ from muster.doors.kubernetes.serve.pod_visits import Visitor
 from muster.model.running import STDERR, STDOUT, AttachTo, VisitStream
 
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
-PROTOCOLS = (V5, V4)
+V1, UNNAMED = "channel.k8s.io", ""
+OF_TEXT = "base64."
+TEXT_V4, TEXT_V1 = f"v4.{OF_TEXT}channel.k8s.io", f"{OF_TEXT}channel.k8s.io"
+PROTOCOLS = (V5, V4, TEXT_V4, V1, TEXT_V1)
+
+TELLS_IN_WORDS = frozenset({V1, TEXT_V1, UNNAMED})
 
 STDIN, ERROR, RESIZE, CLOSE = 0, 3, 4, 255
 LONGEST_SIZE = 1_000
@@ -25,9 +34,29 @@ class BadFrameError(Exception):
     """What the client sent has no meaning; it ends this connection and nothing else."""
 
 
-def chosen(offered: list[str]) -> str | None:
+def chosen(offered: list[str], known: Sequence[str] = PROTOCOLS) -> str | None:
     """The protocol that both sides know; None where there is none."""
-    return next((each for each in PROTOCOLS if each in offered), None)
+    if not offered:
+        return UNNAMED
+    return next((each for each in known if each in offered), None)
+
+
+def is_text(protocol: str) -> bool:
+    """Are its frames text?"""
+    return OF_TEXT in protocol
+
+
+def as_text(frame: bytes) -> str:
+    """A frame, for protocols of text."""
+    return f"{frame[0]}{base64.b64encode(frame[1:]).decode()}"
+
+
+def of_text(text: str) -> bytes:
+    """A frame that came as text; BadFrameError when it has no meaning."""
+    try:
+        return bytes([int(text[:1])]) + base64.b64decode(text[1:], validate=True)
+    except (ValueError, binascii.Error):
+        raise BadFrameError("a frame is a digit and base64") from None
 
 
 def greeting(visitor: Visitor) -> bytes:
@@ -36,7 +65,7 @@ def greeting(visitor: Visitor) -> bytes:
     return bytes([first])
 
 
-async def show(stream: VisitStream, visitor: Visitor, send: Send) -> None:
+async def show(stream: VisitStream, visitor: Visitor, send: Send, protocol: str) -> None:
     """Send what comes out of the container, and at last how it ended."""
     wanted = {STDOUT: visitor.stdout, STDERR: visitor.stderr}
     while True:
@@ -45,7 +74,9 @@ async def show(stream: VisitStream, visitor: Visitor, send: Send) -> None:
             break
         if wanted[number]:
             await send(bytes([number]) + content)
-    await send(bytes([ERROR]) + json.dumps(ending(stream, visitor)).encode())
+    last = told(stream, visitor, in_words=protocol in TELLS_IN_WORDS)
+    if last:
+        await send(bytes([ERROR]) + last)
 
 
 async def obey(frame: bytes, stream: VisitStream, visitor: Visitor, protocol: str) -> None:
@@ -56,14 +87,25 @@ async def obey(frame: bytes, stream: VisitStream, visitor: Visitor, protocol: st
     if channel == STDIN and visitor.stdin:
         await stream.write(content)
     elif channel == RESIZE:
-        rows, columns = _size(content)
-        if rows and columns:
-            await stream.resize(rows, columns)
+        await resize(stream, content)
     elif channel == CLOSE and protocol == V5:
         if content == bytes([STDIN]):
             await stream.end_input()
     else:
         raise BadFrameError(f"channel {channel} takes nothing")
+
+
+async def resize(stream: VisitStream, content: bytes) -> None:
+    """To the size that this says; BadFrameError when it says none."""
+    rows, columns = _size(content)
+    if rows and columns:
+        await stream.resize(rows, columns)
+
+
+def told(stream: VisitStream, visitor: Visitor, *, in_words: bool) -> bytes:
+    """How it ended, as the client hears it; in words only a failure is told."""
+    status = ending(stream, visitor)
+    return (str(status.get("message") or "") if in_words else json.dumps(status)).encode()
 
 
 def ending(stream: VisitStream, visitor: Visitor) -> JsonObject:
@@ -100,7 +142,7 @@ def _size(content: bytes) -> tuple[int, int]:
         found: Any = json.loads(content[:LONGEST_SIZE])
         sizes = {str(name).lower(): int(value) for name, value in found.items()}
         rows, columns = sizes["height"], sizes["width"]
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
         raise BadFrameError("not the size of a terminal") from None
     if not (0 <= rows <= MOST_LINES and 0 <= columns <= MOST_LINES):
         raise BadFrameError("no terminal is of this size")

@@ -2,15 +2,20 @@
 
 from muster.controller.use_cases.objects import ObjectChangedError
 from muster.doors.kubernetes.objects.errors import (
+    Reason,
+    StatusError,
     bad_request,
     conflict,
+    details_of,
     forbidden,
     not_found,
 )
+from muster.doors.kubernetes.objects.faces import as_shown
 from muster.doors.kubernetes.objects.kinds import NAMESPACE
 from muster.doors.kubernetes.objects.times import stamp
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
+    Kind,
     copied,
     items,
     metadata,
@@ -82,7 +87,7 @@ class Deleter:
             kept = self._writer.view.find(target.kind, target.namespace, target.name)
             if kept is None:
                 raise not_found(target.kind, target.name)
-            old = self._writer.view.read(kept)
+            old = as_shown(target.kind, self._writer.view.read(kept))
             _demand_meant(request, old, kept, deletion)
             self._writer.demand_deletable(request, old)
             ending = self._ending(request, old, deletion, now)
@@ -159,15 +164,25 @@ def _demand_meant(request: Request, old: JsonObject, kept: KeptObject, deletion:
     target = request.target
     if deletion.uid and deletion.uid != uid_of(old):
         text_ = (
-            f"Precondition failed: UID in precondition: {deletion.uid}, "
-            f"UID in object meta: {uid_of(old)}"
+            f"the UID in the precondition ({deletion.uid}) does not match the UID in record "
+            f"({uid_of(old)}). The object might have been deleted and then recreated"
         )
-        raise conflict(target.kind, target.name, text_)
+        raise _changed(target.kind, target.name, text_)
     if deletion.version and deletion.version != str(kept.version):
         text_ = (
-            f"Precondition failed: ResourceVersion in precondition: {deletion.version}, "
-            f"ResourceVersion in object meta: {kept.version}"
+            f"the ResourceVersion in the precondition ({deletion.version}) does not match the "
+            f"ResourceVersion in record ({kept.version}). The object might have been modified"
         )
-        raise conflict(target.kind, target.name, text_)
+        raise _changed(target.kind, target.name, text_)
     if target.kind == NAMESPACE and target.name in KEPT_NAMESPACES:
         raise forbidden(NAMESPACE, target.name, "this namespace may not be deleted")
+
+
+def _changed(kind: Kind, name: str, why: str) -> StatusError:
+    """Kubernetes names the kind here, where it names the resource elsewhere."""
+    called = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return StatusError(
+        Reason.CONFLICT,
+        f'Operation cannot be fulfilled on {called} "{name}": {why}',
+        details=details_of(kind, name, field="kind"),
+    )

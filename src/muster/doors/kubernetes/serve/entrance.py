@@ -4,14 +4,15 @@ So a pod is never without its job, nor a cordoned node without being drained.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from muster.controller.messages import Caller
 from muster.controller.use_cases.service import Service
 from muster.controller.world.transaction import Transaction
-from muster.doors.kubernetes.foreign.kinds import KUEUE, OF_KUEUE
-from muster.doors.kubernetes.importing.live import with_kueue
+from muster.doors.kubernetes.foreign.kinds import OF_KUEUE, queue_family
+from muster.doors.kubernetes.importing.live import with_kueue, with_volcano
 from muster.doors.kubernetes.objects.errors import forbidden
-from muster.doors.kubernetes.objects.kinds import NODE, POD, PRIORITY_CLASS, RESOURCE_QUOTA
+from muster.doors.kubernetes.objects.kinds import NODE, POD, PRIORITY_CLASS, RESOURCE_QUOTA, SERVICE
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
     Kind,
@@ -27,7 +28,7 @@ from muster.doors.kubernetes.pods.queues_of import (
     with_priority_class,
     without_priority_class,
 )
-from muster.doors.kubernetes.pods.quota import count_refusal
+from muster.doors.kubernetes.pods.quota import count_refusal, objects_usage
 from muster.doors.kubernetes.serve.job_pods import cancel_for
 from muster.doors.kubernetes.serve.pod_entry import PodEntry
 from muster.doors.kubernetes.serve.view import Lookup
@@ -65,9 +66,10 @@ class Entrance:
         self._demand_countable(kind, new)
         if kind == PRIORITY_CLASS:
             return self._class_comes(new, by)
-        if kind.group == KUEUE:
-            return self._queues_change(kind, name_of(new), (None, new), by)
-        return None
+        follows: Then | None = None
+        if queue_family(kind) is not None:
+            follows = self._queues_change(kind, name_of(new), (None, new), by)
+        return partial(self._counted, kind, new, follows)
 
     def changing(self, kind: Kind, old: JsonObject, new: JsonObject, by: Caller) -> Then | None:
         """What follows from a change."""
@@ -75,7 +77,7 @@ class Entrance:
             return self._pods.changing(old, new, by)
         if kind == NODE:
             return self._node_changes(new, by)
-        if kind.group == KUEUE and part(old, "spec") != part(new, "spec"):
+        if queue_family(kind) is not None and part(old, "spec") != part(new, "spec"):
             return self._queues_change(kind, name_of(new), (old, new), by)
         return None
 
@@ -88,7 +90,7 @@ class Entrance:
         """What follows from a removal."""
         if kind == PRIORITY_CLASS and name not in SYSTEM_CLASSES:
             return self._told(kind, name, by, lambda site: without_priority_class(site, name))
-        if kind.group == KUEUE:
+        if queue_family(kind) is not None:
             gone = [each for each in self._view.objects(kind) if name_of(each) == name]
             return self._queues_change(kind, name, (gone[0], None), by) if gone else None
         return None
@@ -96,13 +98,15 @@ class Entrance:
     def _queues_change(
         self, kind: Kind, name: str, change: tuple[JsonObject | None, JsonObject | None], by: Caller
     ) -> Then:
-        """Queues of Kueue are queues of Muster. change: as the object was, and as it is to be."""
+        """Queues of others are queues of Muster. change: as the object was, and as it is to be."""
         old, new = change
-        before = [each for own in OF_KUEUE for each in self._view.objects(own)]
+        family = queue_family(kind) or ()
+        before = [each for own in family for each in self._view.objects(own)]
         after = [each for each in before if old is None or uid_of(each) != uid_of(old)]
         if new is not None:
             after.append(new)
-        return self._told(kind, name, by, lambda site: with_kueue(site, before, after))
+        with_them = with_kueue if family is OF_KUEUE else with_volcano
+        return self._told(kind, name, by, lambda site: with_them(site, before, after))
 
     def _demand_countable(self, kind: Kind, new: JsonObject) -> None:
         """StatusError when a quota says that there are enough of its kind."""
@@ -110,9 +114,19 @@ class Entrance:
         quotas = self._view.objects(RESOURCE_QUOTA, space) if space else []
         if not quotas:
             return
-        refused = count_refusal(kind, name_of(new), quotas, len(self._view.objects(kind, space)))
+        others = self._view.objects(kind, space)
+        used = objects_usage(kind, len(others), others if kind == SERVICE else ())
+        refused = count_refusal(kind, new, quotas, used)
         if refused is not None:
             raise refused
+
+    def _counted(
+        self, kind: Kind, new: JsonObject, follows: Then | None, transaction: Transaction
+    ) -> None:
+        """Looked at again where nothing can come between."""
+        self._pods.counting.demand_place_for(kind, new, transaction)
+        if follows is not None:
+            follows(transaction)
 
     def _class_comes(self, new: JsonObject, by: Caller) -> Then | None:
         """A PriorityClass is a job class, unless it was made from one."""

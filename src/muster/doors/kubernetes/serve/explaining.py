@@ -1,8 +1,9 @@
-"""Why jobs wait, when they are expected to start and what would help, as events of their pods."""
+"""Why jobs wait or are slow, and what would help, as events of their pods."""
 
 from collections.abc import Callable, Mapping
 
 from muster.controller.use_cases.service import Service
+from muster.doors.diagnosis_words import in_short
 from muster.doors.kubernetes.objects.errors import StatusError
 from muster.doors.kubernetes.objects.kinds import EVENT, POD
 from muster.doors.kubernetes.objects.value import JsonObject, name_of, namespace_of
@@ -35,18 +36,30 @@ class Explainer:
         self._kinds = kinds
         self._clock = clock
         self._explained: dict[JobId, Instant] = {}
+        self._diagnosed: dict[JobId, Instant] = {}
 
     def explain_waiting(self, every: Mapping[JobId, tuple[str, str]]) -> None:
         """Those whose turn it is, of all jobs that wait; and where their pods are."""
         now = self._clock()
-        self._explained = {job: at for job, at in self._explained.items() if job in every}
-        due = [job for job in every if now - self._explained.get(job, Instant(0)) >= EVERY]
-        due.sort(key=lambda job: (self._explained.get(job, 0), job))
-        for job in due[:AT_ONCE]:
-            self._explained[job] = now
+        self._explained, due = _due(self._explained, every, now)
+        for job in due:
             pod = self._writer.view.get(POD, *every[job])
             if pod is not None:
                 self._explain(job, pod, now)
+
+    def diagnose(self, every: Mapping[JobId, tuple[str, str]]) -> None:
+        """Of those that run: why they are slow, and what would help."""
+        now = self._clock()
+        self._diagnosed, due = _due(self._diagnosed, every, now)
+        for job in due:
+            pod = self._writer.view.get(POD, *every[job])
+            found = None if pod is None else self._service.queries.diagnosis.told(job)
+            text = "" if found is None else in_short(found)
+            if pod is not None and text:
+                event = events_of.PodEvent(
+                    source=events_of.MUSTER, reason="Diagnosed", text=text, at=now
+                )
+                self._write(events_of.lasting(pod, event))
 
     def _explain(self, job: JobId, pod: JsonObject, now: Instant) -> None:
         try:
@@ -85,3 +98,13 @@ class Explainer:
         except StatusError:
             # A namespace that is ending takes none.
             return
+
+
+def _due(
+    told: Mapping[JobId, Instant], every: Mapping[JobId, tuple[str, str]], now: Instant
+) -> tuple[dict[JobId, Instant], list[JobId]]:
+    """Those that were told longest ago, and when each was told after that."""
+    known = {job: at for job, at in told.items() if job in every}
+    due = [job for job in every if now - known.get(job, Instant(0)) >= EVERY]
+    due = sorted(due, key=lambda job: (known.get(job, 0), job))[:AT_ONCE]
+    return {**known, **dict.fromkeys(due, now)}, due

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+import yaml
 
 from muster.doors.kubernetes.objects.errors import Reason, StatusError
 from muster.model.value import Value
@@ -85,10 +86,26 @@ def written(found: Any) -> bytes:
     try:
         return msgspec.json.encode(found) + b"\n"
     except (OverflowError, UnicodeEncodeError, RecursionError):
-        text = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(found, separators=(",", ":"), ensure_ascii=False, default=opened)
         return text.encode(errors="replace") + b"\n"
+
+
+def opened(found: msgspec.Raw) -> Any:
+    """A part that was written before, for Python's own writer."""
+    return json.loads(bytes(found))
 
 
 def no_table() -> StatusError:
     """An answer to a question is no list, and is not shown as one."""
     return StatusError(Reason.NOT_ACCEPTABLE, NO_TABLE, details={})
+
+
+def in_form(found: Any, form: Form, *, indented: bool) -> bytes:
+    """An answer in the form that is wanted."""
+    if form.media == YAML:
+        plain = json.loads(written(found))
+        return yaml.safe_dump(plain, default_flow_style=False, sort_keys=True).encode()
+    if indented:
+        text = json.dumps(found, indent=2, ensure_ascii=False, default=opened)
+        return text.encode(errors="replace")
+    return written(found)

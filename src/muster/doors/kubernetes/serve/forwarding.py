@@ -81,7 +81,7 @@ class Forwarding:
         name = frame.headers.get("requestid", port)
         known = self._requests.get(name)
         is_new = known is None and len(self._requests) < MOST_REQUESTS
-        is_good = kind in {"data", "error"} and port.isdigit() and len(port) <= len("65535")
+        is_good = kind in {"data", "error"} and port.isdecimal() and len(port) <= len("65535")
         if not is_good or not (is_new or (known is not None and kind not in known.streams)):
             await self._send(self._writer.reset(frame.stream))
             return
@@ -113,8 +113,7 @@ class Forwarding:
     async def _forward(self, name: str, request: _Request) -> None:
         try:
             why = await self._relayed(request)
-            words = f"error forwarding port {request.port} to pod {self._pod}, uid : {why}"
-            told = words.encode() if why else b""
+            told = failure_text(self._pod, request.port, why) if why else b""
             data, error = request.streams["data"], request.streams["error"]
             await self._send(self._writer.data(error, told, is_last=True))
             await self._send(self._writer.data(data, b"", is_last=True))
@@ -143,6 +142,11 @@ class Forwarding:
             for begin in range(0, len(content), _LARGEST):
                 piece = content[begin : begin + _LARGEST]
                 await self._send(self._writer.data(number, piece))
+
+
+def failure_text(pod: str, port: int, why: str) -> bytes:
+    """In the words of kubelets."""
+    return f"error forwarding port {port} to pod {pod}, uid : {why}".encode()
 
 
 async def _put(request: _Request, content: bytes | None) -> None:

@@ -7,7 +7,6 @@ who deletes it cancels the job, if they may.
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from threading import Condition, Thread
 
 from muster.controller.messages import Caller, JobQuery, JobView, NotYourJob
 from muster.controller.use_cases.objects import ObjectChangedError
@@ -29,7 +28,8 @@ from muster.doors.kubernetes.pods.status_of import SeenPod
 from muster.doors.kubernetes.serve.access import ITSELF
 from muster.doors.kubernetes.serve.call import Target, Writing
 from muster.doors.kubernetes.serve.explaining import Explainer
-from muster.doors.kubernetes.serve.pod_entry import POD_LABEL
+from muster.doors.kubernetes.serve.leading import LeaderThread
+from muster.doors.kubernetes.serve.pod_jobs import POD_LABEL
 from muster.doors.kubernetes.serve.served import ServedKinds
 from muster.doors.kubernetes.serve.writing import Author, ObjectWriter, Request
 from muster.model.errors import ForbiddenError, MusterError, UnknownError
@@ -65,52 +65,45 @@ class JobPods:
         self._kinds = kinds
         self._clock = clock
         self._explainer = Explainer(service, writer, kinds, clock)
-        self._more = Condition()
+        self._thread = LeaderThread("job pods", self._run)
         self._changed: dict[JobId, None] = {}
         self._shown: dict[tuple[str, str], JobId] = {}
         self._dismissed: set[JobId] = set()
         self._over: dict[JobId, Instant] = {}
         self._looked_at = Instant(0)
-        self._leads = False
-        self._is_closing = False
-        self._thread = Thread(target=self._run, name="job pods", daemon=True)
         self._leave = service.queries.objects.follow(self._note)
 
     def begin(self, transaction: Transaction) -> None:  # noqa: ARG002 - as companions are
         """This process leads from now on."""
-        with self._more:
-            if not self._thread.is_alive():
-                self._thread.start()
-            self._leads = True
-            self._more.notify()
+        self._thread.begin()
 
     def rest(self) -> None:
         """Another process leads."""
-        with self._more:
-            self._leads = False
+        self._thread.rest()
 
     def close(self) -> None:
         """Finish what is under way, and stop."""
         self._leave()
-        with self._more:
-            self._is_closing = True
-            self._more.notify()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.close()
 
     def _note(self, batch: Batch, _: tuple[Change, ...]) -> None:
         """Called from the thread that commits."""
-        with self._more:
+        with self._thread.news:
             for job in (*batch.jobs, *(each.job for each in batch.ended)):
                 self._remember(job)
             for allocation in batch.allocations:
                 self._remember(self._service.queries.jobs.live(allocation.job))
+            for kept in batch.objects:
+                # Somebody deletes it, maybe after its job has ended.
+                shown = self._shown.get((kept.key.namespace, kept.key.name))
+                if shown is not None and kept.key.resource == POD.plural:
+                    self._changed[shown] = None
             for gone in batch.removed:
                 job = self._shown.pop((gone.key.namespace, gone.key.name), None)
                 if job is not None and gone.key.resource == POD.plural:
                     self._dismissed.add(job)
             if self._changed:
-                self._more.notify()
+                self._thread.news.notify()
 
     def _remember(self, job: Job | None) -> None:
         if job is not None and not is_of_this_door(job):
@@ -118,8 +111,8 @@ class JobPods:
 
     def _run(self) -> None:
         self._find()
-        while self._waits():
-            with self._more:
+        while self._thread.goes_on(lambda: self._changed, LOOKS_AGAIN / SECOND):
+            with self._thread.news:
                 jobs, self._changed = list(self._changed), {}
             self._keep_all(jobs)
             if self._clock() >= self._looked_at + LOOKS_AGAIN:
@@ -131,34 +124,29 @@ class JobPods:
             try:
                 self._keep(job)
             except ObjectChangedError:
-                with self._more:
+                with self._thread.news:
                     self._changed[job] = None
             except (MusterError, StatusError) as error:
                 log.warning("the pod of job %s could not be kept: %s", job, error)
 
     def _look_again(self) -> None:
         """At what changes without a commit: why jobs wait, and how long others are over."""
-        waiting = dict(islice(self._waiting(), MOST_PODS))
+        waiting = dict(islice(self._placed(JobState.PENDING), MOST_PODS))
         own = [job for job, place in waiting.items() if self._shown.get(place) == job]
         self._keep_all((*own[:REFRESHED], *self._outlived()))
         self._explainer.explain_waiting(waiting)
-
-    def _waits(self) -> bool:
-        with self._more:
-            self._more.wait_for(lambda: self._changed or self._is_closing, LOOKS_AGAIN / SECOND)
-            self._more.wait_for(lambda: self._leads or self._is_closing)
-            return not self._is_closing
+        self._explainer.diagnose(dict(islice(self._placed(JobState.RUNNING), MOST_PODS)))
 
     def _find(self) -> None:
         """Jobs that live, and those whose pods were left by who led before."""
         for pod in self._view.objects(POD):
             job = job_of_pod(pod)
             if job is not None:
-                with self._more:
+                with self._thread.news:
                     self._shown[namespace_of(pod), name_of(pod)] = job
                     self._changed[job] = None
         for job in self._service.queries.jobs.matching(ITSELF, JobQuery()):
-            with self._more:
+            with self._thread.news:
                 self._remember(job)
 
     def _outlived(self) -> list[JobId]:
@@ -169,13 +157,13 @@ class JobPods:
             del self._over[job]
         return found
 
-    def _waiting(self) -> Iterator[tuple[JobId, tuple[str, str]]]:
-        """Waiting jobs of all doors, each with the place of its first pod."""
-        with self._more:
+    def _placed(self, state: JobState) -> Iterator[tuple[JobId, tuple[str, str]]]:
+        """Jobs of all doors in this state, each with the place of its first pod."""
+        with self._thread.news:
             shown = list(self._shown.items())
         own = {job: place for place, job in reversed(shown)}
-        waiting = JobQuery(states=(JobState.PENDING,))
-        for job in self._service.queries.jobs.matching(ITSELF, waiting):
+        wanted = JobQuery(states=(state,))
+        for job in self._service.queries.jobs.matching(ITSELF, wanted):
             namespace, slash, name = job.spec.labels.get(POD_LABEL, "").partition("/")
             place = (namespace, name) if slash else own.get(job.id)
             if place is not None:
@@ -204,7 +192,7 @@ class JobPods:
         kept = self._view.find(POD, *place)
         if kept is None:
             if place not in self._shown and len(self._shown) < MOST_PODS:
-                with self._more:
+                with self._thread.news:
                     self._shown[place] = job
                 self._writer.make_as_is(self._request(wanted), wanted)
             return
@@ -244,7 +232,7 @@ class JobPods:
                 pod = self._view.read(kept)
                 if job_of_pod(pod) == job:
                     self._writer.remove(self._request(pod), kept)
-            with self._more:
+            with self._thread.news:
                 self._shown.pop(place, None)
 
     def _job(self, job: JobId) -> JobView | None:

@@ -1,7 +1,7 @@
 """The keys of one installation: its CA, the server's certificate, what tokens and secrets need.
 
 They lie in one folder that only its owner reads. Doors in other processes that share a database
-share this folder, or a copy of it.
+share this folder, or a copy of it; each has a certificate of its own, for where it answers.
 """
 
 import ipaddress
@@ -41,18 +41,24 @@ class KeyFolder(Value):
     sealing: bytes
 
 
-def open_keys(folder: Path, host: str, now: datetime | None = None) -> KeyFolder:
-    """The keys of this folder; what is missing, or about to end, is made."""
-    now = now or datetime.now(UTC)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+def open_keys(
+    folder: Path, host: str, own: Path | None = None, now: datetime | None = None
+) -> KeyFolder:
+    """The keys of this folder; what is missing, or about to end, is made.
+
+    own: where the server's certificate lies, if others share the folder.
+    """
+    now, own = now or datetime.now(UTC), own or folder
+    for each in (folder, own):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
     ca_key = _private_key(folder / "ca.key")
     ca = _kept(folder / "ca.crt", lambda: _ca_certificate(ca_key, now))
-    server_key, server = folder / "server.key", folder / "server.crt"
+    server_key, server = own / "server.key", own / "server.crt"
     if not _is_good(server, ca, host, now):
         server.unlink(missing_ok=True)
         authority = x509.load_pem_x509_certificate(ca)
-        own = _private_key(server_key)
-        _kept(server, lambda: _server_certificate(own, host, (ca_key, authority), now))
+        key = _private_key(server_key)
+        _kept(server, lambda: _server_certificate(key, host, (ca_key, authority), now))
     signing = _kept(folder / "tokens.key", lambda: _pem(ec.generate_private_key(ec.SECP256R1())))
     sealing = _kept(folder / "secrets.key", lambda: secrets.token_bytes(SEALING_BYTES))
     return KeyFolder(ca=ca, certificate=server, key=server_key, signing=signing, sealing=sealing)

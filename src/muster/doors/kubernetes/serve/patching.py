@@ -14,6 +14,7 @@ from muster.doors.kubernetes.objects.errors import (
     required,
 )
 from muster.doors.kubernetes.objects.fields import fields_of, path_text
+from muster.doors.kubernetes.objects.parsing import UnreadableError, demand_shallow, parse_json
 from muster.doors.kubernetes.objects.patches import (
     MOST_OPERATIONS,
     PatchError,
@@ -21,17 +22,16 @@ from muster.doors.kubernetes.objects.patches import (
     merge_patched,
     strategic_patched,
 )
+from muster.doors.kubernetes.objects.repeated import (
+    duplicates,
+    repeated_fields,
+    repeated_keys,
+)
 from muster.doors.kubernetes.objects.schemas.types import field_of, items_of, target
 from muster.doors.kubernetes.objects.shaping import Shaped, WrongShapeError, go_text
 from muster.doors.kubernetes.objects.strategy import Blueprint
 from muster.doors.kubernetes.objects.value import JsonObject, is_list, is_map, metadata
-from muster.doors.kubernetes.serve.body import (
-    UnreadableError,
-    called,
-    demand_shallow,
-    document,
-    parse_json,
-)
+from muster.doors.kubernetes.serve.body import called, document, in_yaml, unknown_fields
 from muster.doors.kubernetes.serve.call import Writing, wrong_options
 from muster.doors.kubernetes.serve.writing import ObjectWriter, Request, Result
 
@@ -80,12 +80,15 @@ class Patcher:
                 else json.dumps({name: new[name] for name in sorted(new)}, separators=(",", ":"))
             )
             raise wrong_patch(shown, error.restoring if is_strategic else str(error)) from None
-        unknown = [f'unknown field "{each}"' for each in found.unknown]
-        if unknown and request.writing.validation == "Strict":
+        if request.writing.validation == "Ignore":
+            return found.object
+        repeated = () if media == JSON_PATCH else duplicates(repeated_fields(body))
+        faults = (*repeated, *unknown_fields(found.unknown))
+        if faults and request.writing.validation == "Strict":
             raise wrong_patch(
-                go_text(parse_json(body)), f"strict decoding error: {', '.join(unknown)}"
+                go_text(parse_json(body)), f"strict decoding error: {', '.join(faults)}"
             )
-        self.warnings = tuple(unknown) if request.writing.validation == "Warn" else ()
+        self.warnings = faults
         return found.object
 
     def _config(self, request: Request, body: bytes) -> JsonObject:
@@ -103,13 +106,25 @@ class Patcher:
                 f"invalid object type: /{found.get('apiVersion')}, Kind={found.get('kind')}"
             )
         name = metadata(found).get("name")
-        if name not in {None, "", request.target.name}:
+        if name and name != request.target.name:
             raise bad_request(
                 f"the name of the object ({name}) does not match the name on the URL "
                 f"({request.target.name})"
             )
         _demand_declared(request, found)
+        _demand_typed(request, found)
+        repeated = () if request.writing.validation == "Ignore" else repeated_keys(body)
+        if repeated and request.writing.validation == "Strict":
+            text = f"error converting YAML to JSON: {in_yaml(repeated)}"
+            raise bad_request(f"error strict decoding YAML: {text}")
+        self.warnings = repeated
         return found
+
+
+NOT_FOR_CUSTOM = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+)
 
 
 def patched_by(media: str, body: bytes, blueprint: Blueprint) -> Patched:
@@ -126,9 +141,8 @@ def patched_by(media: str, body: bytes, blueprint: Blueprint) -> Patched:
             schema = blueprint.schema
             return lambda old: _strategic(old, patch, lambda: strategic_patched(old, patch, schema))
         case _:
-            raise StatusError(
-                Reason.UNSUPPORTED_MEDIA_TYPE, "415: Unsupported Media Type", details={}
-            )
+            text = NOT_FOR_CUSTOM if blueprint.kind.is_custom else "415: Unsupported Media Type"
+            raise StatusError(Reason.UNSUPPORTED_MEDIA_TYPE, text, details={})
 
 
 def _strategic(_: JsonObject, patch: JsonObject, make: Callable[[], JsonObject]) -> JsonObject:
@@ -169,7 +183,8 @@ def _operations(body: bytes) -> list[Any]:
 def _patch_object(body: bytes) -> JsonObject:
     found = _parsed(body)
     if not is_map(found):
-        raise bad_request("json: cannot unmarshal into Go value of type map[string]interface {}")
+        text = f"json: cannot unmarshal {called(found)} into Go value of type"
+        raise bad_request(f"{text} map[string]interface {{}}")
     return found
 
 
@@ -204,11 +219,25 @@ def _demand_declared(request: Request, config: JsonObject) -> None:
     undeclared = [path_text(path) for path in sorted(unknown) if not _is_inside(path, unknown)]
     if not undeclared:
         return
-    kind, name = request.kind, request.target.name
-    place = f"{request.target.namespace}/{name}; {kind.group}/{kind.version}, Kind={kind.kind}"
     lines = [f"{each}: field not declared in schema" for each in undeclared]
-    shown = lines[0] if len(lines) == 1 else "errors:\n  " + "\n  ".join(lines)
-    raise StatusError(Reason.UNKNOWN, f"failed to create typed patch object ({place}): {shown}")
+    raise _untyped(request, lines[0] if len(lines) == 1 else "errors:\n  " + "\n  ".join(lines))
+
+
+def _demand_typed(request: Request, config: JsonObject) -> None:
+    """StatusError where a value is not of its field's type."""
+    schema = request.blueprint.schema
+    if schema is None:
+        return
+    try:
+        Shaped(schema, config)
+    except WrongShapeError as error:
+        raise _untyped(request, str(error)) from None
+
+
+def _untyped(request: Request, why: str) -> StatusError:
+    kind, target = request.kind, request.target
+    place = f"{target.namespace}/{target.name}; {kind.group}/{kind.version}, Kind={kind.kind}"
+    return StatusError(Reason.UNKNOWN, f"failed to create typed patch object ({place}): {why}")
 
 
 def _is_inside(path: tuple[str, ...], others: set[tuple[str, ...]]) -> bool:
@@ -225,7 +254,8 @@ def _is_declared(path: tuple[str, ...], schema: Any) -> bool:
             and not items_of(here)
         ):
             return True
+        keeps_all = target(here).get("x-kubernetes-preserve-unknown-fields")
         here = field_of(here, step[2:]) if step.startswith("f:") else items_of(here)
         if here is None:
-            return False
+            return bool(keeps_all)
     return True

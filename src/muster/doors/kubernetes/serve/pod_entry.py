@@ -6,18 +6,25 @@ The job is submitted in the transaction that writes the pod: there is never one 
 import os
 import pwd
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC
-from decimal import Decimal
 from functools import partial
 
 from muster.client.sending import Origin
-from muster.controller.messages import Caller, JobQuery
+from muster.controller.messages import Caller
 from muster.controller.use_cases.service import Service
 from muster.controller.world.transaction import Transaction
-from muster.doors.kubernetes.foreign.kinds import OF_KUEUE, POD_GROUPS, foreign_kind
+from muster.doors.kubernetes.foreign.kinds import (
+    KAI_QUEUE,
+    OF_KUEUE,
+    POD_GROUPS,
+    VOLCANO_QUEUE,
+    foreign_kind,
+)
 from muster.doors.kubernetes.importing.kueue import local_queue_paths
+from muster.doors.kubernetes.importing.volcano import queue_paths
 from muster.doors.kubernetes.objects.errors import forbidden
+from muster.doors.kubernetes.objects.hidden import CREATED_WITH, CREATOR, hidden_in
 from muster.doors.kubernetes.objects.kinds import (
     LIMIT_RANGE,
     NAMESPACE,
@@ -42,44 +49,57 @@ from muster.doors.kubernetes.objects.value import (
     part,
     uid_of,
 )
-from muster.doors.kubernetes.pods import admission, limits, quantities, quota, security
+from muster.doors.kubernetes.pods import admission, limits, quota, security
+from muster.doors.kubernetes.pods.changes_of import is_told_apart
 from muster.doors.kubernetes.pods.defaults import defaulted
-from muster.doors.kubernetes.pods.gang_marks import GANG_JOB, Gang, gang_of
+from muster.doors.kubernetes.pods.gang_marks import (
+    GANG_JOB,
+    KAI,
+    VOLCANO,
+    Gang,
+    gang_of,
+    group_named_by,
+)
 from muster.doors.kubernetes.pods.job_of import (
-    CREATOR,
     PRIORITY_LABEL,
-    QUEUE_LABEL,
     WARNINGS,
     PodWorld,
-    is_held_back,
     job_of,
 )
 from muster.doors.kubernetes.pods.links import Links, links_to
 from muster.doors.kubernetes.pods.nodes_of import product_label
+from muster.doors.kubernetes.pods.queue_marks import (
+    KAI_LABEL,
+    LOCAL,
+    OF_KAI,
+    OF_VOLCANO,
+    QUEUE_LABELS,
+    VOLCANO_LABEL,
+    QueueMark,
+    queue_mark,
+)
 from muster.doors.kubernetes.pods.queues_of import (
     PERSON_ANNOTATION,
+    local_queues,
     namespaces,
     priority_classes,
 )
 from muster.doors.kubernetes.pods.rejected import Rejection, rejection
 from muster.doors.kubernetes.serve.access import DOOR, ITSELF, WORKLOADS
+from muster.doors.kubernetes.serve.counting import OVER, Counting, live_spec, used_of
+from muster.doors.kubernetes.serve.pod_changes import PodChanges
+from muster.doors.kubernetes.serve.pod_jobs import POD_LABEL, UID_LABEL, PodJobs
 from muster.doors.kubernetes.serve.view import Lookup
 from muster.doors.request.parse import Submitter, Wanted
 from muster.model.errors import ForbiddenError, RefusedError
-from muster.model.job import JobSpec, JobState
-from muster.model.value import Instant, JobId, QueuePath, UserName, replace
+from muster.model.value import Instant, QueuePath, UserName, replace
 
-ROOT = Caller(user=UserName("muster"), door=DOOR, root=True)
+QUEUES_OF_GROUPS = {VOLCANO: VOLCANO_LABEL, KAI: KAI_LABEL}
+"""The labels that say the same of a pod as its PodGroup does."""
 
-POD_LABEL = "kubernetes/pod"
-GANG_LABEL = "kubernetes/gang"
-UID_LABEL = "kubernetes/uid"
-"""Labels of jobs: which pod it is, or which gang of pods; see `pod_jobs`."""
-
-SERVERS_OWN = (CREATOR, GANG_JOB)
+SERVERS_OWN = (CREATOR, CREATED_WITH, GANG_JOB)
 """Annotations that only the server sets."""
 
-OVER = ("Succeeded", "Failed")
 NOT_YOURS = (
     "its processes are {}, and only they and the machine's administrator can change what it runs: "
     "create your own beside it"
@@ -90,8 +110,15 @@ class PodEntry:
     """Looks at new pods, and has their jobs submitted."""
 
     def __init__(
-        self, service: Service, view: Lookup, clock: Callable[[], Instant], api: str = ""
+        self,
+        service: Service,
+        view: Lookup,
+        clock: Callable[[], Instant],
+        api: str = "",
+        counting: Counting | None = None,
     ) -> None:
+        self.counting = counting or Counting(view.read)
+        self._jobs = PodJobs(service.queries)
         self._api = api
         self._service = service
         self.view = view
@@ -99,7 +126,9 @@ class PodEntry:
 
     def seeing(self, view: Lookup) -> "PodEntry":
         """The same, for somebody who sees what is not committed yet: it counts, too."""
-        return PodEntry(self._service, view, self._clock, self._api)
+        other = PodEntry(self._service, view, self._clock, self._api, self.counting)
+        other._jobs = self._jobs
+        return other
 
     def prepared(self, kind: Kind, given: JsonObject, namespace: str, by: Caller) -> JsonObject:
         """A new object with what its namespace adds, and whose it is."""
@@ -109,10 +138,10 @@ class PodEntry:
             return given
         new = copied(given)
         meta = new.setdefault("metadata", {})
-        person = self._creator(new, namespace, by)
-        _say_ours(new, {} if person is None else {CREATOR: person})
+        _say_ours(new, self._whose(new, namespace, by))
         if kind != POD:
             return new
+        self._leave_token_out(new, namespace)
         new = limits.filled(defaulted(new), self.view.objects(LIMIT_RANGE, namespace))
         known = self._known(namespace)
         refused = admission.refusal({**new, "metadata": {"namespace": namespace, **meta}}, known)
@@ -131,10 +160,15 @@ class PodEntry:
         if not is_same and not by.root and self._person(namespace_of(old), by) != creator:
             raise forbidden(kind, name_of(old), NOT_YOURS.format(creator or "nobody's"))
         said, before = annotations_of(new), annotations_of(old)
-        if all(said.get(name) == before.get(name) for name in SERVERS_OWN):
+        ours = {name: before[name] for name in SERVERS_OWN if name in before}
+        if not is_same and by.user == creator:
+            # What it runs from now on, it runs with the rights of this moment.
+            ours = {**ours, CREATED_WITH: _came_with(by)}
+            ours = {name: text for name, text in ours.items() if text}
+        if {name: said[name] for name in SERVERS_OWN if name in said} == ours:
             return new
         kept = copied(new)
-        _say_ours(kept, {name: before[name] for name in SERVERS_OWN if name in before})
+        _say_ours(kept, ours)
         return kept
 
     def entering(self, pod: JsonObject, by: Caller) -> Callable[[Transaction], None] | None:
@@ -159,59 +193,66 @@ class PodEntry:
         gang = self.gang_of(pod)
         if gang is not None and gang.least != 1:
             # It becomes a job when the others are there: see `pod_gangs`.
-            return _nothing
+            return partial(self.counting.demand_room_for, pod)
         if gang is not None:
             metadata(pod)["annotations"][GANG_JOB] = uid_of(pod)
-        # Who acts for themselves has their own rights; others, those of the person named.
-        caller = by if by.user == person else Caller(user=UserName(person), door=DOOR)
-        return partial(self._enter, pod, caller, wanted)
+        return partial(self._enter, pod, self._acting(pod, by), wanted)
 
     def changing(
         self, old: JsonObject, new: JsonObject, by: Caller
     ) -> Callable[[Transaction], None] | None:
-        """A pod that is held back may still get another place; it starts when nothing holds it."""
-        if not is_held_back(part(old, "spec")):
+        """What follows for its job; StatusError where that cannot be."""
+        if annotations_of(new).get(CREATOR) is None or not is_told_apart(old, new):
             return None
-        job = self._held_job(new)
-        person = annotations_of(new).get(CREATOR)
-        if job is None or person is None:
-            return None
-        wanted = self.wanted(new)
-        caller = by if by.user == person or by.root else Caller(user=UserName(person), door=DOOR)
-
-        def change(spec: JobSpec) -> JobSpec:
-            asked = wanted.spec
-            return replace(spec, groups=asked.groups, pools=asked.pools, labels=asked.labels)
-
-        def then(transaction: Transaction) -> None:
-            try:
-                self._service.revising(caller, job, change, held=wanted.held)(transaction)
-            except (RefusedError, ForbiddenError) as error:
-                raise forbidden(POD, name_of(new), str(error)) from error
-
-        return then
-
-    def _held_job(self, pod: JsonObject) -> JobId | None:
-        query = JobQuery(name=name_of(pod), states=(JobState.HELD,))
-        for job in self._service.queries.jobs.matching(ROOT, query):
-            if job.spec.labels.get(UID_LABEL) == uid_of(pod):
-                return job.id
-        return None
+        caller = by if by.root else self._acting(new, by)
+        return PodChanges(self._service, self._jobs, self.wanted).following(old, new, caller)
 
     def _enter(
         self, pod: JsonObject, caller: Caller, wanted: Wanted, transaction: Transaction
     ) -> None:
+        self.counting.demand_room_for(pod, transaction)
         try:
             self._service.entering(caller, wanted.spec, held=wanted.held)(transaction)
         except (RefusedError, ForbiddenError) as error:
             raise forbidden(POD, name_of(pod), str(error)) from error
 
-    def _creator(self, obj: JsonObject, namespace: str, by: Caller) -> str | None:
+    def creator_of(self, pod: JsonObject) -> Caller:
+        """The person whose pod it is, with the rights with which they came."""
+        said = annotations_of(pod)
+        user, came_with = UserName(said.get(CREATOR, "")), said.get(CREATED_WITH, "")
+        if came_with == AS_ROOT:
+            return Caller(user=user, door=DOOR, root=True)
+        if not came_with.startswith(WITH_TOKEN):
+            return Caller(user=user, door=DOOR)
+        token = self._service.queries.people.token(came_with.removeprefix(WITH_TOKEN))
+        if token is None:
+            why = "the token that its workload was created with is forgotten: create it again"
+            raise forbidden(POD, name_of(pod), why)
+        return Caller(user=user, door=DOOR, token=token)
+
+    def _acting(self, pod: JsonObject, by: Caller) -> Caller:
+        """Who acts for themselves has their own rights; others, those of the person named."""
+        is_theirs = by != ITSELF and by.user == annotations_of(pod).get(CREATOR)
+        return by if is_theirs else self.creator_of(pod)
+
+    def _whose(self, obj: JsonObject, namespace: str, by: Caller) -> dict[str, str]:
         """The person who asks; of what a controller makes, whose the workload is that it is of."""
-        if by != ITSELF:
-            return self._person(namespace, by)
-        owner = self._owner(obj, namespace)
-        return self._person(namespace, by) if owner is None else annotations_of(owner).get(CREATOR)
+        owner = self._owner(obj, namespace) if by == ITSELF else None
+        if owner is not None:
+            return hidden_in(owner)
+        person = self._person(namespace, by)
+        if person is None:
+            return {}
+        came_with = "" if by == ITSELF else _came_with(by)
+        return {CREATOR: person, **({CREATED_WITH: came_with} if came_with else {})}
+
+    def _leave_token_out(self, pod: JsonObject, namespace: str) -> None:
+        """Where its account wants no token mounted, and the pod says nothing of that."""
+        spec = pod.setdefault("spec", {})
+        name = str(spec.get("serviceAccountName") or spec.get("serviceAccount") or "default")
+        account = self.view.get(SERVICE_ACCOUNT, namespace, name) or {}
+        if account.get("automountServiceAccountToken") is False:
+            spec.setdefault("automountServiceAccountToken", False)
 
     def _person(self, namespace: str, by: Caller) -> str | None:
         """Who somebody is on this machine; an account whose namespace names nobody is nobody."""
@@ -256,7 +297,7 @@ class PodEntry:
         ranges = self.view.objects(LIMIT_RANGE, namespace)
         quotas = self.view.objects(RESOURCE_QUOTA, namespace)
         refused = limits.refusal(pod, ranges) or quota.refusal(
-            pod, quotas, self._used(quotas, namespace)
+            pod, quotas, used_of(quotas, self._live(namespace)) if quotas else {}
         )
         if refused is not None:
             raise refused
@@ -274,19 +315,10 @@ class PodEntry:
         ]
         return rejection(pod, node, others)
 
-    def _used(self, quotas: Iterable[JsonObject], namespace: str) -> dict[str, dict[str, Decimal]]:
-        """What the pods that are not over count as, for each quota."""
-        live = [
-            part(each, "spec")
-            for each in self.view.objects(POD, namespace)
-            if part(each, "status").get("phase") not in OVER
-        ]
-        return {
-            name_of(each): quantities.added(
-                quota.charge_of(spec) for spec in live if quota.matches(each, spec)
-            )
-            for each in quotas
-        }
+    def _live(self, namespace: str) -> list[JsonObject]:
+        """The specs of the pods that are not over."""
+        specs = map(live_spec, self.view.objects(POD, namespace))
+        return [each for each in specs if each is not None]
 
     def gang_of(self, pod: JsonObject) -> Gang | None:
         """The gang that a pod says it belongs to."""
@@ -309,12 +341,8 @@ class PodEntry:
             by=Submitter(user=person, queue=queue, now=self._clock()),
             origin=Origin(workdir="/", environ={}, umask=0o022, zone=UTC),
             queues={
-                **{
-                    path.rpartition("/")[2]: path
-                    for path in sorted(site.queues)
-                    if path == queue or path.startswith(f"{queue}/")
-                },
-                **self._local_queues(namespace_of(pod)),
+                **local_queues(queue, site.queues),
+                **self._named_queues(namespace_of(pod)),
             },
             classes=priority_classes(site.classes),
             products=models,
@@ -328,22 +356,38 @@ class PodEntry:
         }
         return replace(wanted, spec=replace(wanted.spec, labels=labels))
 
-    def _local_queues(self, namespace: str) -> dict[str, QueuePath]:
-        """Queues that LocalQueues of a namespace are, by their names."""
+    def _named_queues(self, namespace: str) -> dict[QueueMark, QueuePath]:
+        """Queues that LocalQueues of a namespace are, and Queues of Volcano and of KAI."""
         objects = [each for kind in OF_KUEUE for each in self.view.objects(kind)]
-        found = local_queue_paths(objects)
-        return {name: path for (where, name), path in found.items() if where == namespace}
+        found = {
+            QueueMark(kind=LOCAL, name=name): path
+            for (where, name), path in local_queue_paths(objects).items()
+            if where == namespace
+        }
+        for kind, of in ((OF_VOLCANO, VOLCANO_QUEUE), (OF_KAI, KAI_QUEUE)):
+            for name, path in queue_paths(self.view.objects(of)).items():
+                found[QueueMark(kind=kind, name=name)] = path
+        return found
 
     def _in_its_queue(self, pod: JsonObject) -> JsonObject:
         """The pod with the queue of what it was made for, where it names none itself."""
-        if QUEUE_LABEL in labels_of(pod):
+        if queue_mark(pod) is not None:
             return pod
+        own = self._queue_of_its_group(pod)
         owner = self._owner(pod, namespace_of(pod))
         named = {} if owner is None else labels_of(owner)
-        own = {name: named[name] for name in (QUEUE_LABEL, PRIORITY_LABEL) if name in named}
+        own |= {name: named[name] for name in (*QUEUE_LABELS, PRIORITY_LABEL) if name in named}
         if not own:
             return pod
         return {**pod, "metadata": {**metadata(pod), "labels": {**own, **labels_of(pod)}}}
+
+    def _queue_of_its_group(self, pod: JsonObject) -> dict[str, str]:
+        """The queue that its PodGroup names, as a label."""
+        group, name = group_named_by(pod) or ("", "")
+        label = QUEUES_OF_GROUPS.get(group)
+        found = self._pod_group(group, namespace_of(pod), name) if label else None
+        queue = part(found or {}, "spec").get("queue")
+        return {label: str(queue)} if label and queue else {}
 
     def _links(self, pod: JsonObject) -> Links:
         """Variables that name the API, and unless it wants none, the Services beside it."""
@@ -357,8 +401,14 @@ class PodEntry:
         return namespaces(site.queues).get(namespace, site.default_queue)
 
 
-def _nothing(_: Transaction) -> None:
-    """Nothing happens besides."""
+AS_ROOT, WITH_TOKEN = "root", "token/"
+
+
+def _came_with(by: Caller) -> str:
+    """What gives somebody more rights than their own, or fewer; nothing for most."""
+    if by.token is not None:
+        return f"{WITH_TOKEN}{by.token.id}"
+    return AS_ROOT if by.root else ""
 
 
 def _say_ours(obj: JsonObject, ours: Mapping[str, str]) -> None:

@@ -15,29 +15,22 @@ from muster.doors.kubernetes.objects.value import (
     JsonObject,
     annotations_of,
     copied,
-    items,
     metadata,
     name_of,
     namespace_of,
     part,
     uid_of,
 )
-from muster.doors.kubernetes.pods.gang_marks import GANG_JOB, Gang, waits_for
+from muster.doors.kubernetes.pods.gang_marks import GANG_JOB, Gang, is_marked, waits_for
 from muster.doors.kubernetes.pods.gangs_of import DifferError, Member, gang_job, in_order
-from muster.doors.kubernetes.pods.job_of import CREATOR
-from muster.doors.kubernetes.serve.pod_entry import (
-    DOOR,
-    GANG_LABEL,
-    OVER,
-    POD_LABEL,
-    ROOT,
-    UID_LABEL,
-    PodEntry,
-)
+from muster.doors.kubernetes.serve.counting import OVER
+from muster.doors.kubernetes.serve.pod_entry import PodEntry
+from muster.doors.kubernetes.serve.pod_facts import KnownPods
+from muster.doors.kubernetes.serve.pod_jobs import GANG_LABEL, POD_LABEL, ROOT, UID_LABEL
 from muster.doors.kubernetes.serve.sealing import Sealing
 from muster.doors.request.parse import Wanted
 from muster.model.errors import ForbiddenError, MusterError, RefusedError
-from muster.model.value import Instant, UserName, Value, replace
+from muster.model.value import Instant, Value, replace
 
 log = logging.getLogger("muster.kubernetes")
 
@@ -56,9 +49,15 @@ class PodGangs:
     """Looks at pods that wait for each other. One thread calls."""
 
     def __init__(
-        self, service: Service, entry: PodEntry, sealing: Sealing, clock: Callable[[], Instant]
+        self,
+        service: Service,
+        entry: PodEntry,
+        pods: KnownPods,
+        sealing: Sealing,
+        clock: Callable[[], Instant],
     ) -> None:
         self._service = service
+        self.pods = pods
         self._view = entry.view
         self._entry = entry
         self._sealing = sealing
@@ -72,11 +71,16 @@ class PodGangs:
             still += self._formed(gang, in_order(pods))
         return still
 
+    def is_one_of(self, pod: JsonObject) -> bool:
+        """Is it of a gang, formed or not?"""
+        return GANG_JOB in annotations_of(pod) or is_marked(pod)
+
     def _assembling(self) -> list[tuple[Gang, list[JsonObject]]]:
         found: dict[tuple[str, str], tuple[Gang, list[JsonObject]]] = {}
-        for pod in self._view.objects(POD):
-            if not _may_be_formed(pod):
+        for kept, facts in self.pods.all():
+            if not facts.may_be_formed:
                 continue
+            pod = self._view.read(kept)
             gang = self._entry.gang_of(pod)
             if gang is not None:
                 found.setdefault((gang.namespace, gang.name), (gang, []))[1].append(pod)
@@ -97,10 +101,12 @@ class PodGangs:
 
     def _has_begun(self, gang: Gang) -> bool:
         """Is a job of this gang not over?"""
+        formed = (
+            self._view.read(kept) for kept, facts in self.pods.all(gang.namespace) if facts.gang_job
+        )
         return any(
-            GANG_JOB in annotations_of(pod) and part(pod, "status").get("phase") not in OVER
-            for pod in self._view.objects(POD, gang.namespace)
-            if self._is_of(pod, gang)
+            part(pod, "status").get("phase") not in OVER and self._is_of(pod, gang)
+            for pod in formed
         )
 
     def _is_of(self, pod: JsonObject, gang: Gang) -> bool:
@@ -126,7 +132,7 @@ class PodGangs:
         return []
 
     def _submit(self, gang: Gang, pods: list[JsonObject]) -> None:
-        creators = {annotations_of(pod).get(CREATOR, "") for pod in pods}
+        creators = {self._entry.creator_of(pod) for pod in pods}
         if len(creators) > 1:
             # One job has one user: what others put beside it must not run as that person.
             raise forbidden(POD, name_of(pods[0]), "the pods of a gang must be one person's")
@@ -145,12 +151,11 @@ class PodGangs:
             labels={**labels, **mark, UID_LABEL: uid},
         )
         writes = tuple(self._write(pod, {GANG_JOB: uid}) for pod in pods)
-        person = UserName(annotations_of(pods[0]).get(CREATOR, ""))
-        caller = Caller(user=person, door=DOOR)
-        first: Callable[[Transaction], None] = partial(
+        caller = self._entry.creator_of(pods[0])
+        enter: Callable[[Transaction], None] = partial(
             self._enter, caller, replace(wanted, spec=spec)
         )
-        wish = ObjectsWrite(caller=caller, writes=writes, first=first)
+        wish = ObjectsWrite(caller=caller, writes=writes, also=enter)
         self._service.write_objects(wish).result()
 
     def _enter(self, caller: Caller, wanted: Wanted, transaction: Transaction) -> None:
@@ -171,13 +176,3 @@ class PodGangs:
         return ObjectWrite(
             key=kept.key, seen=kept.version, body=self._sealing.closed(kept.key, new)
         )
-
-
-def _may_be_formed(pod: JsonObject) -> bool:
-    meta = metadata(pod)
-    return (
-        GANG_JOB not in annotations_of(pod)
-        and "deletionTimestamp" not in meta
-        and not items(part(pod, "spec"), "schedulingGates")
-        and part(pod, "status").get("phase") in ("Pending", None)
-    )

@@ -1,13 +1,20 @@
 """Which job a pod is, and which task of it."""
 
-from muster.controller.messages import JobQuery
+from muster.controller.messages import Caller, JobQuery
 from muster.controller.queries.queries import Queries
 from muster.doors.kubernetes.objects.value import JsonObject, annotations_of, uid_of
 from muster.doors.kubernetes.pods.gang_marks import GANG_JOB
-from muster.doors.kubernetes.serve.pod_entry import POD_LABEL, ROOT, UID_LABEL
+from muster.doors.kubernetes.serve.access import DOOR
 from muster.model.errors import UnknownError
 from muster.model.job import Job
-from muster.model.value import JobId, Value
+from muster.model.value import JobId, UserName, Value
+
+ROOT = Caller(user=UserName("muster"), door=DOOR, root=True)
+
+POD_LABEL = "kubernetes/pod"
+GANG_LABEL = "kubernetes/gang"
+UID_LABEL = "kubernetes/uid"
+"""Labels of jobs: which pod it is, or which gang of pods."""
 
 MOST_KNOWN = 50_000
 

@@ -6,15 +6,21 @@ What happened to a job is written into its pod; a pod that is deleted takes its 
 import logging
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from threading import Condition, Thread
 
 from muster.controller.messages import JobQuery, JobView
 from muster.controller.use_cases.objects import ObjectChangedError
 from muster.controller.use_cases.service import Service
 from muster.controller.world.transaction import Change, Transaction
-from muster.doors.kubernetes.foreign.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, OF_KUEUE
+from muster.doors.kubernetes.foreign.kinds import (
+    CLUSTER_QUEUE,
+    KAI_QUEUE,
+    LOCAL_QUEUE,
+    OF_KUEUE,
+    VOLCANO_QUEUE,
+)
 from muster.doors.kubernetes.foreign.queues import queue_status
 from muster.doors.kubernetes.importing.kueue import cluster_queue_paths, local_queue_paths
+from muster.doors.kubernetes.importing.volcano import queue_paths
 from muster.doors.kubernetes.objects.errors import StatusError
 from muster.doors.kubernetes.objects.kinds import EVENT, NAMESPACE, NODE, POD, PRIORITY_CLASS
 from muster.doors.kubernetes.objects.value import (
@@ -47,10 +53,12 @@ from muster.doors.kubernetes.pods.status_of import SeenPod, status_of, unformed_
 from muster.doors.kubernetes.pods.unschedulable import Around, message
 from muster.doors.kubernetes.serve.beginning import MUSTER
 from muster.doors.kubernetes.serve.call import Target, Writing
+from muster.doors.kubernetes.serve.counting import OVER
 from muster.doors.kubernetes.serve.deleting import Deleter, Deletion
-from muster.doors.kubernetes.serve.pod_entry import OVER, POD_LABEL, ROOT, UID_LABEL
+from muster.doors.kubernetes.serve.leading import LeaderThread
+from muster.doors.kubernetes.serve.pod_facts import Place
 from muster.doors.kubernetes.serve.pod_gangs import PodGangs, Waiting
-from muster.doors.kubernetes.serve.pod_jobs import PodJob, PodJobs
+from muster.doors.kubernetes.serve.pod_jobs import POD_LABEL, ROOT, UID_LABEL, PodJob, PodJobs
 from muster.doors.kubernetes.serve.served import ServedKinds
 from muster.doors.kubernetes.serve.writing import ObjectWriter, Request
 from muster.model.errors import MusterError, UnknownError
@@ -63,8 +71,14 @@ from muster.stores.base import Batch
 
 log = logging.getLogger("muster.kubernetes")
 
-LOOKS_AGAIN_S = 2.0
-"""Why a pod waits changes with plans, of which no commit tells."""
+LOOKS_AGAIN_MS = 2_000
+"""So often everything is looked at: why a pod waits changes with plans, of which no commit tells.
+
+In between only pods are looked at of which something was told.
+"""
+
+MOST_AT_ONCE = 300
+"""So many that wait are looked at each time; where there are more, they take turns."""
 
 HERE = "127.0.0.1"
 OF_CLASSES = ("value", "description", "preemptionPolicy")
@@ -72,9 +86,6 @@ OF_CLASSES = ("value", "description", "preemptionPolicy")
 
 ASKS_AGAIN_MS = 10_000
 """So long a pod of a gang that was told to end may take before it is told again."""
-
-Place = tuple[str, str]
-"""Namespace and name."""
 
 
 class PodKeeper:
@@ -94,15 +105,15 @@ class PodKeeper:
         self._view = writer.view
         self._kinds = kinds
         self._clock = clock
-        self._more = Condition()
+        self._thread = LeaderThread("pods", self._run)
         self._changed: dict[Place, None] = {}
         self._jobs = PodJobs(service.queries)
         self._members: dict[str, tuple[Place, ...]] = {}
-        self._ending: dict[str, Instant] = {}
-        self._told: set[tuple[str, str, int]] = set()
-        self._leads = False
-        self._is_closing = False
-        self._thread = Thread(target=self._run, name="pods", daemon=True)
+        # By where the pod is, as long as it is there: its uid, and what was asked or told.
+        self._ending: dict[Place, tuple[str, Instant]] = {}
+        self._told: dict[Place, set[tuple[str, str, int]]] = {}
+        self._looked_at = Instant(0)
+        self._looked_up_to: Place = ("", "")
         self._machine = Machine(
             address=HERE, kernel=platform.release(), os_image=_os_name(), runtime="podman://4"
         )
@@ -110,29 +121,20 @@ class PodKeeper:
 
     def begin(self, transaction: Transaction) -> None:  # noqa: ARG002 - as companions are
         """This process leads from now on."""
-        with self._more:
-            if not self._thread.is_alive():
-                self._thread.start()
-            self._leads = True
-            self._more.notify()
+        self._thread.begin()
 
     def rest(self) -> None:
         """Another process leads."""
-        with self._more:
-            self._leads = False
+        self._thread.rest()
 
     def close(self) -> None:
         """Finish what is under way, and stop."""
         self._leave()
-        with self._more:
-            self._is_closing = True
-            self._more.notify()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.close()
 
     def _note(self, batch: Batch, _: tuple[Change, ...]) -> None:
         """Called from the thread that commits."""
-        with self._more:
+        with self._thread.news:
             for job in (*batch.jobs, *(each.job for each in batch.ended)):
                 self._remember(job)
             for event in batch.events:
@@ -144,7 +146,7 @@ class PodKeeper:
                 if (kept.key.group, kept.key.resource) == ("", "pods"):
                     self._changed[kept.key.namespace, kept.key.name] = None
             if self._changed:
-                self._more.notify()
+                self._thread.news.notify()
 
     def _remember(self, job: Job | None) -> None:
         if job is None or UID_LABEL not in job.spec.labels:
@@ -156,48 +158,62 @@ class PodKeeper:
 
     def _run(self) -> None:
         self._find_jobs()
-        while self._waits():
-            with self._more:
+        while self._thread.goes_on(lambda: self._changed, self._left_s()):
+            with self._thread.news:
                 places, self._changed = list(self._changed), {}
             try:
-                self._keep_nodes()
-                self._keep_namespaces()
-                self._keep_priority_classes()
-                self._keep_queues()
-                self._keep_gangs()
-                for place in dict.fromkeys([*places, *self._pending()]):
-                    self._keep(place)
+                self._look(places)
             except (MusterError, ObjectChangedError) as error:
                 log.warning("a pod could not be kept: %s", error)
 
-    def _waits(self) -> bool:
-        with self._more:
-            self._more.wait_for(lambda: self._changed or self._is_closing, LOOKS_AGAIN_S)
-            self._more.wait_for(lambda: self._leads or self._is_closing)
-            return not self._is_closing
+    def _look(self, places: list[Place]) -> None:
+        now = self._clock()
+        is_due = now - self._looked_at >= LOOKS_AGAIN_MS
+        if is_due:
+            self._looked_at = now
+            self._keep_nodes()
+            self._keep_namespaces()
+            self._keep_priority_classes()
+            self._keep_queues()
+        if is_due or any(map(self._is_of_gang, places)):
+            self._keep_gangs()
+        for place in dict.fromkeys([*places, *(self._pending() if is_due else ())]):
+            self._keep(place)
+
+    def _is_of_gang(self, place: Place) -> bool:
+        pod = self._view.get(POD, *place)
+        return pod is not None and self._gangs.is_one_of(pod)
+
+    def _left_s(self) -> float:
+        """Until everything is looked at."""
+        left_ms = self._looked_at + LOOKS_AGAIN_MS - self._clock()
+        return min(max(0, left_ms), LOOKS_AGAIN_MS) / 1_000
 
     def _find_jobs(self) -> None:
         self._find_members()
         for job in self._service.queries.jobs.matching(ROOT, JobQuery()):
-            with self._more:
+            with self._thread.news:
                 self._remember(job)
 
     def _pending(self) -> list[Place]:
-        """Pods that are not over: their job may have moved on, or waits for another reason."""
-        return [
-            (namespace_of(each), name_of(each))
-            for each in self._view.objects(POD)
-            if part(each, "status").get("phase") in ("Pending", None)
-            or (GANG_JOB in annotations_of(each) and "deletionTimestamp" in metadata(each))
+        """Pods that wait, in turn: their job may have moved on, or waits for another reason."""
+        found = [
+            (kept.key.namespace, kept.key.name)
+            for kept, facts in self._gangs.pods.all()
+            if facts.is_waiting
         ]
+        later = [place for place in found if place > self._looked_up_to]
+        taken = [*later, *found[: len(found) - len(later)]][:MOST_AT_ONCE]
+        self._looked_up_to = taken[-1] if len(found) > MOST_AT_ONCE else ("", "")
+        return taken
 
     def _find_members(self) -> None:
         """Which pods are together."""
         found: dict[str, list[Place]] = {}
-        for each in self._view.objects(POD):
-            if (uid := annotations_of(each).get(GANG_JOB)) is not None:
-                found.setdefault(uid, []).append((namespace_of(each), name_of(each)))
-        with self._more:
+        for kept, facts in self._gangs.pods.all():
+            if facts.gang_job:
+                found.setdefault(facts.gang_job, []).append((kept.key.namespace, kept.key.name))
+        with self._thread.news:
             self._members = {uid: tuple(places) for uid, places in found.items()}
 
     def _keep_gangs(self) -> None:
@@ -222,6 +238,23 @@ class PodKeeper:
             if kept is not None and new != each:
                 self._writer.put_as_is(self._request(kind, new), kept, new)
 
+        for kind in (VOLCANO_QUEUE, KAI_QUEUE):
+            self._keep_named_queues(kind)
+
+    def _keep_named_queues(self, kind: Kind) -> None:
+        """Queues of Volcano and of KAI say the same."""
+        objects = self._view.objects(kind)
+        for name, path in queue_paths(objects).items():
+            use = self._service.queries.queues.find(path)
+            kept = self._view.find(kind, "", name)
+            if kept is None or use is None:
+                continue
+            old = self._view.read(kept)
+            told = {"state": "Open", "pending": use.waiting, "running": use.running}
+            new = {**old, "status": {**part(old, "status"), **told}}
+            if new != old:
+                self._writer.put_as_is(self._request(kind, new), kept, new)
+
     def _write_waiting(self, waiting: Waiting) -> None:
         """The pod has no job yet, and says why."""
         pod, now = waiting.pod, self._clock()
@@ -236,6 +269,8 @@ class PodKeeper:
     def _keep(self, place: Place) -> None:
         kept = self._view.find(POD, *place)
         if kept is None:
+            self._told.pop(place, None)
+            self._ending.pop(place, None)
             self._cancel_orphans(place)
             return
         pod = self._view.read(kept)
@@ -272,9 +307,10 @@ class PodKeeper:
                 self._jobs.forget(each)
             self._gangs.dissolve(mates)
             return
-        asked, now = self._ending.get(uid_of(pod), Instant(0)), self._clock()
-        if now - asked > ASKS_AGAIN_MS:
-            self._ending[uid_of(pod)] = now
+        place, now = (namespace_of(pod), name_of(pod)), self._clock()
+        uid, asked = self._ending.get(place, ("", Instant(0)))
+        if uid != uid_of(pod) or now - asked > ASKS_AGAIN_MS:
+            self._ending[place] = (uid_of(pod), now)
             self._service.stop_task(ROOT, found.job, found.task).result()
 
     def _is_done(self, found: PodJob) -> bool:
@@ -385,8 +421,9 @@ class PodKeeper:
     def _say(self, pod: JsonObject, event: events_of.PodEvent) -> None:
         obj = events_of.event_object(pod, event)
         mark = (uid_of(pod), name_of(obj), event.count)
-        if mark not in self._told:
-            self._told.add(mark)
+        told = self._told.setdefault((namespace_of(pod), name_of(pod)), set())
+        if mark not in told:
+            told.add(mark)
             self._write_event(obj)
 
     def _write_event(self, event: JsonObject) -> None:

@@ -1,28 +1,32 @@
 """What the containers of a pod wrote: `kubectl logs`, once or as it is written."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 
 from muster.controller.messages import LogQuery
 from muster.controller.use_cases.service import Service
-from muster.doors.kubernetes.objects.errors import StatusError, bad_request, not_found
+from muster.doors.kubernetes.objects.errors import StatusError, bad_request, forbidden, not_found
 from muster.doors.kubernetes.objects.kinds import POD
 from muster.doors.kubernetes.objects.times import stamp
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
+    labels_of,
     name_of,
     namespace_of,
     part,
     uid_of,
 )
+from muster.doors.kubernetes.pods.pod_of import TASK_LABEL, job_of_pod
+from muster.doors.kubernetes.serve.access import Identity
 from muster.doors.kubernetes.serve.call import Query, Target, flag, number, text
 from muster.doors.kubernetes.serve.pod_containers import container_asked_for, container_status
-from muster.doors.kubernetes.serve.pod_entry import ROOT
-from muster.doors.kubernetes.serve.pod_jobs import PodJobs
+from muster.doors.kubernetes.serve.pod_jobs import ROOT, PodJobs
 from muster.doors.kubernetes.serve.view import ObjectView
-from muster.model.errors import MusterError, UnknownError
+from muster.model.errors import ForbiddenError, MusterError, UnknownError
+from muster.model.job import JobState
 from muster.model.running import Output
-from muster.model.value import Instant, Value
+from muster.model.value import Instant, JobId, Value, replace
 
 LOOKS_EVERY_S = 0.2
 LAST_LOOKS = 3
@@ -41,7 +45,10 @@ _CANNOT_START = {
 
 
 class LogWish(Value):
-    """Which part of a log is wanted, and how. stream: empty for both."""
+    """Which part of a log is wanted, and how. stream: empty for both.
+
+    is_plain: it is as the job wrote it, and no line says when and into which stream.
+    """
 
     container: str
     previous: bool = False
@@ -51,6 +58,7 @@ class LogWish(Value):
     since: str = ""
     most_bytes: int | None = None
     stream: bytes = b""
+    is_plain: bool = False
 
 
 class PodLogs:
@@ -62,16 +70,33 @@ class PodLogs:
         self._clock = clock
         self._jobs = PodJobs(service.queries)
 
-    def stream(self, target: Target, query: Query) -> "LogStream":
+    def stream(self, target: Target, query: Query, identity: Identity) -> "LogStream":
         """What to send; StatusError when there is no such pod or container."""
         pod = self._view.get(POD, target.namespace, target.name)
         if pod is None:
             raise not_found(POD, target.name)
-        wish = self._wish(pod, query)
+        wish, job = self._wish(pod, query), job_of_pod(pod)
+        if job is not None:
+            return self._of_job(pod, job, wish, identity)
         if not part(pod, "spec").get("nodeName"):
             return LogStream(lambda _offset, _limit: NOTHING, wish, lambda: True)
         _demand_log(pod, wish)
         return LogStream(self._reader(pod, wish), wish, self._is_over(pod, wish))
+
+    def _of_job(
+        self, pod: JsonObject, job: JobId, wish: LogWish, identity: Identity
+    ) -> "LogStream":
+        """Of a job of another door, which has one log and no containers."""
+        if wish.previous:
+            raise _no_previous(pod, wish.container)
+        if wish.timestamps or wish.since:
+            raise bad_request(
+                f"job {job} did not come as a pod, so its log has no times: "
+                "leave out --timestamps, --since and --since-time"
+            )
+        plain = replace(wish, is_plain=True)
+        read = self._job_reader(pod, job, plain, identity)
+        return LogStream(read, plain, self._is_job_over(job))
 
     def _wish(self, pod: JsonObject, query: Query) -> LogWish:
         container = container_asked_for(pod, query)
@@ -113,6 +138,45 @@ class PodLogs:
                 return NOTHING
 
         return read
+
+    def _job_reader(self, pod: JsonObject, job: JobId, wish: LogWish, identity: Identity) -> "Read":
+        """Reads what a job of another door wrote, with the rights that `muster logs` asks for."""
+
+        def read(offset: int, limit: int) -> Output:
+            asked = LogQuery(
+                job=job,
+                task=int(labels_of(pod)[TASK_LABEL]),
+                stderr=wish.stream == STREAMS["Stderr"],
+                offset=offset,
+                limit=limit,
+            )
+            try:
+                return self._output(identity, asked)
+            except ForbiddenError as error:
+                raise forbidden(POD, name_of(pod), str(error)) from error
+            except UnknownError:
+                return NOTHING
+
+        return read
+
+    def _is_job_over(self, job: JobId) -> Callable[[], bool]:
+        """Has this attempt of the job ended? One that waits has none, and nobody waits with it."""
+        live = self._service.queries.jobs.live
+        began = live(job)
+
+        def is_over() -> bool:
+            now = live(job)
+            if began is None or now is None or now.attempt != began.attempt:
+                return True
+            return now.state in (JobState.PENDING, JobState.HELD)
+
+        return is_over
+
+    def _output(self, identity: Identity, asked: LogQuery) -> Output:
+        """Who acts for another must be let in as well."""
+        if identity.by is not None:
+            self._output(identity.by, asked)
+        return self._service.queries.attempts.output(identity.caller, asked)
 
     def _is_over(self, pod: JsonObject, wish: LogWish) -> Callable[[], bool]:
         """Has this run of the container ended?"""
@@ -172,7 +236,7 @@ class LogStream:
             size *= 2
             found = self._read(-size, size)
         self._offset = found.next
-        lines = found.content.splitlines(keepends=True)
+        lines = _lines(found.content)
         # What was read from somewhere in the middle begins with half a line, which is not wanted.
         wanted = lines[-self._wish.tail :] if self._wish.tail else []
         return self._shown(wanted)
@@ -198,11 +262,11 @@ class LogStream:
     def _more(self) -> bytes:
         """All whole lines that come next, of which some may not be wanted."""
         while raw := self._read(self._offset, CHUNK).content:
-            end = raw.rfind(b"\n") + 1
+            end = len(raw) if self._wish.is_plain else raw.rfind(b"\n") + 1
             if not end:
                 return b""
             self._offset += end
-            shown = self._shown(raw[:end].splitlines(keepends=True))
+            shown = self._shown(_lines(raw[:end]))
             if shown:
                 return shown
         return b""
@@ -215,6 +279,8 @@ class LogStream:
         return whole
 
     def _shown_line(self, line: bytes) -> bytes:
+        if self._wish.is_plain:
+            return line
         parts = line.split(b" ", PARTS_OF_A_LINE - 1)
         if len(parts) < PARTS_OF_A_LINE:
             return b""
@@ -225,3 +291,8 @@ class LogStream:
         shown = at + b" " + words if self._wish.timestamps and self._is_new_line else words
         self._is_new_line = mark == b"F"
         return shown if self._is_new_line else shown.removesuffix(b"\n")
+
+
+def _lines(content: bytes) -> list[bytes]:
+    """The lines with their ends. What returns to its beginning, as progress does, is one line."""
+    return [line for line in re.findall(rb"[^\n]*\n?", content) if line]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from muster.doors.kubernetes.objects.kinds import CONFIG_MAP, POD, SECRET, SERVICE_ACCOUNT
 from muster.doors.kubernetes.objects.value import JsonObject, part
 from muster.doors.kubernetes.pods.defaults import ROOT_CA
-from muster.doors.kubernetes.serve.tokens import ISSUER, Bound, Signer
+from muster.doors.kubernetes.serve.tokens import ISSUER, AccountToken, Bound, Signer
 from muster.doors.kubernetes.serve.view import ObjectView
-from muster.launch.pods.variables import wanted_sources
-from muster.model.pod import PodLaunch
+from muster.launch.pods.variables import source_key, wanted_sources
+from muster.model.kept_object import ObjectKey
+from muster.model.pod import PodLaunch, SourceKind
 from muster.model.value import Instant
 
 TOKEN_S = 24 * 3_600
@@ -17,6 +18,15 @@ TOKEN_S = 24 * 3_600
 
 It ends with the pod.
 """
+
+
+_READABLE = {CONFIG_MAP.plural: SourceKind.CONFIG_MAP, SECRET.plural: SourceKind.SECRET}
+
+
+def source_of(key: ObjectKey) -> str | None:
+    """How pods name this object, if it is one that they can read."""
+    kind = None if key.group else _READABLE.get(key.resource)
+    return None if kind is None else source_key(kind, key.name)
 
 
 class PodSupplies:
@@ -47,9 +57,12 @@ class PodSupplies:
         account = self._view.get(SERVICE_ACCOUNT, pod.namespace, pod.account)
         if account is None:
             return None
-        wanted = [audience or ISSUER]
-        bound = Bound(kind=POD, name=pod.name, uid=pod.uid)
-        token, _ = self._signer.for_account(account, wanted, TOKEN_S, self._clock(), bound)
+        wish = AccountToken(
+            audiences=(audience or ISSUER,),
+            seconds=TOKEN_S,
+            bound=Bound(kind=POD, name=pod.name, uid=pod.uid),
+        )
+        token, _ = self._signer.for_account(account, wish, self._clock())
         return {"token": token.encode()}
 
 

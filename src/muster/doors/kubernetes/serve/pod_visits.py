@@ -18,13 +18,14 @@ from muster.doors.kubernetes.objects.value import JsonObject, name_of, namespace
 from muster.doors.kubernetes.serve.access import Identity
 from muster.doors.kubernetes.serve.call import Query, Target, flag
 from muster.doors.kubernetes.serve.pod_containers import container_asked_for, container_status
-from muster.doors.kubernetes.serve.pod_jobs import PodJobs
+from muster.doors.kubernetes.serve.pod_jobs import PodJob, PodJobs
 from muster.doors.kubernetes.serve.view import ObjectView
 from muster.model.errors import ForbiddenError, UnknownError
-from muster.model.running import AttachTo, ConnectTo, RunInside, VisitStream
+from muster.model.running import AttachTo, ConnectTo, RunInside, Visit, VisitStream
 from muster.model.value import JobId, Value
 
 EXEC, ATTACH, PORT_FORWARD = "exec", "attach", "portforward"
+MOST_PORTS = 64
 VISITS = frozenset({EXEC, ATTACH, PORT_FORWARD})
 
 
@@ -38,12 +39,17 @@ class PlainError(StatusError):
 
 
 class Visitor(Value):
-    """Somebody who may enter, and what for. wanted: None for ports, which are named later."""
+    """Somebody who may enter, and what for.
+
+    wanted: None for ports, which are named later, or in `ports`.
+    """
 
     identity: Identity
     pod: str
     job: JobId
+    task: int
     wanted: RunInside | AttachTo | None
+    ports: tuple[int, ...] = ()
     stdin: bool = False
     stdout: bool = False
     stderr: bool = False
@@ -65,11 +71,14 @@ class PodVisits:
         container = "" if target.subresource == PORT_FORWARD else container_asked_for(pod, query)
         if not part(pod, "spec").get("nodeName"):
             raise bad_request(f"pod {target.name} does not have a host assigned")
+        found = self._job(pod, container, target.subresource)
         visitor = Visitor(
             identity=identity,
             pod=target.name,
-            job=self._job(pod, container, target.subresource),
+            job=found.job,
+            task=found.task,
             wanted=_wanted(target.subresource, container, query),
+            ports=_ports(query) if target.subresource == PORT_FORWARD else (),
             stdin=flag(query, "stdin"),
             stdout=flag(query, "stdout"),
             stderr=flag(query, "stderr") and not flag(query, "tty"),
@@ -78,6 +87,18 @@ class PodVisits:
         if visitor.wanted and not (visitor.stdin or visitor.stdout or visitor.stderr):
             raise PlainError.plain(400, "you must specify at least 1 of stdin, stdout, stderr")
         return visitor
+
+    def shown(self, target: Target, query: Query) -> JsonObject:
+        """What is asked for as an object, as those are shown it who have a say."""
+        kind = next(each.kind for each in POD.subresources if each.name == target.subresource)
+        named: JsonObject = {"kind": kind, "apiVersion": POD.api_version}
+        if target.subresource == PORT_FORWARD:
+            return {**named, "ports": list(_ports(query))}
+        pod = self._view.get(POD, target.namespace, target.name) or {}
+        named["container"] = container_asked_for(pod, query)
+        named |= {each: True for each in ("stdin", "stdout", "stderr", "tty") if flag(query, each)}
+        commands = {"command": list(query.get("command", ()))}
+        return {**named, **commands} if target.subresource == EXEC else named
 
     def begin(self, visitor: Visitor) -> VisitStream | None:
         """Write down who enters, and let them in; None for ports. StatusError: it is too late."""
@@ -94,14 +115,17 @@ class PodVisits:
         if wanted is None:
             return None
         try:
-            return self._service.queries.attempts.visit(caller, visitor.job, wanted)
+            return self._visit(visitor, wanted)
         except UnknownError as error:
             raise PlainError.plain(500, f"{error}") from error
 
     def connect(self, visitor: Visitor, port: int) -> VisitStream:
         """To a port of the pod; UnknownError when it is gone."""
-        wanted = ConnectTo(port=port)
-        return self._service.queries.attempts.visit(visitor.identity.caller, visitor.job, wanted)
+        return self._visit(visitor, ConnectTo(port=port))
+
+    def _visit(self, visitor: Visitor, wanted: Visit) -> VisitStream:
+        caller = visitor.identity.caller
+        return self._service.queries.attempts.visit(caller, visitor.job, wanted, task=visitor.task)
 
     def is_good(self, identity: Identity) -> bool:
         """Is what they came with still good? A token may be revoked, an account deleted."""
@@ -113,13 +137,9 @@ class PodVisits:
             return self._view.get(SERVICE_ACCOUNT, namespace, account) is not None
         return token is None or self._service.queries.people.is_good(token)
 
-    def _job(self, pod: JsonObject, container: str, how: str) -> JobId:
+    def _job(self, pod: JsonObject, container: str, how: str) -> PodJob:
         """StatusError unless the container runs, in the words of kubelets."""
         found = self._jobs.of(pod)
-        if found is not None and found.task:
-            text = "only the first pod of a gang can be entered; look at the others with logs"
-            raise PlainError.plain(501, text)
-        job = None if found is None else found.job
         state = part(container_status(pod, container), "state")
         if container and state.get("running") is None:
             whole = f"{name_of(pod)}_{namespace_of(pod)}"
@@ -127,9 +147,9 @@ class PodVisits:
             raise PlainError.plain(
                 500, told if how == EXEC else f"container {container} not found in pod {whole}"
             )
-        if job is None or not self._service.queries.jobs.is_live(job):
+        if found is None or not self._service.queries.jobs.is_live(found.job):
             raise PlainError.plain(404, "pod does not exist")
-        return job
+        return found
 
     def _demand_owner(self, visitor: Visitor) -> None:
         """Who acts for another must be allowed to be its user as well."""
@@ -144,6 +164,17 @@ class PodVisits:
                 self._service.note_refusal(who.caller, named, str(error))
                 raise forbidden(POD, visitor.pod, str(error)) from error
             who = who.by
+
+
+def _ports(query: Query) -> tuple[int, ...]:
+    """Those that the client names at once; one after the other, or between commas."""
+    named = [each for text in query.get("ports", ()) for each in text.split(",")]
+    if len(named) > MOST_PORTS:
+        raise bad_request(f"at most {MOST_PORTS} ports can be forwarded at once")
+    for each in named:
+        if not (each.isascii() and each.isdecimal() and len(each) <= 5 and 0 < int(each) < 1 << 16):
+            raise bad_request(f"port {each!r} must be a number from 1 to 65535")
+    return tuple(map(int, named))
 
 
 def _wanted(how: str, container: str, query: Query) -> RunInside | AttachTo | None:

@@ -4,9 +4,8 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
-from muster.doors.kubernetes.catalogue import rules_of
 from muster.doors.kubernetes.objects.errors import Reason, StatusError, bad_request, not_found
 from muster.doors.kubernetes.objects.hidden import shown
 from muster.doors.kubernetes.objects.rules import Printing
@@ -20,15 +19,14 @@ from muster.doors.kubernetes.objects.selectors import (
     parse_labels,
     selects,
 )
-from muster.doors.kubernetes.objects.tables import column_json, table_row
+from muster.doors.kubernetes.objects.tables import column_json
 from muster.doors.kubernetes.objects.value import JsonObject, Kind, labels_of, metadata
 from muster.doors.kubernetes.serve.call import Listing, Target
 from muster.doors.kubernetes.serve.form import Form, Shape
+from muster.doors.kubernetes.serve.rows import META, Rows, partial, table_row
 from muster.doors.kubernetes.serve.view import ObjectView
 from muster.model.kept_object import KeptObject
 from muster.model.value import Instant, Value
-
-META = "meta.k8s.io"
 
 
 class Selection(Value):
@@ -49,39 +47,66 @@ class Selection(Value):
         )
 
 
-def selection_of(kind: Kind, listing: Listing) -> Selection:
-    """The selectors of a request; StatusError says what is wrong with them."""
-    readers = {**METADATA_FIELDS, **rules_of(kind).selectable}
+def selection_of(selectable: Mapping[str, FieldReader], listing: Listing) -> Selection:
+    """The selectors of a request; StatusError says what is wrong with them.
+
+    selectable: fields of the kind that they may name, beyond those of all kinds.
+    """
+    readers = {**METADATA_FIELDS, **selectable}
     fields = parse_fields(listing.fields)
     for each in fields:
         if each.field not in readers:
-            raise bad_request(f"field label not supported: {each.field}")
+            raise bad_request(_unknown_field(each.field, has_own=bool(selectable)))
     return Selection(labels=parse_labels(listing.labels), fields=fields, readers=readers)
+
+
+def _unknown_field(field: str, *, has_own: bool) -> str:
+    """Kinds with fields of their own are called otherwise than those that have none."""
+    if has_own:
+        return f"field label not supported: {field}"
+    usual = '"metadata.name", "metadata.namespace"'
+    return f'"{field}" is not a known field selector: only {usual}'
+
+
+class KnownKinds(Protocol):
+    """What is known of kinds where their objects are shown."""
+
+    def printing(self, kind: Kind) -> Printing:
+        """How objects of a kind are shown as a Table."""
+        ...
+
+    def filled(self, kind: Kind, obj: JsonObject) -> JsonObject:
+        """An object in this version of its kind, with defaults that came after it."""
+        ...
+
+    def selectable(self, kind: Kind) -> Mapping[str, FieldReader]:
+        """Fields beyond those of all kinds that selectors may name."""
+        ...
+
+    def is_asked_for(self, kind: Kind) -> bool:
+        """Does a webhook say how objects are in other versions?"""
+        ...
 
 
 class Reader:
     """Reads from the view."""
 
-    def __init__(
-        self,
-        view: ObjectView,
-        clock: Callable[[], Instant],
-        printing: Callable[[Kind], Printing],
-    ) -> None:
+    def __init__(self, view: ObjectView, clock: Callable[[], Instant], kinds: KnownKinds) -> None:
         self._view = view
         self._clock = clock
-        self._printing = printing
+        self._kinds = kinds
+        self._rows = Rows(view)
 
     def get(self, target: Target) -> JsonObject:
         """The object that the path names."""
         found = self._view.get(target.kind, target.namespace, target.name)
         if found is None:
             raise not_found(target.kind, target.name)
-        return found
+        return self._kinds.filled(target.kind, found)
 
     def page(self, target: Target, listing: Listing) -> "Page":
         """The objects that the path and the selectors name."""
-        selection = selection_of(target.kind, listing)
+        selection = self.selection(target.kind, listing)
         if listing.version and int(listing.version):
             if listing.match == "Exact":
                 self._view.demand_recent(int(listing.version))
@@ -90,7 +115,23 @@ class Reader:
         if listing.token:
             version, start = self._token(listing)
             kept = [each for each in kept if (each.key.namespace, each.key.name) > start]
-        return self._page(kept, selection, listing, version)
+
+        def is_meant(each: KeptObject) -> bool:
+            return selection.holds(self.filled(each, target.kind))
+
+        return self._page(kept, None if selection.is_everything else is_meant, listing, version)
+
+    def selection(self, kind: Kind, listing: Listing) -> Selection:
+        """Which objects of a kind a request means."""
+        return selection_of(self._kinds.selectable(kind), listing)
+
+    def takes_time(self, kind: Kind) -> bool:
+        """Does a webhook say how objects of this kind are?"""
+        return self._kinds.is_asked_for(kind)
+
+    def seen(self, obj: JsonObject, kind: Kind) -> JsonObject:
+        """The same of one that was read."""
+        return self._kinds.filled(kind, obj)
 
     def shown(self, obj: JsonObject, kind: Kind, form: Form, include: str) -> JsonObject:
         """One object in the form that is wanted."""
@@ -106,21 +147,20 @@ class Reader:
         """A list in the form that is wanted."""
         match form.shape:
             case Shape.TABLE:
-                table = self.table(page.objects, kind, form, include)
-                return {**table, "metadata": page.metadata}
+                return self._table_of(page, kind, form, include)
             case Shape.METADATA:
                 return {
                     "kind": "PartialObjectMetadataList",
                     "apiVersion": f"{META}/{form.version}",
                     "metadata": page.metadata,
-                    "items": [partial(each, form) for each in page.objects],
+                    "items": [partial(each, form) for each in self.objects(page, kind)],
                 }
             case Shape.OBJECT | Shape.DISCOVERY:
                 return {
                     "kind": f"{kind.kind}List",
                     "apiVersion": kind.api_version,
                     "metadata": page.metadata,
-                    "items": [_item(each, kind) for each in page.objects],
+                    "items": [_item(each, kind) for each in self.objects(page, kind)],
                 }
 
     def table(
@@ -128,7 +168,7 @@ class Reader:
     ) -> JsonObject:
         """Objects as rows. include: what each row carries of its object."""
         listed = list(objects)
-        printing = self._printing(kind)
+        printing = self._kinds.printing(kind)
         now = self._clock()
         rows = [table_row(each, printing, now, carried(each, form, include)) for each in listed]
         version = metadata(listed[0]).get("resourceVersion") if len(listed) == 1 else None
@@ -139,6 +179,23 @@ class Reader:
             "columnDefinitions": [column_json(each) for each in printing.columns],
             "rows": rows,
         }
+
+    def objects(self, page: "Page", kind: Kind) -> list[JsonObject]:
+        """What the list is of."""
+        return [self.filled(each, kind) for each in page.kept]
+
+    def filled(self, kept: KeptObject, kind: Kind) -> JsonObject:
+        """An object as it is shown."""
+        return self.seen(self._view.read(kept), kind)
+
+    def _table_of(self, page: "Page", kind: Kind, form: Form, include: str) -> JsonObject:
+        if include in {"Object", "None"}:
+            table = self.table(self.objects(page, kind), kind, form, include)
+        else:
+            printing, now = self._kinds.printing(kind), self._clock()
+            rows = self._rows.of(page.kept, kind, printing, form, now)
+            table = {**self.table((), kind, form, include), "rows": rows}
+        return {**table, "metadata": page.metadata}
 
     def _token(self, listing: Listing) -> tuple[int, tuple[str, str]]:
         version, start = parse_token(listing.token)
@@ -153,31 +210,35 @@ class Reader:
         return version, start
 
     def _page(
-        self, kept: list[KeptObject], selection: Selection, listing: Listing, version: int
+        self,
+        kept: list[KeptObject],
+        is_meant: Callable[[KeptObject], bool] | None,
+        listing: Listing,
+        version: int,
     ) -> "Page":
-        found: list[JsonObject] = []
+        """is_meant: None where all of them are."""
+        found: list[KeptObject] = []
         limit = listing.limit or len(kept)
         for place, each in enumerate(kept):
-            obj = self._view.read(each)
-            if not selection.holds(obj):
+            if is_meant is not None and not is_meant(each):
                 continue
             if len(found) == limit:
-                last = metadata(found[-1])
+                last = found[-1].key
                 return Page(
                     version=version,
-                    objects=tuple(found),
-                    token=written_token(version, str(last.get("namespace", "")), last["name"]),
-                    remaining=len(kept) - place if selection.is_everything else None,
+                    kept=tuple(found),
+                    token=written_token(version, last.namespace, last.name),
+                    remaining=len(kept) - place if is_meant is None else None,
                 )
-            found.append(obj)
-        return Page(version=version, objects=tuple(found))
+            found.append(each)
+        return Page(version=version, kept=tuple(found))
 
 
 class Page(Value):
     """Some objects of a list. token: with which the next ones are asked for."""
 
     version: int
-    objects: tuple[JsonObject, ...]
+    kept: tuple[KeptObject, ...]
     token: str = ""
     remaining: int | None = None
 
@@ -190,15 +251,6 @@ class Page(Value):
         if self.remaining is not None:
             found["remainingItemCount"] = self.remaining
         return found
-
-
-def partial(obj: JsonObject, form: Form) -> JsonObject:
-    """The object's metadata alone."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"{META}/{form.version}",
-        "metadata": metadata(shown(obj)),
-    }
 
 
 def carried(obj: JsonObject, form: Form, include: str) -> JsonObject | None:
@@ -230,9 +282,21 @@ def parse_token(token: str) -> tuple[int, tuple[str, str]]:
     """Version and the last place of the page before; StatusError for what is no such token."""
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        _bad_token(f"illegal base64 data at input byte {len(token) - len(token) % 4}")
+    try:
         found: Any = json.loads(raw)
         namespace, _, name = str(found["start"]).rstrip("\0").rpartition("/")
         return int(found["rv"]), (namespace, name)
-    except (binascii.Error, ValueError, KeyError, TypeError):
-        text = f"illegal base64 data at input byte {len(token) - len(token) % 4}"
-        raise bad_request(f"invalid continue token: continue key is not valid: {text}") from None
+    except (ValueError, KeyError, TypeError):
+        _bad_token(f"invalid character '{_called(raw[:1])}' looking for beginning of value")
+
+
+def _bad_token(why: str) -> NoReturn:
+    raise bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+
+def _called(byte: bytes) -> str:
+    """A byte as Go names a character that it did not expect."""
+    found = byte.decode("latin-1")
+    return found if found.isprintable() else "".join(f"\\u{ord(each):04x}" for each in found)

@@ -4,7 +4,6 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from threading import Condition, Thread
 
 from muster.controller.use_cases.objects import ObjectChangedError
 from muster.controller.world.transaction import Transaction
@@ -30,6 +29,7 @@ from muster.doors.kubernetes.objects.value import (
 from muster.doors.kubernetes.serve.access import ITSELF
 from muster.doors.kubernetes.serve.call import Target, Writing
 from muster.doors.kubernetes.serve.deleting import Deleter, Deletion
+from muster.doors.kubernetes.serve.leading import LeaderThread
 from muster.doors.kubernetes.serve.recording import Recorder
 from muster.doors.kubernetes.serve.sealing import Sealing
 from muster.doors.kubernetes.serve.served import ServedKinds
@@ -92,85 +92,71 @@ class Reconciler:
         self._around = around
         self._clock = wires.clock
         self._failures: dict[Item, int] = {}
-        self._more = Condition()
+        self._thread = LeaderThread("controllers", self._run)
         self._changes: deque[Change] = deque()
-        self._leads = False
-        self._is_closing = False
         self._objects = Objects()
         self._work = WorkSet(controllers(around))
-        self._thread = Thread(target=self._run, name="controllers", daemon=True)
-        self._leave: Callable[[], None] | None = None
 
     def begin(self, transaction: Transaction) -> None:  # noqa: ARG002 - as companions are
         """This process leads from now on."""
-        with self._more:
-            if not self._thread.is_alive():
-                self._thread.start()
-            self._leads = True
-            self._more.notify()
+        self._thread.begin()
 
     def rest(self) -> None:
         """Another process leads."""
-        with self._more:
-            self._leads = False
+        self._thread.rest()
 
     def close(self) -> None:
         """Finish what is under way, and stop."""
-        with self._more:
-            self._is_closing = True
-            self._more.notify()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.close()
 
     def _run(self) -> None:
-        while self._await_lead():
-            self._look_around()
-            while self._works():
+        leave = self._look_around()
+        try:
+            while self._thread.goes_on(self._has_work, self._left_s()):
                 try:
                     self._step()
                 except MusterError as error:
                     log.warning("a controller was not heard: %s", error)
-            if self._leave is not None:
-                self._leave()
+        finally:
+            leave()
 
-    def _await_lead(self) -> bool:
-        with self._more:
-            self._more.wait_for(lambda: self._leads or self._is_closing)
-            return not self._is_closing
+    def _has_work(self) -> bool:
+        return bool(self._changes) or self._left_s() <= 0
 
-    def _works(self) -> bool:
-        with self._more:
-            return self._leads and not self._is_closing
+    def _left_s(self) -> float:
+        """Until something is due."""
+        due = self._work.next_at()
+        left_s = LONGEST_WAIT_S if due is None else max(0.0, (due - self._clock()) / 1_000)
+        return min(left_s, LONGEST_WAIT_S)
 
-    def _look_around(self) -> None:
-        """Begin with everything that there is."""
+    def _look_around(self) -> Callable[[], None]:
+        """Begin with everything that there is; calling the result ends it."""
         self._objects = Objects()
         self._work = WorkSet(controllers(self._around))
-        with self._more:
+        with self._thread.news:
             self._changes.clear()
-        self._leave = self._view.follow_all(self._tell)
+        leave = self._view.follow_all(self._tell)
         for kept in self._view.every():
             self._objects.put(self._view.read(kept))
         for obj in self._objects.all():
             self._work.changed(obj, self._objects)
+        return leave
 
     def _tell(self, changes: tuple[Change, ...]) -> None:
         """Called from the thread that commits."""
-        with self._more:
+        with self._thread.news:
             self._changes.extend(changes)
-            self._more.notify()
+            self._thread.news.notify()
 
     def _step(self) -> None:
         self._take_changes()
         item = self._work.take(self._clock())
-        if item is None:
-            self._wait()
-            return
-        self._look_at(item)
+        if item is not None:
+            self._look_at(item)
 
     def _take_changes(self) -> None:
         while True:
-            with self._more:
+            with self._thread.news:
                 if not self._changes:
                     return
                 change = self._changes.popleft()
@@ -182,15 +168,6 @@ class Reconciler:
             else:
                 self._objects.put(after)
                 self._work.changed(after, self._objects)
-
-    def _wait(self) -> None:
-        due = self._work.next_at()
-        left_s = LONGEST_WAIT_S if due is None else max(0.0, (due - self._clock()) / 1_000)
-        with self._more:
-            self._more.wait_for(
-                lambda: self._changes or self._is_closing or not self._leads,
-                min(left_s, LONGEST_WAIT_S),
-            )
 
     def _look_at(self, item: Item) -> None:
         now = self._clock()
@@ -228,20 +205,33 @@ class Hands:
         self._recorder = Recorder(self._writer, wires.kinds)
         self._kinds = wires.kinds
         self._clock = wires.clock
+        self._refused: dict[str, str] = {}
 
     def carry_out(self, outcome: Outcome, objects: Objects) -> Carried:
-        """Make all changes, or none if somebody else was quicker."""
+        """Make all changes, or none if somebody else was quicker.
+
+        What is refused only when all is committed is left out the next time, and told about.
+        """
+        new = {name_of(each.object) for each in outcome.changes if isinstance(each, Create)}
+        self._refused = {}
+        while True:
+            try:
+                return self._commit(outcome, objects)
+            except ObjectChangedError:
+                return Carried.OVERTAKEN
+            except StatusError as error:
+                name = str((error.details or {}).get("name") or "")
+                if name not in new - self._refused.keys():
+                    log.warning("what a controller wants is refused: %s", error.message)
+                    return Carried.REFUSED
+                self._refused[name] = error.message
+
+    def _commit(self, outcome: Outcome, objects: Objects) -> Carried:
         is_refused = False
-        try:
-            with self._together.one_commit(ITSELF):
-                for change in outcome.changes:
-                    if not (is_refused and isinstance(change, Create)):
-                        is_refused |= not self._make(change, objects)
-        except ObjectChangedError:
-            return Carried.OVERTAKEN
-        except StatusError as error:
-            log.warning("what a controller wants is refused: %s", error.message)
-            return Carried.REFUSED
+        with self._together.one_commit(ITSELF):
+            for change in outcome.changes:
+                if not (is_refused and isinstance(change, Create)):
+                    is_refused |= not self._make(change, objects)
         return Carried.REFUSED if is_refused else Carried.OUT
 
     def _make(self, change: Wanted, objects: Objects) -> bool:
@@ -267,14 +257,18 @@ class Hands:
     def _create(self, change: Create, objects: Objects) -> bool:
         owner = "" if change.refusal is None else uid_of(change.refusal.about)
         request = self._request(change.object, name="")
+        why = self._refused.get(name_of(change.object))
         try:
-            self._writer.create(request, change.object)
+            if why is None:
+                self._writer.create(request, change.object)
         except StatusError as error:
             if error.reason is Reason.ALREADY_EXISTS:
                 return True
-            objects.refuse(owner, error.message)
+            why = error.message
+        if why is not None:
+            objects.refuse(owner, why)
             if change.refusal is not None:
-                text = f"{change.refusal.message}{error.message}"
+                text = f"{change.refusal.message}{why}"
                 self._recorder.record(replace(change.refusal, message=text))
             return False
         objects.refuse(owner, None)

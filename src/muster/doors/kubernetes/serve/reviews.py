@@ -24,6 +24,7 @@ from muster.doors.kubernetes.serve.tokens import (
     LEAST_S,
     MOST_S,
     USUAL_S,
+    AccountToken,
     Bound,
     Signer,
 )
@@ -70,13 +71,15 @@ class Reviews:
             case _:
                 raise not_found(target.kind, "")
 
-    def account_token(self, target: Target, given: JsonObject) -> JsonObject:
-        """A token for a service account."""
+    def account_token(self, target: Target, given: JsonObject, identity: Identity) -> JsonObject:
+        """A token for a service account; it outlives no token with which somebody asks for it."""
         account = self._view.get(SERVICE_ACCOUNT, target.namespace, target.name)
         if account is None:
             raise not_found(SERVICE_ACCOUNT, target.name)
         spec = part(given, "spec")
-        seconds = int(spec.get("expirationSeconds") or USUAL_S)
+        seconds = spec.get("expirationSeconds") or USUAL_S
+        if not isinstance(seconds, int):
+            raise bad_request("spec.expirationSeconds: it must be a whole number of seconds")
         if seconds < LEAST_S:
             text = "may not specify a duration less than 10 minutes"
             cause = invalid("spec.expirationSeconds", seconds, text)
@@ -84,8 +87,13 @@ class Reviews:
         now = self._clock()
         seconds = min(seconds, MOST_S)
         audiences = [str(each) for each in items(spec, "audiences")] or [ISSUER]
-        bound = self._bound(target.namespace, part(spec, "boundObjectRef"))
-        token, ends = self._signer.for_account(account, audiences, seconds, now, bound)
+        wish = AccountToken(
+            audiences=tuple(audiences),
+            seconds=seconds,
+            bound=self._bound(target.namespace, part(spec, "boundObjectRef")),
+            made_with=(identity.by or identity).caller.token,
+        )
+        token, ends = self._signer.for_account(account, wish, now)
         return {
             "kind": "TokenRequest",
             "apiVersion": f"{AUTHENTICATION}/v1",

@@ -1,34 +1,46 @@
 """The kinds that are served now: those of Kubernetes, and those that users defined."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 from muster.doors.kubernetes.catalogue import FOREIGN, printed, rules_of
 from muster.doors.kubernetes.controllers.scale import USUAL, Scaling
 from muster.doors.kubernetes.foreign.kinds import foreign_kind, foreign_kinds, foreign_rules
 from muster.doors.kubernetes.objects import openapi
+from muster.doors.kubernetes.objects.conversion import renamed
 from muster.doors.kubernetes.objects.custom import (
     CustomKind,
     custom_kinds,
     custom_rules,
     read_path,
+    with_defaults,
 )
+from muster.doors.kubernetes.objects.faces import FACES, as_shown
 from muster.doors.kubernetes.objects.kinds import CRD, KINDS
-from muster.doors.kubernetes.objects.rules import NO_RULES, Column, Printing, Rules
+from muster.doors.kubernetes.objects.rules import NO_RULES, Cell, Column, Printing, Rules
 from muster.doors.kubernetes.objects.schemas.types import Schema, schema_of
+from muster.doors.kubernetes.objects.selectors import FieldReader
 from muster.doors.kubernetes.objects.strategy import Blueprint
-from muster.doors.kubernetes.objects.value import JsonObject, Kind, name_of
+from muster.doors.kubernetes.objects.value import JsonObject, Kind, copied, name_of
 from muster.doors.kubernetes.serve.view import ObjectView
 from muster.doors.kubernetes.tables.cells import AGE, NAME, age, since
-from muster.model.value import Instant
 
 Place = tuple[str, str, str]
 """Group, version and plural."""
 
 
+Convert = Callable[[JsonObject, JsonObject, str], JsonObject]
+"""Has a webhook make an object one of another version."""
+
+
 class ServedKinds:
     """Looked up by where they are served. Definitions are read again when one changed."""
 
-    def __init__(self, view: ObjectView) -> None:
+    def __init__(self, view: ObjectView, convert: Convert) -> None:
         self._view = view
-        self._own = {(each.group, each.version, each.plural): each for each in KINDS}
+        self._convert = convert
+        own = (*KINDS, *FACES)
+        self._own = {(each.group, each.version, each.plural): each for each in own}
         self._index: tuple[tuple[Kind, ...], JsonObject] | None = None
         self._documents: dict[str, JsonObject] = {}
         self._defined: tuple[tuple[int, ...], dict[Place, CustomKind]] = ((), foreign_kinds())
@@ -54,7 +66,11 @@ class ServedKinds:
 
     def blueprint(self, kind: Kind) -> Blueprint:
         """All that is known of a kind where its objects are made."""
-        return Blueprint(kind=kind, rules=self._rules(kind), schema=self.schema(kind))
+        rules, schema = self._rules(kind), self.schema(kind)
+        if not kind.is_custom and kind.kept_as is None:
+            return Blueprint(kind=kind, rules=rules, schema=schema)
+        read = partial(self.in_version, kind)
+        return Blueprint(kind=kind, rules=rules, schema=schema, read=read)
 
     def _rules(self, kind: Kind) -> Rules:
         custom = self._custom_of(kind)
@@ -63,6 +79,33 @@ class ServedKinds:
         if foreign_kind(kind.api_version, kind.kind) is not None:
             return foreign_rules(custom, FOREIGN.get(kind, NO_RULES))
         return custom_rules(custom)
+
+    def filled(self, kind: Kind, obj: JsonObject) -> JsonObject:
+        """An object as its definition has it now: defaults may have come after it."""
+        custom = self._custom_of(kind)
+        obj = self.in_version(kind, obj)
+        if custom is None or not custom.has_defaults:
+            return obj
+        found: JsonObject = with_defaults(copied(obj), custom.schema)
+        return found
+
+    def in_version(self, kind: Kind, obj: JsonObject) -> JsonObject:
+        """An object in this version of its kind, whichever it was written in."""
+        custom = self._custom_of(kind)
+        if custom is None or obj.get("apiVersion") == kind.api_version:
+            return as_shown(kind, obj)
+        if custom.converter is None:
+            return renamed(obj, kind.api_version)
+        return self._convert(custom.converter, obj, kind.api_version)
+
+    def is_asked_for(self, kind: Kind) -> bool:
+        """Does a webhook say how objects are in other versions? It may take its time."""
+        custom = self._custom_of(kind)
+        return custom is not None and custom.converter is not None
+
+    def selectable(self, kind: Kind) -> Mapping[str, FieldReader]:
+        """Fields beyond those of all kinds that selectors may name."""
+        return self._rules(kind).selectable
 
     def printing(self, kind: Kind) -> Printing:
         """How objects of a kind are shown as a Table."""
@@ -117,18 +160,18 @@ def _printing(custom: CustomKind) -> Printing:
     given = custom.columns or ((AGE, ".metadata.creationTimestamp"),)
     columns = (NAME, *(column for column, _ in given))
 
-    def cells(obj: JsonObject, now: Instant) -> list[str | int | bool]:
-        return [name_of(obj), *(_cell(obj, column, path, now) for column, path in given)]
+    def cells(obj: JsonObject) -> list[Cell]:
+        return [name_of(obj), *(_cell(obj, column, path) for column, path in given)]
 
     return Printing(columns=columns, cells=cells)
 
 
-def _cell(obj: JsonObject, column: Column, path: str, now: Instant) -> str | int | bool:
+def _cell(obj: JsonObject, column: Column, path: str) -> Cell:
     if path == ".metadata.creationTimestamp":
-        return age(obj, now)
+        return age(obj)
     found = read_path(obj, path)
     if found is None:
         return ""
     if column.type == "date":
-        return since(str(found), now)
+        return since(str(found))
     return found if isinstance(found, (str, int, bool)) else str(found)

@@ -27,7 +27,7 @@ class Together:
         self._commit = commit
         self._found: dict[ObjectKey, int | None] = {}
         self._after: dict[ObjectKey, KeptObject | None] = {}
-        self._first: list[Callable[[Transaction], None]] = []
+        self._also: list[Callable[[Transaction], None]] = []
 
     @contextmanager
     def one_commit(self, caller: Caller) -> Generator[None]:
@@ -35,23 +35,24 @@ class Together:
 
         ObjectChangedError: somebody else was quicker, and nothing was written.
         """
-        self._found, self._after, self._first = {}, {}, []
+        self._found, self._after, self._also = {}, {}, []
         yield
         writes = tuple(self._writes())
         if writes:
-            self._commit(ObjectsWrite(caller=caller, writes=writes, first=self._may)).result()
+            self._commit(ObjectsWrite(caller=caller, writes=writes, also=self._also_all)).result()
 
     def collect(self, wanted: ObjectsWrite) -> "Future[tuple[Written, ...]]":
         """Take part in the commit that is to come."""
-        if wanted.first is not None:
-            self._first.append(wanted.first)
+        if wanted.also is not None:
+            self._also.append(wanted.also)
         answer: Future[tuple[Written, ...]] = Future()
         answer.set_result(tuple(self._put(each) for each in wanted.writes))
         return answer
 
     def find(self, kind: Kind, namespace: str, name: str) -> KeptObject | None:
         """The object as it will be."""
-        key = ObjectKey(group=kind.group, resource=kind.plural, namespace=namespace, name=name)
+        group, resource = kind.shelf
+        key = ObjectKey(group=group, resource=resource, namespace=namespace, name=name)
         if key in self._after:
             return self._after[key]
         return self._view.find(kind, namespace, name)
@@ -72,7 +73,7 @@ class Together:
         }
         for key, after in self._after.items():
             is_meant = not namespace or key.namespace == namespace
-            if (key.group, key.resource) == (kind.group, kind.plural) and is_meant:
+            if (key.group, key.resource) == kind.shelf and is_meant:
                 found.pop((key.namespace, key.name), None)
                 if after is not None:
                     found[key.namespace, key.name] = self.read(after)
@@ -98,6 +99,6 @@ class Together:
             if after is not None or seen is not None:
                 yield ObjectWrite(key=key, seen=seen, body=None if after is None else after.body)
 
-    def _may(self, transaction: Transaction) -> None:
-        for each in self._first:
+    def _also_all(self, transaction: Transaction) -> None:
+        for each in self._also:
             each(transaction)

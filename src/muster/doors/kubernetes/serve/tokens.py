@@ -6,17 +6,27 @@ from typing import Any
 import jwt
 
 from muster.controller.messages import Caller
-from muster.doors.kubernetes.objects.kinds import POD, SECRET, SERVICE_ACCOUNT
+from muster.doors.kubernetes.objects.kinds import NODE, POD, SECRET, SERVICE_ACCOUNT
 from muster.doors.kubernetes.objects.rbac import ACCOUNT_PREFIX, User
-from muster.doors.kubernetes.objects.value import JsonObject, Kind, is_list, is_map, uid_of
+from muster.doors.kubernetes.objects.value import (
+    JsonObject,
+    Kind,
+    is_list,
+    is_map,
+    name_of,
+    part,
+    uid_of,
+)
 from muster.doors.kubernetes.serve.view import ObjectView
-from muster.model.site import Role
+from muster.model.site import Role, Token
 from muster.model.value import Duration, Instant, QueuePath, UserName, Value
 
 ISSUER = "https://kubernetes.default.svc"
 ALGORITHM = "ES256"
 FOR_PEOPLE = "muster"
 """Whom tokens of people are meant for; those of service accounts are meant for the issuer."""
+
+_ABOUT = "authentication.kubernetes.io"
 
 BINDING = (POD, SECRET)
 """With what tokens can end."""
@@ -25,6 +35,10 @@ LEAST_S, MOST_S, USUAL_S = 600, 24 * 3_600, 3_600
 
 PERSON_LASTS = Duration(3_600_000)
 """kubectl asks for another one when it ends."""
+
+
+MOST_KNOWN = 2_000
+"""So many tokens are known to be signed by us without looking again."""
 
 
 class BadTokenError(Exception):
@@ -40,27 +54,26 @@ class Bound(Value):
 
 
 class Account(Value):
-    """A service account, as a token names it. bound: what the token ends with."""
+    """A service account, as a token names it. bound: what the token ends with.
+
+    made_with: the token of Muster with which somebody asked for it; it ends with that one, too.
+    """
 
     namespace: str
     name: str
     uid: str
     token_id: str
     bound: Bound | None = None
+    made_with: str | None = None
 
-    @property
-    def user(self) -> User:
-        """As Kubernetes names it where rights are asked for."""
-        return User(
-            name=f"{ACCOUNT_PREFIX}{self.namespace}:{self.name}",
-            uid=self.uid,
-            groups=(
-                "system:serviceaccounts",
-                f"system:serviceaccounts:{self.namespace}",
-                "system:authenticated",
-            ),
-            extra={"authentication.kubernetes.io/credential-id": [f"JTI={self.token_id}"]},
-        )
+
+class AccountToken(Value, kw_only=True):
+    """What a new token of a service account is for, and how long. See `Account`."""
+
+    audiences: tuple[str, ...]
+    seconds: int
+    bound: Bound | None = None
+    made_with: Token | None = None
 
 
 class Person(Value):
@@ -79,6 +92,8 @@ class Signer:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._public = jwt.get_algorithm_by_name(ALGORITHM).prepare_key(key).public_key()
+        # A signature stays good; whether its token still opens anything is looked at each time.
+        self._known: dict[str, JsonObject] = {}
 
     def for_person(self, caller: Caller, now: Instant) -> tuple[str, Instant]:
         """A token with the caller's own rights, and when it ends."""
@@ -97,30 +112,33 @@ class Signer:
         return self._signed(claims, now, ends), ends
 
     def for_account(
-        self,
-        account: JsonObject,
-        audiences: list[str],
-        seconds: int,
-        now: Instant,
-        bound: Bound | None = None,
+        self, account: JsonObject, wish: AccountToken, now: Instant
     ) -> tuple[str, Instant]:
         """A token of a service account, and when it ends at the latest."""
-        ends = Instant(now + seconds * 1_000)
+        made_with = wish.made_with
+        ends = Instant(now + wish.seconds * 1_000)
+        if made_with is not None:
+            ends = min(ends, made_with.expires_at)
         given = account["metadata"]
         claims: JsonObject = {
-            "aud": audiences,
+            "aud": list(wish.audiences),
+            "token": None if made_with is None else made_with.id,
             "sub": f"{ACCOUNT_PREFIX}{given['namespace']}:{given['name']}",
             "kubernetes.io": {
                 "namespace": given["namespace"],
                 "serviceaccount": {"name": given["name"], "uid": given["uid"]},
-                **_binding(bound),
+                **_binding(wish.bound),
             },
         }
         return self._signed(claims, now, ends), ends
 
     def read(self, token: str, now: Instant) -> Person | Account:
         """Whom a token is of; BadTokenError if it is none of ours, or has ended."""
-        claims = self._claims(token)
+        claims = self._known.get(token)
+        if claims is None:
+            claims = self._known[token] = self._claims(token)
+            while len(self._known) > MOST_KNOWN:
+                self._known.pop(next(iter(self._known)), None)
         if not int(claims.get("nbf", 0)) <= now / 1_000 < int(claims.get("exp", 0)):
             raise BadTokenError("it has ended")
         audiences = claims.get("aud")
@@ -137,6 +155,7 @@ class Signer:
             name=account["name"],
             uid=account["uid"],
             token_id=str(claims.get("jti", "")),
+            made_with=claims.get("token"),
             bound=next((_bound(found, each) for each in BINDING if each.singular in found), None),
         )
 
@@ -187,14 +206,38 @@ def _bound(claims: JsonObject, kind: Kind) -> Bound:
     return Bound(kind=kind, name=given["name"], uid=given["uid"])
 
 
-def demand_account(account: Account, view: ObjectView) -> None:
-    """BadTokenError: the account, or what its token is bound to, is gone, or has a namesake."""
+def user_of(account: Account, view: ObjectView) -> User:
+    """Who asks with this token, as Kubernetes names it where rights are asked for.
+
+    BadTokenError: the account, or what its token is bound to, is gone, or has a namesake.
+    """
     found = view.get(SERVICE_ACCOUNT, account.namespace, account.name)
     if found is None or uid_of(found) != account.uid:
         raise BadTokenError("its service account is gone")
+    return User(
+        name=f"{ACCOUNT_PREFIX}{account.namespace}:{account.name}",
+        uid=account.uid,
+        groups=(
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{account.namespace}",
+            "system:authenticated",
+        ),
+        extra={f"{_ABOUT}/credential-id": [f"JTI={account.token_id}"], **_where(account, view)},
+    )
+
+
+def _where(account: Account, view: ObjectView) -> dict[str, list[str]]:
+    """The pod that the token was made for, and the node that the pod is on."""
     bound = account.bound
     if bound is None:
-        return
+        return {}
     with_it = view.get(bound.kind, account.namespace, bound.name)
     if with_it is None or uid_of(with_it) != bound.uid:
         raise BadTokenError(f"the {bound.kind.singular} that it was made for is gone")
+    if bound.kind != POD:
+        return {}
+    pod = {f"{_ABOUT}/pod-name": [bound.name], f"{_ABOUT}/pod-uid": [bound.uid]}
+    node = view.get(NODE, "", str(part(with_it, "spec").get("nodeName") or ""))
+    if node is None:
+        return pod
+    return {**pod, f"{_ABOUT}/node-name": [name_of(node)], f"{_ABOUT}/node-uid": [uid_of(node)]}

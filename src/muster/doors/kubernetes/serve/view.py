@@ -123,7 +123,7 @@ class ObjectView:
     def find(self, kind: Kind, namespace: str, name: str) -> KeptObject | None:
         """The object as it is kept."""
         with self._moved:
-            return self._kept.get((kind.group, kind.plural), {}).get((namespace, name))
+            return self._kept.get(kind.shelf, {}).get((namespace, name))
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """The object of that name."""
@@ -137,7 +137,7 @@ class ObjectView:
     def kept(self, kind: Kind, namespace: str = "") -> tuple[int, list[KeptObject]]:
         """All of a kind, or those of a namespace, by namespace and name; and as of when."""
         with self._moved:
-            found = self._kept.get((kind.group, kind.plural), {})
+            found = self._kept.get(kind.shelf, {})
             places = sorted(place for place in found if not namespace or place[0] == namespace)
             return self.version, [found[place] for place in places]
 

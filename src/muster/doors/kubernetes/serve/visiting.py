@@ -1,14 +1,16 @@
-"""A visit to a pod over a WebSocket: bytes go both ways until one side ends."""
+"""What goes over a WebSocket or SPDY: a visit to a pod, in both ways; a log or a watch, in one."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import base64
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import closing
 from typing import Any
 
 from starlette.types import Receive, Send
 
-from muster.doors.kubernetes.serve import channels, forwarding
+from muster.doors.kubernetes.serve import channels, forwarding, spdy_channels
 from muster.doors.kubernetes.serve.pod_visits import PodVisits, Visitor
+from muster.doors.kubernetes.serve.port_channels import PortChannels
 from muster.doors.kubernetes.serve.spdy import SpdyError
 from muster.model.running import VisitStream
 
@@ -19,14 +21,28 @@ LOOK_AGAIN_S = 0.5
 OVER, GOING_AWAY, BAD_FRAME, BAD_KIND, REFUSED, BROKEN = 1000, 1001, 1002, 1003, 1008, 1011
 
 
-def protocol_of(visitor: Visitor, offered: list[str]) -> str | None:
+SPDY = "SPDY/3.1"
+
+
+_OF_PORTS = (channels.V4, channels.TEXT_V4)
+
+
+def protocol_of(visitor: Visitor, offered: list[str], *, is_spdy: bool) -> str | None:
     """The protocol that both sides know; None where there is none."""
     if visitor.wanted is None:
-        return forwarding.TUNNELLED if forwarding.TUNNELLED in offered else None
+        if is_spdy:
+            return channels.chosen(offered, (forwarding.PROTOCOL,)) or None
+        # Without ports only SPDY can name them.
+        spoken = _OF_PORTS if visitor.ports else ()
+        found = channels.chosen(offered, (forwarding.TUNNELLED, *spoken))
+        return found if found or visitor.ports else None
+    if is_spdy:
+        # Who names none means the first that there was.
+        return channels.chosen(offered or [channels.V1], spdy_channels.PROTOCOLS)
     return channels.chosen(offered)
 
 
-class WebSocketVisit:
+class PodVisit:
     """One that was accepted."""
 
     def __init__(
@@ -40,19 +56,38 @@ class WebSocketVisit:
         self._visits = visits
         self._receive, self._send = wires
         self._ending = ending
+        self._is_text = False
 
     async def run(self, stream: VisitStream, protocol: str) -> None:
         """A command, or a container that is watched."""
+        self._is_text = channels.is_text(protocol)
+        send = self._send_text if self._is_text else self._send_bytes
         with closing(stream):
-            await self._send_bytes(channels.greeting(self._visitor))
+            await send(channels.greeting(self._visitor))
 
             async def obey(frame: bytes) -> None:
                 await channels.obey(frame, stream, self._visitor, protocol)
 
-            await self._until_over(channels.show(stream, self._visitor, self._send_bytes), obey)
+            await self._until_over(channels.show(stream, self._visitor, send, protocol), obey)
 
-    async def forward(self) -> None:
+    async def run_in_streams(self, stream: VisitStream, protocol: str) -> None:
+        """The same over SPDY."""
+        with closing(stream):
+            spoken = spdy_channels.SpdyChannels(self._visitor, stream, protocol, self._send_bytes)
+            await self._until_over(spoken.show(), spoken.take)
+
+    async def forward(self, protocol: str) -> None:
         """Ports."""
+        if protocol in (forwarding.TUNNELLED, forwarding.PROTOCOL):
+            await self._forward_in_streams()
+            return
+        self._is_text = channels.is_text(protocol)
+        send = self._send_text if self._is_text else self._send_bytes
+        visitor = self._visitor
+        ports = PortChannels(visitor.pod, visitor.ports, self._connect, send)
+        await self._until_over(ports.show(), ports.take)
+
+    async def _forward_in_streams(self) -> None:
         forwards = forwarding.Forwarding(self._visitor.pod, self._connect, self._send_bytes)
         try:
             await self._until_over(asyncio.Event().wait(), forwards.take)
@@ -89,11 +124,11 @@ class WebSocketVisit:
             message = await self._receive()
             if message["type"] == "websocket.disconnect":
                 return None
-            frame = message.get("bytes")
-            if frame is None:
+            found = message.get("text" if self._is_text else "bytes")
+            if found is None:
                 return BAD_KIND
             try:
-                await obey(frame)
+                await obey(channels.of_text(found) if self._is_text else found)
             except (channels.BadFrameError, SpdyError):
                 return BAD_FRAME
 
@@ -103,6 +138,43 @@ class WebSocketVisit:
 
     async def _send_bytes(self, content: bytes) -> None:
         await self._send({"type": "websocket.send", "bytes": content})
+
+    async def _send_text(self, content: bytes) -> None:
+        await self._send({"type": "websocket.send", "text": channels.as_text(content)})
+
+
+BINARY, IN_BASE64 = "binary.k8s.io", "base64.binary.k8s.io"
+
+
+def reading_protocol(offered: list[str]) -> str | None:
+    """How a log goes over a WebSocket; None where both sides know no way."""
+    return channels.chosen(offered, (BINARY, IN_BASE64))
+
+
+async def send_log(first: bytes, rest: AsyncIterator[bytes], protocol: str, send: Send) -> None:
+    """A log, in the pieces in which it is read."""
+    if first:
+        await send(_piece(first, protocol))
+    async for part in rest:
+        await send(_piece(part, protocol))
+    await _quietly(send(CLOSED))
+
+
+def _piece(content: bytes, protocol: str) -> dict[str, Any]:
+    if protocol == IN_BASE64:
+        return {"type": "websocket.send", "text": base64.b64encode(content).decode()}
+    return {"type": "websocket.send", "bytes": content}
+
+
+async def send_events(lines: AsyncIterator[bytes], send: Send) -> None:
+    """A watch: each event is a message."""
+    async for line in lines:
+        for each in line.splitlines():
+            await send({"type": "websocket.send", "text": each.decode()})
+    await _quietly(send(CLOSED))
+
+
+CLOSED = {"type": "websocket.close", "code": OVER, "reason": ""}
 
 
 def _code_of(

@@ -3,15 +3,19 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import TypeVar
 
 from muster.doors.kubernetes.objects.errors import StatusError
 from muster.doors.kubernetes.objects.hidden import shown
 from muster.doors.kubernetes.objects.value import JsonObject
 from muster.doors.kubernetes.serve.call import Listing, Target
 from muster.doors.kubernetes.serve.form import Form, Shape, written
-from muster.doors.kubernetes.serve.reading import Reader, Selection, partial, selection_of
+from muster.doors.kubernetes.serve.reading import Reader, Selection
+from muster.doors.kubernetes.serve.rows import partial
 from muster.doors.kubernetes.serve.view import Change, ObjectView
 from muster.model.value import Value
+
+T = TypeVar("T")
 
 LONGEST_S = 3_600
 BOOKMARK_S = 60.0
@@ -31,7 +35,7 @@ class Wanted(Value):
 
     @property
     def resource(self) -> tuple[str, str]:
-        return self.target.kind.group, self.target.kind.plural
+        return self.target.kind.shelf
 
 
 class _Inbox:
@@ -57,7 +61,8 @@ class Watch:
         self._wanted = wanted
         self._view = view
         self._reader = reader
-        self._selection: Selection = selection_of(wanted.target.kind, wanted.listing)
+        self._selection: Selection = reader.selection(wanted.target.kind, wanted.listing)
+        self._takes_time = reader.takes_time(wanted.target.kind)
         self._is_first_table = True
         self._version = 0
 
@@ -73,7 +78,7 @@ class Watch:
                 loop.call_soon_threadsafe(inbox.put, ours)
 
         try:
-            start, missed, leave = self._begin(tell)
+            start, missed, leave = await self._apart(lambda: self._begin(tell))
         except StatusError as error:
             yield _line("ERROR", error.status())
             return
@@ -99,7 +104,9 @@ class Watch:
             # What was committed between the two is in both; the later look has it.
             self._version = max(self._version, version)
             name = self._wanted.target.name
-            objects = [self._view.read(each) for each in kept if name in {"", each.key.name}]
+            kind = self._wanted.target.kind
+            named = [each for each in kept if name in {"", each.key.name}]
+            objects = [self._reader.filled(each, kind) for each in named]
             return [each for each in objects if self._selection.holds(each)], missed, leave
         self._version = int(given)
         _, missed, leave = self._view.follow(self._wanted.resource, int(given), tell)
@@ -113,13 +120,13 @@ class Watch:
         ending: asyncio.Event,
     ) -> AsyncGenerator[bytes]:
         listing = self._wanted.listing
-        for line in self._first_lines(start, missed):
+        for line in await self._apart(lambda: list(self._first_lines(start, missed))):
             yield line
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + min(listing.timeout_s or LONGEST_S, LONGEST_S)
         marks_at = loop.time() + BOOKMARK_S
         while not ending.is_set() and not inbox.is_lost:
-            for line in self._taken(inbox):
+            for line in await self._apart(lambda: self._taken(inbox)):
                 yield line
             left = ends_at - loop.time()
             if left <= 0:
@@ -134,6 +141,10 @@ class Watch:
         if not inbox.is_lost:
             async for line in self._marked(inbox):
                 yield line
+
+    async def _apart(self, make: Callable[[], T]) -> T:
+        """What it makes, in a thread of its own where a webhook is asked for that."""
+        return await asyncio.to_thread(make) if self._takes_time else make()
 
     def _first_lines(self, start: list[JsonObject], missed: list[Change]) -> Iterator[bytes]:
         listing = self._wanted.listing
@@ -157,7 +168,7 @@ class Watch:
         version = self._view.version
         # All that this version includes is on its way to the inbox: let it arrive.
         await asyncio.sleep(0)
-        for line in self._taken(inbox):
+        for line in await self._apart(lambda: self._taken(inbox)):
             yield line
         self._version = max(self._version, version)
         yield self._bookmark()
@@ -172,21 +183,27 @@ class Watch:
         name = self._wanted.target.name
         if name and change.key.name != name:
             return []
-        if self._selection.is_everything and self._wanted.form.shape is Shape.OBJECT:
+        kind = self._wanted.target.kind
+        is_plain = kind.kept_as is None and not kind.is_custom
+        shape = self._wanted.form.shape
+        if is_plain and self._selection.is_everything and shape is Shape.OBJECT:
             return [_shared(change)]
         event, obj = self._seen(change)
         return [] if obj is None else [self._event(event, obj)]
 
     def _seen(self, change: Change) -> tuple[str, JsonObject | None]:
         """What happened, for somebody who only sees what is selected."""
-        was = change.before is not None and self._selection.holds(change.before)
-        now = change.after is not None and self._selection.holds(change.after)
+        before, after = self._in_version(change.before), self._in_version(change.after)
+        was = before is not None and self._selection.holds(before)
+        now = after is not None and self._selection.holds(after)
         if now:
-            return ("MODIFIED" if was else "ADDED"), change.after
+            return ("MODIFIED" if was else "ADDED"), after
         if not was:
             return "", None
-        left = change.after or change.before
-        return "DELETED", left
+        return "DELETED", after or before
+
+    def _in_version(self, obj: JsonObject | None) -> JsonObject | None:
+        return None if obj is None else self._reader.seen(obj, self._wanted.target.kind)
 
     def _event(self, event: str, obj: JsonObject) -> bytes:
         wanted = self._wanted

@@ -6,8 +6,10 @@ import http.client
 import json
 import socket
 import ssl
+import time
 import uuid
 from collections.abc import Iterator
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from muster.doors.kubernetes.objects.admission_review import (
@@ -19,6 +21,11 @@ from muster.doors.kubernetes.objects.admission_review import (
     review_of,
     verdict_of,
     webhooks_for,
+)
+from muster.doors.kubernetes.objects.conversion import (
+    ConversionError,
+    conversion_review,
+    converted,
 )
 from muster.doors.kubernetes.objects.errors import Reason, StatusError
 from muster.doors.kubernetes.objects.kinds import (
@@ -33,6 +40,7 @@ from muster.doors.kubernetes.serve.view import Lookup
 from muster.model.value import Value, replace
 
 SERVICE_NAME = "kubernetes.io/service-name"
+CONVERSION_S = 30
 _MOST_BYTES = 8 * 1_024 * 1_024
 _OK = range(200, 300)
 
@@ -75,6 +83,19 @@ class Webhooks:
         """StatusError if a validating webhook refuses it."""
         for webhook in self._meant(VALIDATING_WEBHOOK, asked):
             self._verdict(webhook, asked)
+
+    def converted(self, hook: JsonObject, obj: JsonObject, api_version: str) -> JsonObject:
+        """An object of another version of its kind; StatusError where the webhook makes none."""
+        uid = str(uuid.uuid4())
+        webhook = Webhook(spec={**hook, "timeoutSeconds": CONVERSION_S})
+        review = conversion_review(obj, api_version, uid)
+        try:
+            body = _posted(self._place(webhook.spec), review, webhook)
+            return converted(obj, api_version, body, uid)
+        except (Unreachable, ConversionError) as error:
+            named = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
+            text = f"conversion webhook for {named} failed: {error}"
+            raise StatusError(Reason.INTERNAL_ERROR, text) from error
 
     def _meant(self, kind: Kind, asked: Asked) -> Iterator[Webhook]:
         configurations = self._view.objects(kind)
@@ -138,8 +159,10 @@ class Webhooks:
                 if str(found.get("name") or "") == named and found.get("port")
             ]
             for endpoint in items(each, "endpoints"):
-                if numbers and part(endpoint, "conditions").get("ready") is not False:
-                    return str(items(endpoint, "addresses")[0]), numbers[0]
+                addresses = items(endpoint, "addresses")
+                is_ready = part(endpoint, "conditions").get("ready") is not False
+                if numbers and addresses and is_ready:
+                    return str(addresses[0]), numbers[0]
         raise Unreachable(f'no endpoints available for service "{name}"')
 
 
@@ -153,13 +176,15 @@ def _posted(place: Place, review: JsonObject, webhook: Webhook) -> bytes:
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
             connection.request("POST", place.path, body=sent, headers=headers)
             answer = connection.getresponse()
-            body = answer.read(_MOST_BYTES)
+            body = answer.read(_MOST_BYTES + 1)
         finally:
             connection.close()
     except TimeoutError as error:
         raise Unreachable(f'Post "{place.url}": context deadline exceeded') from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise Unreachable(f'Post "{place.url}": {error}') from error
+    if len(body) > _MOST_BYTES:
+        raise Unreachable(f"the answer has more than {_MOST_BYTES} bytes")
     if answer.status not in _OK:
         raise Unreachable(f"the server answered {answer.status}")
     return body
@@ -183,10 +208,41 @@ class _Connection(http.client.HTTPSConnection):
         self._address = (place.host, place.port)
         self._called = place.name
         self._trust = context
+        self._until = time.monotonic() + timeout_s
 
     def connect(self) -> None:
         plain = socket.create_connection(self._address, self.timeout)
-        self.sock = self._trust.wrap_socket(plain, server_hostname=self._called)
+        secure = _Punctual.wrapped(plain, self._trust, self._called, self._until)
+        self.sock = secure
+
+
+class _Punctual(ssl.SSLSocket):
+    """Gives up at an instant, however little comes before each time-out of its own."""
+
+    until = 0.0
+
+    @classmethod
+    def wrapped(
+        cls, plain: socket.socket, context: ssl.SSLContext, name: str, until: float
+    ) -> "_Punctual":
+        context.sslsocket_class = cls
+        made = cast("_Punctual", context.wrap_socket(plain, server_hostname=name))
+        made.until = until
+        return made
+
+    def recv_into(self, *args: Any, **named: Any) -> int:
+        self._wait_no_longer()
+        return super().recv_into(*args, **named)
+
+    def send(self, *args: Any, **named: Any) -> int:
+        self._wait_no_longer()
+        return super().send(*args, **named)
+
+    def _wait_no_longer(self) -> None:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.settimeout(left)
 
 
 def _failed(webhook: Webhook, why: str) -> StatusError:

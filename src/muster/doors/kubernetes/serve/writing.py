@@ -14,7 +14,7 @@ from muster.controller.use_cases.objects import (
     Written,
 )
 from muster.controller.world.transaction import Transaction
-from muster.doors.kubernetes.objects.admission_review import CREATE, DELETE, Asked
+from muster.doors.kubernetes.objects.admission_review import CONNECT, CREATE, DELETE, Asked
 from muster.doors.kubernetes.objects.admission_review import UPDATE as CHANGED
 from muster.doors.kubernetes.objects.errors import (
     Reason,
@@ -25,6 +25,7 @@ from muster.doors.kubernetes.objects.errors import (
     forbidden,
     not_found,
 )
+from muster.doors.kubernetes.objects.faces import as_kept, as_shown
 from muster.doors.kubernetes.objects.kinds import NAMESPACE
 from muster.doors.kubernetes.objects.managing import (
     APPLY,
@@ -223,7 +224,9 @@ class ObjectWriter:
         def mutate(old: JsonObject | None) -> JsonObject | None:
             live = old or {**request.blueprint.empty(), **_type_of(request.kind)}
             change = self._change_of(request, live, APPLY)
-            return applied(change, named, force=request.writing.force)
+            found = applied(change, named, force=request.writing.force)
+            # What the configuration says is nothing is not there.
+            return request.blueprint.in_shape(found)
 
         return self.change(request, mutate, manages=False)
 
@@ -235,7 +238,7 @@ class ObjectWriter:
         target = request.target
         for _ in range(TRIES):
             kept = self.view.find(target.kind, target.namespace, target.name)
-            old = None if kept is None else self.view.read(kept)
+            old = None if kept is None else request.blueprint.read(self.view.read(kept))
             new = mutate(None if old is None else copied(old))
             if new is None:
                 raise not_found(target.kind, target.name)
@@ -253,22 +256,26 @@ class ObjectWriter:
     def demand_deletable(self, request: Request, old: JsonObject) -> None:
         """StatusError if somebody who has a say wants it to stay."""
         if self.entry is not None and not request.writing.dry_run:
-            self.entry.asked_to_leave(request.kind, old, request.author.caller)
+            self.entry.asked_to_leave(request.kind.kept, old, request.author.caller)
         self._heard(request, DELETE, None, old)
         self._demand_allowed(request, DELETE, None, old)
+
+    def demand_connectable(self, request: Request, options: JsonObject) -> None:
+        """StatusError if somebody who has a say keeps them out. options: what they want inside."""
+        self._demand_allowed(request, CONNECT, options, None)
 
     def remove(self, request: Request, kept: KeptObject) -> None:
         """Take an object away. ObjectChangedError: it is another one by now."""
         if request.writing.dry_run:
             return
         by, name = request.author.caller, kept.key.name
-        also = None if self.entry is None else self.entry.leaving(request.kind, name, by)
+        also = None if self.entry is None else self.entry.leaving(request.kind.kept, name, by)
         gone = ObjectWrite(key=kept.key, seen=kept.version, body=None)
         self._write(request, "delete", gone, also)
 
     def put_ending(self, request: Request, kept: KeptObject, new: JsonObject) -> Result:
         """Write an object that is being deleted. ObjectChangedError: it is another one by now."""
-        if request.writing.dry_run or new == self.view.read(kept):
+        if request.writing.dry_run or new == as_shown(request.kind, self.view.read(kept)):
             return Result(object=new)
         return Result(object=self._put(request, "delete", (kept.key, kept.version), new))
 
@@ -281,7 +288,7 @@ class ObjectWriter:
     def put_placed(self, request: Request, kept: KeptObject, new: JsonObject) -> None:
         """Write a pod that somebody gave its place, and have it start there."""
         old, by = self.view.read(kept), request.author.caller
-        also = None if self.entry is None else self.entry.changing(request.kind, old, new, by)
+        also = None if self.entry is None else self.entry.changing(request.kind.kept, old, new, by)
         if not request.writing.dry_run:
             self._put(request, "update", (kept.key, kept.version), new, also)
 
@@ -304,12 +311,12 @@ class ObjectWriter:
         made = Creation(uid=str(uuid.uuid4()), suffix=_suffix(), now=now)
         by, written = request.author.caller, given
         if self.entry is not None:
-            given = self.entry.prepared(request.kind, given, target.namespace, by)
+            given = self.entry.prepared(request.kind.kept, given, target.namespace, by)
         new = new_object(request.blueprint, given, target.namespace, made)
         changed = self._heard(request, CREATE, new, None)
         if changed is not None:
             if self.entry is not None:
-                changed = self.entry.prepared(request.kind, changed, target.namespace, by)
+                changed = self.entry.prepared(request.kind.kept, changed, target.namespace, by)
             new = new_object(request.blueprint, changed, target.namespace, made)
         if request.admit is not None:
             request.admit(new, None)
@@ -324,7 +331,7 @@ class ObjectWriter:
         key = _key(request.kind, namespace_of(new), name_of(new))
         if self.view.find(request.kind, key.namespace, key.name) is not None:
             raise already_exists(request.kind, key.name)
-        also = None if self.entry is None else self.entry.entering(request.kind, new, by)
+        also = None if self.entry is None else self.entry.entering(request.kind.kept, new, by)
         if request.writing.dry_run:
             return new
         try:
@@ -335,14 +342,14 @@ class ObjectWriter:
     def _replace(
         self, request: Request, kept: KeptObject, given: JsonObject, *, manages: bool
     ) -> Result:
-        old = self.view.read(kept)
+        old = request.blueprint.read(self.view.read(kept))
         subresource = request.target.subresource
         new = next_object(request.blueprint, given, old, subresource)
         changed = self._heard(request, CHANGED, new, old)
         if changed is not None:
             new = next_object(request.blueprint, changed, old, subresource)
         if self.entry is not None:
-            new = self.entry.changed(request.kind, new, old, request.author.caller)
+            new = self.entry.changed(request.kind.kept, new, old, request.author.caller)
         if request.admit is not None:
             request.admit(new, old)
         self._demand_allowed(request, CHANGED, new, old)
@@ -355,7 +362,7 @@ class ObjectWriter:
         if new == old or request.writing.dry_run:
             return Result(object=new)
         by = request.author.caller
-        also = None if self.entry is None else self.entry.changing(request.kind, old, new, by)
+        also = None if self.entry is None else self.entry.changing(request.kind.kept, old, new, by)
         return Result(object=self._put(request, "update", (kept.key, kept.version), new, also))
 
     def _heard(
@@ -363,7 +370,8 @@ class ObjectWriter:
     ) -> JsonObject | None:
         if self.say is None:
             return None
-        return self.say.changed(_asked(request, operation, new, old))
+        changed = self.say.changed(_asked(request, operation, new, old))
+        return None if changed is None else as_shown(request.kind, changed)
 
     def _demand_allowed(
         self, request: Request, operation: str, new: JsonObject | None, old: JsonObject | None
@@ -380,13 +388,13 @@ class ObjectWriter:
         also: Then | None = None,
     ) -> JsonObject:
         key, seen = place
-        body = self._sealing.closed(key, new)
+        body = self._sealing.closed(key, as_kept(request.kind, new))
         _demand_small(body)
         write = ObjectWrite(key=key, seen=seen, body=body)
         written = self._write(request, action, write, also)
         if isinstance(written, RemovedObject):
             raise not_found(request.kind, key.name)
-        return self.view.read(written)
+        return as_shown(request.kind, self.view.read(written))
 
     def _write(
         self,
@@ -395,7 +403,7 @@ class ObjectWriter:
         write: ObjectWrite,
         also: Then | None = None,
     ) -> Written:
-        def first(transaction: Transaction) -> None:
+        def then(transaction: Transaction) -> None:
             namespace_is_there(transaction)
             if also is not None:
                 also(transaction)
@@ -412,7 +420,7 @@ class ObjectWriter:
             caller=request.author.caller,
             writes=(write,),
             action=action,
-            first=first,
+            also=then,
         )
         return self._commit(wanted).result()[0]
 
@@ -479,16 +487,16 @@ def _demand_same(request: Request, new: JsonObject, old: JsonObject, kept: KeptO
 def _asked(
     request: Request, operation: str, new: JsonObject | None, old: JsonObject | None
 ) -> Asked:
-    """As those are asked who have a say."""
+    """As those are asked who have a say: about objects as they are kept, however written."""
     target = request.target
     return Asked(
         operation=operation,
-        kind=target.kind,
+        kind=target.kind.kept,
         subresource=target.subresource,
         name=target.name or name_of(new or {}),
         namespace=target.namespace,
-        object=new,
-        old=old,
+        object=None if new is None else as_kept(target.kind, new),
+        old=None if old is None else as_kept(target.kind, old),
         user=request.author.caller.user,
         groups=request.author.groups,
         dry_run=request.writing.dry_run,
@@ -507,7 +515,8 @@ def _type_of(kind: Kind) -> JsonObject:
 
 
 def _key(kind: Kind, namespace: str, name: str) -> ObjectKey:
-    return ObjectKey(group=kind.group, resource=kind.plural, namespace=namespace, name=name)
+    group, resource = kind.shelf
+    return ObjectKey(group=group, resource=resource, namespace=namespace, name=name)
 
 
 def _suffix() -> str:

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from muster.doors.kubernetes.objects.rules import Column
+from muster.doors.kubernetes.objects.rules import Aged, Cell, Column
 from muster.doors.kubernetes.objects.times import instant
 from muster.doors.kubernetes.objects.value import JsonObject, items, metadata, part
 from muster.model.value import SECOND, Instant
-
-Cell = str | int | bool
 
 NAME = Column(name="Name", format="name")
 AGE = Column(name="Age")
@@ -33,15 +31,32 @@ WORKLOAD = (wide("Containers"), wide("Images"), wide("Selector"))
 """What wide rows say of a pod template."""
 
 
-def age(obj: JsonObject, now: Instant) -> str:
+def age(obj: JsonObject) -> Cell:
     """How long ago it was created."""
-    return since(metadata(obj).get("creationTimestamp"), now)
+    return since(metadata(obj).get("creationTimestamp"))
 
 
-def since(stamp: str | None, now: Instant) -> str:
+def since(stamp: str | None) -> Cell:
     """How long ago a stamp was."""
     then = instant(stamp)
-    return UNKNOWN if then is None else duration((now - then) // SECOND)
+    return UNKNOWN if then is None else Aged(parts=(then,))
+
+
+def joined(*cells: Cell) -> Cell:
+    """One cell of several."""
+    parts: list[str | Instant] = []
+    for each in cells:
+        parts += each.parts if isinstance(each, Aged) else (str(each),)
+    return Aged(parts=tuple(parts))
+
+
+def shown_at(cell: Cell, now: Instant) -> str | int | bool:
+    """A cell as it is shown at an instant."""
+    if not isinstance(cell, Aged):
+        return cell
+    return "".join(
+        each if isinstance(each, str) else duration((now - each) // SECOND) for each in cell.parts
+    )
 
 
 def duration(seconds: int) -> str:

@@ -24,13 +24,12 @@ from muster.doors.kubernetes.tables.cells import (
     text,
     wide,
 )
-from muster.model.value import Instant
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 MOST_SHOWN = 3
 
 
-def node_cells(node: JsonObject, now: Instant) -> list[Cell]:
+def node_cells(node: JsonObject) -> list[Cell]:
     told = part(node, "status", "nodeInfo")
     kernel = told.get("kernelVersion") or UNKNOWN
     if told.get("architecture"):
@@ -39,7 +38,7 @@ def node_cells(node: JsonObject, now: Instant) -> list[Cell]:
         name_of(node),
         _node_status(node),
         ",".join(_roles(node)) or NONE,
-        age(node, now),
+        age(node),
         told.get("kubeletVersion", ""),
         _address(node, "InternalIP"),
         _address(node, "ExternalIP"),
@@ -66,15 +65,15 @@ NODES = Printing(
 )
 
 
-def event_cells(event: JsonObject, now: Instant) -> list[Cell]:
+def event_cells(event: JsonObject) -> list[Cell]:
     about = part(event, "involvedObject")
     kind = str(about.get("kind", "")).lower()
-    first = since(event.get("firstTimestamp") or event.get("eventTime"), now)
-    last = since(event["lastTimestamp"], now) if event.get("lastTimestamp") else first
+    first: Cell = since(event.get("firstTimestamp") or event.get("eventTime"))
+    last = since(event["lastTimestamp"]) if event.get("lastTimestamp") else first
     seen = event.get("count") or 1
     series = part(event, "series")
     if series:
-        last, seen = since(series.get("lastObservedTime"), now), series.get("count", 1)
+        last, seen = since(series.get("lastObservedTime")), series.get("count", 1)
     return [
         last,
         event.get("type", ""),
@@ -106,7 +105,7 @@ EVENTS = Printing(
 )
 
 
-def service_cells(service: JsonObject, now: Instant) -> list[Cell]:
+def service_cells(service: JsonObject) -> list[Cell]:
     spec = part(service, "spec")
     addresses = items(service, "spec", "clusterIPs")
     return [
@@ -115,7 +114,7 @@ def service_cells(service: JsonObject, now: Instant) -> list[Cell]:
         addresses[0] if addresses else NONE,
         _external_address(service),
         ",".join(_port(each) for each in items(service, "spec", "ports")) or NONE,
-        age(service, now),
+        age(service),
         shown_labels(part(service, "spec", "selector")),
     ]
 
@@ -134,7 +133,7 @@ SERVICES = Printing(
 )
 
 
-def endpoint_slice_cells(piece: JsonObject, now: Instant) -> list[Cell]:
+def endpoint_slice_cells(piece: JsonObject) -> list[Cell]:
     ports = [str(each.get("port") or each.get("name") or "*") for each in items(piece, "ports")]
     addresses = [each for one in items(piece, "endpoints") for each in items(one, "addresses")]
     return [
@@ -142,7 +141,7 @@ def endpoint_slice_cells(piece: JsonObject, now: Instant) -> list[Cell]:
         piece.get("addressType", ""),
         first_of(ports, MOST_SHOWN, empty="<unset>"),
         first_of(addresses, MOST_SHOWN, empty="<unset>"),
-        age(piece, now),
+        age(piece),
     ]
 
 
@@ -152,20 +151,20 @@ ENDPOINT_SLICES = Printing(
 )
 
 
-def endpoints_cells(endpoints: JsonObject, now: Instant) -> list[Cell]:
+def endpoints_cells(endpoints: JsonObject) -> list[Cell]:
     shown: list[str] = []
     for subset in items(endpoints, "subsets"):
         addresses = [each["ip"] for each in items(subset, "addresses")]
         ports = items(subset, "ports")
         shown += addresses if not ports else []
         shown += [f"{each}:{port['port']}" for port in ports for each in addresses]
-    return [name_of(endpoints), first_of(shown, MOST_SHOWN, empty=NONE), age(endpoints, now)]
+    return [name_of(endpoints), first_of(shown, MOST_SHOWN, empty=NONE), age(endpoints)]
 
 
 ENDPOINTS = Printing(columns=(NAME, text("Endpoints"), AGE), cells=endpoints_cells)
 
 
-def binding_cells(binding: JsonObject, now: Instant) -> list[Cell]:
+def binding_cells(binding: JsonObject) -> list[Cell]:
     role = part(binding, "roleRef")
     subjects = items(binding, "subjects")
     users = [each["name"] for each in subjects if each.get("kind") == "User"]
@@ -178,7 +177,7 @@ def binding_cells(binding: JsonObject, now: Instant) -> list[Cell]:
     return [
         name_of(binding),
         f"{role.get('kind')}/{role.get('name')}",
-        age(binding, now),
+        age(binding),
         *(", ".join(each) for each in (users, groups, accounts)),
     ]
 
@@ -199,8 +198,8 @@ ROLE_BINDINGS = Printing(
 def _with(name: str, cell: Callable[[JsonObject], Cell], *more: str) -> Printing:
     """A kind of which its name, one or two facts and its age are shown."""
 
-    def cells(obj: JsonObject, now: Instant) -> list[Cell]:
-        return [name_of(obj), *(obj.get(each) or "" for each in more), cell(obj), age(obj, now)]
+    def cells(obj: JsonObject) -> list[Cell]:
+        return [name_of(obj), *(obj.get(each) or "" for each in more), cell(obj), age(obj)]
 
     columns = (*(text(each.capitalize()) for each in more), text(name))
     return Printing(columns=(NAME, *columns, AGE), cells=cells)
@@ -216,8 +215,8 @@ SECRETS = _with("Data", _data_size, "type")
 LEASES = _with("Holder", lambda obj: part(obj, "spec").get("holderIdentity") or "")
 
 
-def plain_cells(obj: JsonObject, now: Instant) -> list[Cell]:
-    return [name_of(obj), age(obj, now)]
+def plain_cells(obj: JsonObject) -> list[Cell]:
+    return [name_of(obj), age(obj)]
 
 
 PLAIN = Printing(columns=(NAME, AGE), cells=plain_cells)

@@ -10,15 +10,15 @@ from muster.doors.kubernetes.tables.cells import (
     Cell,
     age,
     containers,
+    joined,
     shown_labels,
     since,
     text,
     wide,
 )
-from muster.model.value import Instant
 
 
-def cells(pod: JsonObject, now: Instant) -> list[Cell]:
+def cells(pod: JsonObject) -> list[Cell]:
     spec, status = part(pod, "spec"), part(pod, "status")
     shown = _Shown(pod)
     addresses = items(pod, "status", "podIPs")
@@ -26,8 +26,8 @@ def cells(pod: JsonObject, now: Instant) -> list[Cell]:
         name_of(pod),
         f"{shown.ready}/{shown.total}",
         shown.reason,
-        shown.restarts(now),
-        age(pod, now),
+        shown.restarts(),
+        age(pod),
         (addresses[0].get("ip") if addresses else "") or NONE,
         spec.get("nodeName") or NONE,
         status.get("nominatedNodeName") or NONE,
@@ -51,7 +51,7 @@ PODS = Printing(
 )
 
 
-def template_cells(template: JsonObject, now: Instant) -> list[Cell]:  # noqa: ARG001 - as all are
+def template_cells(template: JsonObject) -> list[Cell]:
     inner = part(template, "template")
     labels = shown_labels(labels_of(inner))
     return [name_of(template), *containers(part(inner, "spec")), labels]
@@ -88,9 +88,9 @@ class _Shown:
         elif is_leaving(pod) and not is_finished(pod):
             self.reason = "Terminating"
 
-    def restarts(self, now: Instant) -> str:
+    def restarts(self) -> Cell:
         if self._restarts and self._last_restart:
-            return f"{self._restarts} ({since(self._last_restart, now)} ago)"
+            return joined(f"{self._restarts} (", since(self._last_restart), " ago)")
         return str(self._restarts)
 
     def _sees_init(self, pod: JsonObject) -> bool:

@@ -12,12 +12,11 @@ from muster.doors.kubernetes.tables.cells import (
     number,
     text,
 )
-from muster.model.value import Instant
 
 MOST_METRICS = 2
 
 
-def autoscaler_cells(autoscaler: JsonObject, now: Instant) -> list[Cell]:
+def autoscaler_cells(autoscaler: JsonObject) -> list[Cell]:
     spec = part(autoscaler, "spec")
     target = part(spec, "scaleTargetRef")
     least = spec.get("minReplicas")
@@ -28,7 +27,7 @@ def autoscaler_cells(autoscaler: JsonObject, now: Instant) -> list[Cell]:
         "<unset>" if least is None else str(least),
         spec.get("maxReplicas", 0),
         count(autoscaler, "currentReplicas"),
-        age(autoscaler, now),
+        age(autoscaler),
     ]
 
 
@@ -46,14 +45,14 @@ AUTOSCALERS = Printing(
 )
 
 
-def budget_cells(budget: JsonObject, now: Instant) -> list[Cell]:
+def budget_cells(budget: JsonObject) -> list[Cell]:
     spec = part(budget, "spec")
     return [
         name_of(budget),
         str(spec.get("minAvailable", "N/A")),
         str(spec.get("maxUnavailable", "N/A")),
         count(budget, "disruptionsAllowed"),
-        age(budget, now),
+        age(budget),
     ]
 
 
@@ -69,25 +68,25 @@ DISRUPTION_BUDGETS = Printing(
 )
 
 
-def quota_cells(quota: JsonObject, now: Instant) -> list[Cell]:
+def quota_cells(quota: JsonObject) -> list[Cell]:
     hard = part(quota, "status", "hard")
     used = part(quota, "status", "used")
     columns: dict[bool, list[str]] = {True: [], False: []}
     for resource in sorted(hard):
         is_limit = resource.startswith("limits.")
         columns[is_limit].append(f"{resource}: {used.get(resource, '0')}/{hard[resource]}")
-    return [name_of(quota), ", ".join(columns[False]), ", ".join(columns[True]), age(quota, now)]
+    return [name_of(quota), ", ".join(columns[False]), ", ".join(columns[True]), age(quota)]
 
 
 QUOTAS = Printing(columns=(NAME, text("Request"), text("Limit"), AGE), cells=quota_cells)
 
 
-def priority_cells(priority: JsonObject, now: Instant) -> list[Cell]:
+def priority_cells(priority: JsonObject) -> list[Cell]:
     return [
         name_of(priority),
         priority.get("value", 0),
         bool(priority.get("globalDefault")),
-        age(priority, now),
+        age(priority),
         priority.get("preemptionPolicy") or "",
     ]
 
@@ -104,7 +103,7 @@ PRIORITY_CLASSES = Printing(
 )
 
 
-def created_cells(obj: JsonObject, now: Instant) -> list[Cell]:  # noqa: ARG001 - as all are
+def created_cells(obj: JsonObject) -> list[Cell]:
     return [name_of(obj), str(metadata(obj).get("creationTimestamp") or UNKNOWN)]
 
 

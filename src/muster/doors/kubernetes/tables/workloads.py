@@ -4,7 +4,7 @@ from muster.doors.kubernetes.controllers.conditions import is_true
 from muster.doors.kubernetes.controllers.owning import controller_of
 from muster.doors.kubernetes.controllers.pods import is_leaving
 from muster.doors.kubernetes.controllers.selecting import selector_of, shown_selector
-from muster.doors.kubernetes.objects.rules import Column, Printing
+from muster.doors.kubernetes.objects.rules import Aged, Column, Printing
 from muster.doors.kubernetes.objects.times import instant
 from muster.doors.kubernetes.objects.value import JsonObject, items, name_of, part
 from muster.doors.kubernetes.tables.cells import (
@@ -23,16 +23,16 @@ from muster.doors.kubernetes.tables.cells import (
     text,
     wide,
 )
-from muster.model.value import SECOND, Instant
+from muster.model.value import SECOND
 
 
-def job_cells(job: JsonObject, now: Instant) -> list[Cell]:
+def job_cells(job: JsonObject) -> list[Cell]:
     return [
         name_of(job),
         _job_status(job),
         _completions(job),
-        _job_duration(job, now),
-        age(job, now),
+        _job_duration(job),
+        age(job),
         *_template_cells(job),
     ]
 
@@ -43,7 +43,7 @@ JOBS = Printing(
 )
 
 
-def cron_job_cells(cron_job: JsonObject, now: Instant) -> list[Cell]:
+def cron_job_cells(cron_job: JsonObject) -> list[Cell]:
     spec = part(cron_job, "spec")
     last = part(cron_job, "status").get("lastScheduleTime")
     inner = part(cron_job, "spec", "jobTemplate", "spec")
@@ -53,8 +53,8 @@ def cron_job_cells(cron_job: JsonObject, now: Instant) -> list[Cell]:
         spec.get("timeZone") or NONE,
         _boolean(spec.get("suspend")),
         len(items(cron_job, "status", "active")),
-        since(last, now) if last else NONE,
-        age(cron_job, now),
+        since(last) if last else NONE,
+        age(cron_job),
         *containers(part(inner, "template", "spec")),
         shown_selector(inner.get("selector")),
     ]
@@ -75,13 +75,13 @@ CRON_JOBS = Printing(
 )
 
 
-def replica_set_cells(replica_set: JsonObject, now: Instant) -> list[Cell]:
+def replica_set_cells(replica_set: JsonObject) -> list[Cell]:
     return [
         name_of(replica_set),
         _wanted(replica_set),
         count(replica_set, "replicas"),
         count(replica_set, "readyReplicas"),
-        age(replica_set, now),
+        age(replica_set),
         *_template_cells(replica_set),
     ]
 
@@ -92,13 +92,13 @@ REPLICA_SETS = Printing(
 )
 
 
-def deployment_cells(deployment: JsonObject, now: Instant) -> list[Cell]:
+def deployment_cells(deployment: JsonObject) -> list[Cell]:
     return [
         name_of(deployment),
         f"{count(deployment, 'readyReplicas')}/{_wanted(deployment)}",
         count(deployment, "updatedReplicas"),
         count(deployment, "availableReplicas"),
-        age(deployment, now),
+        age(deployment),
         *_template_cells(deployment),
     ]
 
@@ -109,11 +109,11 @@ DEPLOYMENTS = Printing(
 )
 
 
-def stateful_set_cells(stateful_set: JsonObject, now: Instant) -> list[Cell]:
+def stateful_set_cells(stateful_set: JsonObject) -> list[Cell]:
     return [
         name_of(stateful_set),
         f"{count(stateful_set, 'readyReplicas')}/{_wanted(stateful_set)}",
-        age(stateful_set, now),
+        age(stateful_set),
         *containers(part(stateful_set, "spec", "template", "spec")),
     ]
 
@@ -124,7 +124,7 @@ STATEFUL_SETS = Printing(
 )
 
 
-def daemon_set_cells(daemon_set: JsonObject, now: Instant) -> list[Cell]:
+def daemon_set_cells(daemon_set: JsonObject) -> list[Cell]:
     return [
         name_of(daemon_set),
         count(daemon_set, "desiredNumberScheduled"),
@@ -133,7 +133,7 @@ def daemon_set_cells(daemon_set: JsonObject, now: Instant) -> list[Cell]:
         count(daemon_set, "updatedNumberScheduled"),
         count(daemon_set, "numberAvailable"),
         shown_labels(part(daemon_set, "spec", "template", "spec", "nodeSelector")),
-        age(daemon_set, now),
+        age(daemon_set),
         *_template_cells(daemon_set),
     ]
 
@@ -154,13 +154,13 @@ DAEMON_SETS = Printing(
 )
 
 
-def controller_revision_cells(revision: JsonObject, now: Instant) -> list[Cell]:
+def controller_revision_cells(revision: JsonObject) -> list[Cell]:
     owner = controller_of(revision)
     told = NONE
     if owner is not None:
         group = str(owner["apiVersion"]).partition("/")[0]
         told = f"{str(owner['kind']).lower()}.{group}/{owner['name']}"
-    return [name_of(revision), told, revision.get("revision", 0), age(revision, now)]
+    return [name_of(revision), told, revision.get("revision", 0), age(revision)]
 
 
 CONTROLLER_REVISIONS = Printing(
@@ -198,13 +198,13 @@ def _completions(job: JsonObject) -> str:
     return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
 
 
-def _job_duration(job: JsonObject, now: Instant) -> str:
+def _job_duration(job: JsonObject) -> Cell:
     status = part(job, "status")
     started = instant(status.get("startTime"))
     if started is None:
         return ""
     ended = instant(status.get("completionTime"))
-    return duration(((now if ended is None else ended) - started) // SECOND)
+    return Aged(parts=(started,)) if ended is None else duration((ended - started) // SECOND)
 
 
 def _boolean(value: bool | None) -> str:  # noqa: FBT001 - a value that is shown

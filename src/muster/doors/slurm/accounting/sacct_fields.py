@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 
-from muster.doors.slurm.accounting import values
+from muster.doors.slurm.accounting import jobstats, values
 from muster.doors.slurm.accounting.records import AcctRow
 from muster.doors.slurm.lists import job_facts, jobs
 from muster.doors.slurm.lists.jobs import JobRow
+from muster.doors.slurm.lists.usage import average
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.formats import Field
 from muster.doors.slurm.words.users import group_of, uid_of
@@ -90,7 +91,7 @@ _on_node, _in_task = _of_steps(values.where_measured), _of_steps(values.which_me
 
 _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("Account", 10, lambda acct: acct.row.job.spec.queue),
-    ("AdminComment", 15, _nothing),
+    ("AdminComment", 15, _of_row(lambda row: jobstats.comment(row.listing.report_of(row.job)))),
     ("AllocCPUS", 10, values.cpus_text),
     ("AllocNodes", 10, values.allocated_nodes),
     ("AllocTRES", 10, values.allocated),
@@ -176,11 +177,11 @@ _FIELDS: tuple[tuple[str, int, Get], ...] = (
     ("Timelimit", 10, _of_job(values.limit)),
     ("TimelimitRaw", 10, _of_job(values.raw_limit)),
     ("TotalCPU", 10, values.total_cpu),
-    ("TRESUsageInAve", 14, _of_steps(partial(_in, average=True))),
-    ("TRESUsageInMax", 14, _of_steps(_in)),
+    ("TRESUsageInAve", 14, _of_steps(partial(_in, together=average))),
+    ("TRESUsageInMax", 14, _of_steps(partial(_in, together=max))),
     ("TRESUsageInMaxNode", 18, _node_of(_in_at)),
     ("TRESUsageInMaxTask", 18, _task_of(_in_at)),
-    ("TRESUsageInMin", 14, _of_steps(_in)),
+    ("TRESUsageInMin", 14, _of_steps(partial(_in, together=min))),
     ("TRESUsageInMinNode", 18, _node_of(_in_at)),
     ("TRESUsageInMinTask", 18, _task_of(_in_at)),
     ("TRESUsageInTot", 14, _of_steps(_in)),

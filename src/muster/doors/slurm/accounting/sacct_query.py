@@ -146,7 +146,7 @@ def _users(line: Parsed, door: Door, site: Site, *, named: bool) -> frozenset[st
     words = line.words("user", "uid")
     users = frozenset(user_of(word) for word in words if word != "-1")
     for word in sorted(users):
-        if not word.isdigit() and word not in site.users and not _is_user(word):
+        if not word.isdecimal() and word not in site.users and not _is_user(word):
             raise SlurmError(f"sacct: error: Invalid user id: {word}")
     sees_all = line.has("allusers") or "-1" in words or door.caller.user == "root" or named
     if users or sees_all:
@@ -163,7 +163,7 @@ def _is_user(name: str) -> bool:
 
 
 def _gid(word: str) -> int:
-    if word.isdigit():
+    if word.isdecimal():
         return int(word)
     try:
         return grp.getgrnam(word).gr_gid

@@ -14,7 +14,16 @@ from muster.doors.slurm.accounting.records import (
 from muster.doors.slurm.lists import jobs
 from muster.doors.slurm.lists.jobs import JobRow
 from muster.doors.slurm.lists.listing import Listing
-from muster.doors.slurm.lists.usage import Scale, given_out, same_for_all, taken_in, tres_text
+from muster.doors.slurm.lists.usage import (
+    Scale,
+    Together,
+    average,
+    given_out,
+    gpus_taken,
+    same_for_all,
+    taken_in,
+    tres_text,
+)
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.hostlist import compressed
 from muster.doors.slurm.words.states import LIVE, State
@@ -310,11 +319,13 @@ def which_measured(acct: AcctRow) -> str:
     return "" if acct.used is None else "0"
 
 
-def usage_in(acct: AcctRow, *, average: bool = False) -> str:
+def usage_in(acct: AcctRow, together: Together = sum) -> str:
+    """together: what of several GPUs is told; of tasks it is the mean where that is."""
     used = acct.used
     if used is None:
         return ""
-    return tres_text(taken_in(used, scale_of(acct), tasks(acct) if average else 1))
+    parts = taken_in(used, scale_of(acct), tasks(acct) if together is average else 1)
+    return tres_text(parts | gpus_taken(acct.row.listing.report_of(acct.row.job), together))
 
 
 def usage_out(acct: AcctRow, *, average: bool = False) -> str:

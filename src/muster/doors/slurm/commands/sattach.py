@@ -32,7 +32,7 @@ def run(call: Call, door: Door) -> Reply:
 
 def _step(text: str, door: Door) -> Step:
     name = job_name(text)
-    if name is None or not (name.step or "").isdigit():
+    if name is None or not (name.step or "").isdecimal():
         problem = "Failed to parse stepid from command line options"
         raise SlurmError(f"sattach: error: {problem}", f"Usage: sattach {WORDS}")
     running = door.queries.jobs.running_steps(door.caller)

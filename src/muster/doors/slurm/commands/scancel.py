@@ -207,7 +207,7 @@ def _names(line: Parsed) -> tuple[JobName, ...]:
     found: list[JobName] = []
     for text in (each for word in line.rest for each in split_ids(word)):
         name = job_name(text)
-        if name is None or (name.step is not None and not name.step.isdigit()):
+        if name is None or (name.step is not None and not name.step.isdecimal()):
             raise failed(NAME, f"Invalid job id {text}")
         found.append(name)
     return tuple(found)

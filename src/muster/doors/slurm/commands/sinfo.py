@@ -100,7 +100,7 @@ def _iterated(line: Parsed) -> int | None:
     text = line.value("iterate")
     if text is None:
         return None
-    if not text.isdigit() or not int(text):
+    if not text.isdecimal() or not int(text):
         raise failed(NAME, f"Error: invalid entry for --iterate={text}")
     return int(text)
 

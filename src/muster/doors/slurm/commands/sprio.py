@@ -124,7 +124,7 @@ def _names(line: Parsed) -> tuple[JobName, ...]:
     found: list[JobName] = []
     for text in (each for value in line.values("jobs") for each in split_ids(value)):
         name = job_name(text)
-        if name is None or not text.isdigit():
+        if name is None or not text.isdecimal():
             raise failed(NAME, f"Invalid job id: {text}")
         found.append(name)
     return tuple(found)

@@ -114,7 +114,7 @@ def _job_named(call: Call, line: Parsed) -> JobId | None:
     text = line.value("jobid") or call.env.get("SLURM_JOB_ID") or call.env.get("SLURM_JOBID")
     if text is None:
         return None
-    if not text.isdigit():
+    if not text.isdecimal():
         raise failed(NAME, f'Invalid numeric value "{text}" for --jobid.')
     return JobId(int(text))
 

@@ -17,7 +17,15 @@ from muster.doors.slurm.lists.filters import (
 )
 from muster.doors.slurm.lists.listing import Listing
 from muster.doors.slurm.lists.step_rows import is_named, running_steps
-from muster.doors.slurm.lists.usage import given_out, same_for_all, taken_in, tres_text
+from muster.doors.slurm.lists.usage import (
+    Together,
+    average,
+    given_out,
+    gpus_taken,
+    same_for_all,
+    taken_in,
+    tres_text,
+)
 from muster.doors.slurm.words import times
 from muster.doors.slurm.words.errors import SlurmError
 from muster.doors.slurm.words.formats import Field, Form, cut_table, parsable, picked_form
@@ -133,10 +141,13 @@ def _table(line: Parsed, form: Form, sights: list[Sight]) -> list[str]:
     return list(cut_table(form, FIELDS, sights, header=header))
 
 
-def _in(sight: Sight, tasks: int = 1) -> dict[str, str]:
-    parts = taken_in(sight.now.used, sight.row.row.listing.scale, tasks)
+def _in(sight: Sight, together: Together = sum) -> dict[str, str]:
+    row = sight.row.row
+    tasks = sight.tasks if together is average else 1
+    parts = taken_in(sight.now.used, row.listing.scale, tasks)
     peak = sight.now.peak_kib if tasks == 1 else sight.now.resident_kib // tasks
-    return parts | {"mem": f"{peak}K", "vmem": f"{sight.now.virtual_kib}K"}
+    gpus = gpus_taken(row.listing.report_of(row.job), together)
+    return parts | gpus | {"mem": f"{peak}K", "vmem": f"{sight.now.virtual_kib}K"}
 
 
 def _node(sight: Sight) -> str:
@@ -156,14 +167,18 @@ def _written(sight: Sight) -> str:
     return str(sight.now.used.written_kib * 1_024)
 
 
+def _all_taken(together: Together) -> Callable[[Sight], str]:
+    return lambda sight: tres_text(_in(sight, together))
+
+
 def _usage_fields() -> Iterator[tuple[str, int, Callable[[Sight], str]]]:
     """Sums over processes stand for the extremes over tasks, which are not counted separately."""
-    yield "TRESUsageInAve", 14, lambda sight: tres_text(_in(sight, sight.tasks))
-    for what in ("Max", "Min"):
-        yield f"TRESUsageIn{what}", 14, lambda sight: tres_text(_in(sight))
+    yield "TRESUsageInAve", 14, _all_taken(average)
+    for what, together in (("Max", max), ("Min", min)):
+        yield f"TRESUsageIn{what}", 14, _all_taken(together)
         yield f"TRESUsageIn{what}Node", 18, lambda sight: same_for_all(_in(sight), _node(sight))
         yield f"TRESUsageIn{what}Task", 18, lambda sight: same_for_all(_in(sight), "0")
-    yield "TRESUsageInTot", 14, lambda sight: tres_text(_in(sight))
+    yield "TRESUsageInTot", 14, _all_taken(sum)
     yield (
         "TRESUsageOutAve",
         15,

@@ -187,7 +187,7 @@ def _tres(text: str, about: str, notes: Notes) -> dict[str, int]:
         name, _, value = word.partition("=")
         if name == "mem" and (mib := sizes.memory_mib(value)) is not None:
             found["memory"] = mib
-        elif name in {"cpu", "gres/gpu"} and value.isdigit():
+        elif name in {"cpu", "gres/gpu"} and value.isdecimal():
             found["cpu" if name == "cpu" else "gpu"] = int(value) * MILLI
         else:
             notes(about, f"{word} is not counted here")

@@ -80,8 +80,8 @@ class GpuTypes:
         return "+".join(f"{count}x{model}" for model, count in counts.items() if count) or "0"
 
     def _gpus(self, node: str, parts: list[str]) -> tuple[GpuModel, int]:
-        count = int(parts[-1]) if parts and parts[-1].isdigit() else 1
-        named = [part for part in parts if not part.isdigit()]
+        count = int(parts[-1]) if parts and parts[-1].isdecimal() else 1
+        named = [part for part in parts if not part.isdecimal()]
         kind = named[0] if named else self._types.get(node, self._types.get("", ""))
         if found := _PROFILE.fullmatch(kind):
             self._note(kind, "GPUs are cut as jobs ask for slices; whole GPUs stand for them")

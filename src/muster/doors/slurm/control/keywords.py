@@ -135,7 +135,7 @@ def _held_nodes(held: "show.Held") -> str:
 
 
 def _number(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
-    if not words[0].isdigit():
+    if not words[0].isdecimal():
         raise SlurmError("numeric arguments required for keyword:errnumstr")
     number = int(words[0])
     messages = NUMBERS.get(number) or os.strerror(min(number, 2**31 - 1))
@@ -161,7 +161,7 @@ _NOT_YET = frozenset({JobState.PENDING, JobState.HELD, JobState.STARTING})
 
 
 def _level(words: tuple[str, ...], _line: Parsed, _call: Call, _door: Door) -> Reply:
-    if words[0].lower() not in _LEVELS and not words[0].isdigit():
+    if words[0].lower() not in _LEVELS and not words[0].isdecimal():
         raise SlurmError(f"invalid debug level: {words[0]}")
     return Reply(err="scontrol: warning: setdebug is ignored by Muster\n")
 
@@ -174,9 +174,9 @@ def _token(words: tuple[str, ...], _line: Parsed, _call: Call, door: Door) -> Re
     given = {pair.name: pair.value for pair in words_of(words)}
     user = UserName(given.get("username") or door.caller.user)
     span = given.get("lifespan", "1800").lower()
-    if span not in {"infinite", "unlimited"} and not (span.isdigit() and int(span)):
+    if span not in {"infinite", "unlimited"} and not (span.isdecimal() and int(span)):
         raise SlurmError("Error fetching token")
-    lifetime = Duration(int(span) * 1_000) if span.isdigit() else Duration(10 * 365 * DAY)
+    lifetime = Duration(int(span) * 1_000) if span.isdecimal() else Duration(10 * 365 * DAY)
     return Reply(out=f"SLURM_JWT={output.new_token(door, user, lifetime)}\n")
 
 

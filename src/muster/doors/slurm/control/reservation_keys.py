@@ -215,7 +215,7 @@ class _KeyReader:
             raise SlurmError(place, *error.lines) from bad
 
     def number(self, what: str) -> int:
-        if not self.pair.value.isdigit():
+        if not self.pair.value.isdecimal():
             raise self.wrong(f"Invalid {what} {self.pair.text}")
         return int(self.pair.value)
 
@@ -293,7 +293,7 @@ def _tres(word: _KeyReader) -> None:
     """`TRES=node=2,gres/gpu=4`: nodes, or GPUs of a partition, which Slurm does not have."""
     for each in word.pair.value.split(","):
         kind, _, count = each.partition("=")
-        if not count.isdigit():
+        if not count.isdecimal():
             raise word.wrong(f"Invalid TRES {word.pair.text}")
         if kind.lower() == "node":
             word.draft.node_count = int(count)

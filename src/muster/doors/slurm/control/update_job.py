@@ -53,7 +53,7 @@ class UpdateKey(Value):
     def number(self) -> int:
         """A whole number, of which the least counts in `2-4`."""
         text = self.value.partition("-")[0]
-        if not text.isdigit():
+        if not text.isdecimal():
             raise self.no_number()
         return int(text)
 
@@ -195,7 +195,7 @@ def _throttle(field: UpdateKey) -> Change:
 
 
 def _priority(field: UpdateKey) -> Change:
-    if not field.value.lstrip("-").isdigit():
+    if not field.value.lstrip("-").isdecimal():
         raise SlurmError(f"scontrol: error: Invalid Priority value: {field.value}")
     if field.value == "0":
         return lambda spec: spec
@@ -204,12 +204,12 @@ def _priority(field: UpdateKey) -> Change:
 
 def _nice(field: UpdateKey) -> Change:
     # What is no number counts as none, as in Slurm.
-    nice = int(field.value) if field.value.lstrip("+-").isdigit() else 0
+    nice = int(field.value) if field.value.lstrip("+-").isdecimal() else 0
     return lambda spec: replace(spec, priority=-nice)
 
 
 def _requeue(field: UpdateKey) -> Change:
-    if not field.value.isdigit():
+    if not field.value.isdecimal():
         raise SlurmError(f"scontrol: error: Invalid Requeue value: {field.value}")
     return lambda spec: replace(spec, retry=replace(spec.retry, requeue=int(field.value) > 0))
 

@@ -9,6 +9,7 @@ from muster.doors.slurm.lists.usage import Scale
 from muster.doors.slurm.submit.fleet import machines_of
 from muster.doors.slurm.words.gres import type_of
 from muster.model.cluster import Node, NodesReserved, Pool
+from muster.model.efficiency import JobReport
 from muster.model.errors import MusterError
 from muster.model.history import Finished
 from muster.model.job import Job
@@ -52,6 +53,10 @@ class Listing:
     def live_job(self, job: JobId) -> Job | None:
         """The job, if it has not ended."""
         return self._door.queries.jobs.find(self._door.caller, job)
+
+    def report_of(self, job: Job) -> JobReport | None:
+        """What the job's last attempt did with its GPUs, if the user may see that."""
+        return self._door.queries.diagnosis.known(self._door.caller, job)
 
     def outcome(self, job: JobId) -> Finished | None:
         """How a job came out that a live one depends on."""

@@ -1,12 +1,16 @@
 """What jobs hold and used, as accounting writes it: `cpu=2,mem=4G,node=1`, `4.50M`. Pure."""
 
+from collections.abc import Callable
+
 from muster.doors.slurm.words import times
+from muster.model.efficiency import JobReport
 from muster.model.history import Used
 from muster.model.value import Duration, Value
 
 UNITS = "KMGTP"
 _SUFFIXES = ("", *UNITS, "E")
 _HALF = 512
+_MIB = 1_048_576
 
 
 class Scale(Value):
@@ -48,6 +52,32 @@ def taken_in(used: Used, scale: Scale, tasks: int = 1) -> dict[str, str]:
         "mem": scale.mib(used.max_memory_mib),
         "pages": str(used.faults // tasks),
     }
+
+
+Together = Callable[[list[int]], int]
+
+
+def gpus_taken(report: JobReport | None, together: Together) -> dict[str, str]:
+    """What its GPUs computed, in percent, and what memory they had, as Slurm's plugins name it.
+
+    together: the mean, the sum, the most or the least of its GPUs.
+    """
+    devices = () if report is None else report.devices
+    busy = [each.means["busy"] // 10 for each in devices if "busy" in each.means]
+    memory = [
+        each.memory_peak_bytes // _MIB for each in devices if each.memory_peak_bytes is not None
+    ]
+    found: dict[str, str] = {}
+    if busy:
+        found["gres/gpuutil"] = str(together(busy))
+    if memory:
+        found["gres/gpumem"] = f"{together(memory)}M"
+    return found
+
+
+def average(values: list[int]) -> int:
+    """To the whole number below."""
+    return sum(values) // len(values)
 
 
 def given_out(used: Used, tasks: int = 1) -> dict[str, str]:

@@ -238,7 +238,7 @@ def _span(word: Assignment, shown: str, *, seconds: bool = False) -> Duration | 
     text = word.value
     if text in {"", "-1"}:
         return None
-    if seconds and text.isdigit():
+    if seconds and text.isdecimal():
         return Duration(int(text) * SECOND)
     try:
         return times.limit(text)

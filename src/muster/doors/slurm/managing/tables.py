@@ -175,7 +175,7 @@ def _nothing(_: object) -> str:
 def _column(word: str, fields: Sequence[Named[R]]) -> Column:
     name, _, size = word.strip().partition("%")
     names, found = _meant(name.lower(), fields)
-    width = int(size) if size.lstrip("-").isdigit() else found.width
+    width = int(size) if size.lstrip("-").isdecimal() else found.width
     return Column(field=names[0], width=abs(width), right=width > 0)
 
 

@@ -76,14 +76,14 @@ def changed(old: Sequence[str], word: Assignment) -> tuple[str, ...]:
 def number(word: Assignment, shown: str) -> int | None:
     """A whole number; -1 takes a bound away."""
     text = word.value
-    if not text.lstrip("-").isdigit() or len(text) > 12:
+    if not text.lstrip("-").isdecimal() or len(text) > 12:
         raise bad_value(shown, text)
     return None if text.startswith("-") else int(text)
 
 
 def whole(word: Assignment, shown: str) -> int:
     """A whole number, also below zero."""
-    if not word.value.removeprefix("-").isdigit() or len(word.value) > 12:
+    if not word.value.removeprefix("-").isdecimal() or len(word.value) > 12:
         raise bad_value(shown, word.value)
     return int(word.value)
 

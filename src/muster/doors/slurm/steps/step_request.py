@@ -141,7 +141,7 @@ def _nodes(request: Request, place: StepJob) -> int | None:
     """Of `2-4` as many as the job has."""
     least = node_count(request)
     _, _, most = (request.text("nodes") or "").partition("-")
-    if least is None or not most.isdigit():
+    if least is None or not most.isdecimal():
         return least
     return max(least, min(int(most), len(place.nodes)))
 

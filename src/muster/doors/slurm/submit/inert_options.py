@@ -109,7 +109,7 @@ def _gpu_freq(request: Request, text: str) -> None:
 
 
 def _switches(request: Request, text: str) -> None:
-    if not text.partition("@")[0].isdigit():
+    if not text.partition("@")[0].isdecimal():
         raise failed(request.command, f'Invalid numeric value "{text}" for --switches.')
 
 

@@ -41,7 +41,7 @@ def indices_of(request: Request) -> tuple[tuple[int, ...], int | None]:
         if not span or step == "0" or span[-1] > MOST_INDEX or len(span) > MOST_PARTS:
             raise _bad_array(request)
         found |= set(span)
-    if percent and not most.isdigit():
+    if percent and not most.isdecimal():
         raise _bad_array(request)
     return tuple(sorted(found)), int(most) or None if percent else None
 
@@ -71,7 +71,7 @@ def warn_of(request: Request) -> Warn | None:
         return None
     flags, colon, rest = text.rpartition(":")
     name, at, lead = rest.partition("@")
-    if (colon and not set(flags) <= set("RB")) or (at and not lead.isdigit()):
+    if (colon and not set(flags) <= set("RB")) or (at and not lead.isdecimal()):
         raise request.bad("signal")
     try:
         number = signal_number(name)
@@ -112,7 +112,7 @@ def user(request: Request) -> UserName | None:
 def demand_group(request: Request) -> None:
     """SlurmError for a group that this machine does not know."""
     text = request.text("gid")
-    if text is not None and not text.isdigit() and not is_group(text):
+    if text is not None and not text.isdecimal() and not is_group(text):
         raise request.bad("gid")
 
 
@@ -156,7 +156,7 @@ def _ways(
 ) -> Iterator[tuple[Dependency, ...]]:
     """One for each job that is written: a whole array is one, with a condition on each part."""
     # A job alone is how Slurm once wrote `afterany`.
-    name, *others = ("afterany", word) if word[:1].isdigit() else word.split(":")
+    name, *others = ("afterany", word) if word[:1].isdecimal() else word.split(":")
     kind = _KINDS.get(name.strip().lower())
     if kind is DependencyKind.SINGLETON and not others:
         yield (Dependency(kind=kind),)

@@ -9,7 +9,9 @@ from muster.lifecycle.refusal import (
     BadAddress,
     BadGroups,
     BadNumber,
+    CannotRun,
     DeadlineTooSoon,
+    DeadlineWithoutLimit,
     MayNotSubmit,
     NoContainerTool,
     NoMailProgram,
@@ -108,7 +110,7 @@ def _refused(why: Reason) -> str:  # noqa: C901, PLR0912 (one branch for each of
             return "Access denied to requested reservation"
         case NoSuchJob():
             return "Job dependency problem"
-        case TooLong() | DeadlineTooSoon():
+        case TooLong() | DeadlineTooSoon() | DeadlineWithoutLimit():
             return TIME
         case TooManySubmitted() | OverLimit() | OverClassLimit():
             return POLICY
@@ -120,7 +122,7 @@ def _refused(why: Reason) -> str:  # noqa: C901, PLR0912 (one branch for each of
             return "Invalid character in a name or comment"
         case NoUsablePool() | NoSuchModel() | NoSuchProfile() | NotOffered() | NoSuchLevel():
             return UNAVAILABLE
-        case NoContainerTool():
+        case NoContainerTool() | CannotRun():
             return UNAVAILABLE
         case NeverFits() | AsksForNothing() | BadGroups() | BadNumber() | BadAddress():
             return UNAVAILABLE

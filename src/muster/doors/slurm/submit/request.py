@@ -32,7 +32,7 @@ class Request(Value):
         text = self.given.value(name)
         if text is None:
             return None
-        if not text.strip().isdigit() or not least <= int(text) <= 2**31 - 1:
+        if not text.strip().isdecimal() or not least <= int(text) <= 2**31 - 1:
             text = f'Invalid numeric value "{text}" for --{name}.'
             raise failed(self.command, text)
         return int(text)

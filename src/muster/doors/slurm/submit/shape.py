@@ -333,7 +333,7 @@ def node_bounds(request: Request) -> tuple[int, int] | None:
 
 def _count_of_nodes(request: Request, text: str) -> int:
     number = text.lower().removesuffix("k")
-    if not number.isdigit():
+    if not number.isdecimal():
         raise failed(request.command, f'"{text}" is not a valid node count', code=255)
     return int(number) * (1_024 if text.lower().endswith("k") else 1)
 

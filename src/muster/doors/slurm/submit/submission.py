@@ -289,7 +289,7 @@ def _launch(request: Request, script: str, env: dict[str, str]) -> Launch:
     return Launch(
         argv=request.given.rest[1:],
         script=script,
-        image=_image(request.text("container-image")),
+        image=request.text("container-image"),
         env=env,
         workdir=os.path.normpath(os.path.join(call.cwd, folder)) if folder else call.cwd,
         runs=Runs.FIRST_TASK,
@@ -308,8 +308,3 @@ def _file(request: Request, option: str) -> str | None:
     """`none` and an empty name are /dev/null, as in Slurm."""
     text = request.text(option)
     return "/dev/null" if text in {"", "none"} else text
-
-
-def _image(text: str | None) -> str | None:
-    """A name as pyxis takes it, with a `#` behind the registry."""
-    return None if text is None else text.removeprefix("docker://").replace("#", "/", 1)

@@ -63,7 +63,7 @@ def gpu_wish(text: str, models: Sequence[GpuModel]) -> GpuRequest:
     """What `--gpus` and its kin take: `4`, `a100:4`, `gpu:4`."""
     parts = text.strip().split(":")
     parts = parts[1:] if parts[0].lower() == "gpu" and len(parts) > 1 else parts
-    if len(parts) == 1 and not parts[0].isdigit():
+    if len(parts) == 1 and not parts[0].isdecimal():
         # One word alone is a type of which one is wanted.
         raise NoSuchTypeError(text)
     return replace(_gpus(parts, models), text=f"gres:gpu:{':'.join(parts)}")
@@ -87,7 +87,7 @@ def _of_kind(kind: str, parts: list[str], models: Sequence[GpuModel]) -> GpuRequ
 
 
 def _gpus(parts: list[str], models: Sequence[GpuModel]) -> GpuRequest:
-    if not parts or (len(parts) == 1 and parts[0].isdigit()):
+    if not parts or (len(parts) == 1 and parts[0].isdecimal()):
         return GpuRequest(count=_count(parts))
     kind, count = parts[0].lower(), _count(parts[1:2])
     if found := _PROFILE.fullmatch(kind):
@@ -112,6 +112,6 @@ def _count(parts: Sequence[str]) -> int:
     if not parts:
         return 1
     text = parts[0].partition("(")[0]
-    if not text.isdigit() or len(text) > 6:
+    if not text.isdecimal() or len(text) > 6:
         raise BadGresError(text)
     return int(text)

@@ -11,13 +11,13 @@ def uid_of(user: str) -> int:
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
-        return int(user) if user.isdigit() else 65_534
+        return int(user) if user.isdecimal() else 65_534
 
 
 def is_user(name_or_uid: str) -> bool:
     """Does the machine know such a user? A number needs no name."""
     try:
-        return name_or_uid.isdigit() or bool(pwd.getpwnam(name_or_uid))
+        return name_or_uid.isdecimal() or bool(pwd.getpwnam(name_or_uid))
     except KeyError:
         return False
 
@@ -25,7 +25,7 @@ def is_user(name_or_uid: str) -> bool:
 @lru_cache(maxsize=4_096)
 def user_of(name_or_uid: str) -> str:
     """The name that is meant by a name or a number."""
-    if not name_or_uid.isdigit():
+    if not name_or_uid.isdecimal():
         return name_or_uid
     try:
         return pwd.getpwuid(int(name_or_uid)).pw_name

@@ -56,6 +56,13 @@ class RecordedGpu:
     advice: int = 0
     pids: tuple[int, ...] = ()
     needs_reset: bool = False
+    fields: dict[int, int] = field(default_factory=dict[int, int])
+    used_mib: int = 1_024
+    busy: int | None = 40
+    shares: tuple[tuple[int, int, int], ...] = ()
+    """What each process computed: when, which, percent."""
+    activity: dict[int, float] | None = None
+    """GPM's metrics by number; None: it has no GPM."""
 
 
 class RecordedLibrary:
@@ -75,6 +82,8 @@ class RecordedLibrary:
     NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED = 0
     NVML_FI_DEV_GET_GPU_RECOVERY_ACTION = 230
     nvmlEventTypeXidCriticalError = 8  # noqa: N815 -- NVIDIA's name
+    nvmlMemory_v2 = 33_554_472  # noqa: N815 -- NVIDIA's name
+    NVML_GPM_METRICS_GET_VERSION = 1
     c_nvmlGpuInstance_t = ctypes.c_uint  # noqa: N815 -- NVIDIA's name
     c_nvmlComputeInstance_t = ctypes.c_uint  # noqa: N815 -- NVIDIA's name
 
@@ -92,9 +101,11 @@ class RecordedLibrary:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         answers = ANSWERS.get(name)
+        if answers is None and name.startswith("nvmlDeviceGet"):
+            return lambda *_, **__: supported(None)
         if answers is None:
             raise AttributeError(name)
-        return lambda *arguments: answers(self, *arguments)
+        return lambda *arguments, **_: answers(self, *arguments)
 
     def gpu(self, uuid: str) -> RecordedGpu:
         if uuid not in self.gpus:
@@ -118,6 +129,9 @@ def _shutdown(library: RecordedLibrary) -> None:
 
 
 def _handle(library: RecordedLibrary, uuid: str) -> str:
+    if uuid.startswith("MIG-"):
+        whole, id = _mig_parts(uuid)
+        return f"MIG-{library.gpu(whole.removeprefix('MIG-')).uuid}/{id}"
     return library.gpu(uuid).uuid
 
 
@@ -251,9 +265,78 @@ def _next_event(library: RecordedLibrary, _: object, __: int) -> SimpleNamespace
     return SimpleNamespace(device=uuid, eventType=8, eventData=number)
 
 
-def _field(library: RecordedLibrary, handle: str, _: list[int]) -> list[SimpleNamespace]:
-    value = SimpleNamespace(uiVal=library.gpu(handle).advice)
-    return [SimpleNamespace(nvmlReturn=0, value=value)]
+def _field(
+    library: RecordedLibrary, handle: str, wanted: list[int | tuple[int, int]]
+) -> list[SimpleNamespace]:
+    gpu = library.gpu(handle)
+    known = {230: gpu.advice, **gpu.fields}
+    numbers = [each if isinstance(each, int) else each[0] for each in wanted]
+    return [
+        SimpleNamespace(
+            fieldId=number,
+            nvmlReturn=0 if number in known else NOT_SUPPORTED,
+            valueType=1,
+            value=SimpleNamespace(uiVal=known.get(number, 0)),
+        )
+        for number in numbers
+    ]
+
+
+def _memory(library: RecordedLibrary, handle: str) -> SimpleNamespace:
+    is_part = handle.startswith("MIG-")
+    gpu = library.gpu(_mig_parts(handle)[0].removeprefix("MIG-") if is_part else handle)
+    total = (gpu.memory_mib // 7 if is_part else gpu.memory_mib) << 20
+    used = gpu.used_mib << 20
+    return SimpleNamespace(total=total, used=used, free=total - used, reserved=0)
+
+
+def _rates(library: RecordedLibrary, handle: str) -> SimpleNamespace:
+    return SimpleNamespace(gpu=supported(library.gpu(handle).busy), memory=10)
+
+
+def _process_shares(library: RecordedLibrary, handle: str, since: int) -> list[SimpleNamespace]:
+    found = [
+        SimpleNamespace(timeStamp=at, pid=pid, smUtil=percent)
+        for at, pid, percent in library.gpu(handle).shares
+        if at > since
+    ]
+    return found or supported(None)
+
+
+def _gpm_offer(library: RecordedLibrary, handle: str) -> SimpleNamespace:
+    return SimpleNamespace(isSupportedDevice=int(library.gpu(handle).activity is not None))
+
+
+def _gpm_alloc(library: RecordedLibrary) -> SimpleNamespace:
+    sample = SimpleNamespace(gpu=None)
+    library.calls.append(("sample", id(sample)))
+    return sample
+
+
+def _gpm_free(library: RecordedLibrary, sample: SimpleNamespace) -> None:
+    library.calls.remove(("sample", id(sample)))
+
+
+def _gpm_get(library: RecordedLibrary, handle: str, *rest: Any) -> SimpleNamespace:
+    rest[-1].gpu = library.gpu(handle)
+    return rest[-1]
+
+
+def _gpm_metrics(_: RecordedLibrary, wanted: SimpleNamespace) -> SimpleNamespace:
+    told = wanted.sample2.gpu.activity
+    for each in wanted.metrics[: wanted.numMetrics]:
+        each.nvmlReturn = 0 if each.metricId in told else NOT_SUPPORTED
+        each.value = told.get(each.metricId, 0.0)
+    return wanted
+
+
+def _gpm_question(_: RecordedLibrary) -> SimpleNamespace:
+    return SimpleNamespace(metrics=[SimpleNamespace() for _ in range(64)])
+
+
+def _running(library: RecordedLibrary, handle: str) -> list[SimpleNamespace]:
+    gpu = library.gpu(_mig_parts(handle)[0].removeprefix("MIG-") if "/" in handle else handle)
+    return [SimpleNamespace(pid=pid, usedGpuMemory=1 << 30) for pid in gpu.pids]
 
 
 def _always(answer: object) -> Callable[..., object]:
@@ -304,7 +387,18 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "nvmlDeviceGetHandleByUUID": _handle,
     "nvmlDeviceGetUUID": _uuid,
     "nvmlDeviceGetName": _name,
-    "nvmlDeviceGetMemoryInfo": _fact(lambda gpu: SimpleNamespace(total=gpu.memory_mib << 20)),
+    "nvmlDeviceGetMemoryInfo": _memory,
+    "nvmlDeviceGetUtilizationRates": _rates,
+    "nvmlDeviceGetTemperature": _fact(lambda _: 41),
+    "nvmlDeviceGetCurrentClocksEventReasons": _fact(lambda _: 0b100_0100),
+    "nvmlDeviceGetProcessUtilization": _process_shares,
+    "nvmlGpmQueryDeviceSupport": _gpm_offer,
+    "nvmlGpmSampleAlloc": _gpm_alloc,
+    "nvmlGpmSampleFree": _gpm_free,
+    "nvmlGpmSampleGet": _gpm_get,
+    "nvmlGpmMigSampleGet": _gpm_get,
+    "nvmlGpmMetricsGet": _gpm_metrics,
+    "c_nvmlGpmMetricsGet_t": _gpm_question,
     "nvmlDeviceGetPciInfo": _fact(lambda gpu: SimpleNamespace(busId=gpu.bus_id)),
     "nvmlDeviceGetMigMode": _mig_mode,
     "nvmlDeviceSetMigMode": _set_mig_mode,
@@ -321,9 +415,7 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "nvmlGpuInstanceDestroy": _destroy,
     "nvmlDeviceCreateGpuInstanceWithPlacement": _create,
     "nvmlGpuInstanceCreateComputeInstance": _create_compute,
-    "nvmlDeviceGetComputeRunningProcesses": _fact(
-        lambda gpu: [SimpleNamespace(pid=pid) for pid in gpu.pids]
-    ),
+    "nvmlDeviceGetComputeRunningProcesses": _running,
     "nvmlDeviceGetNvLinkState": _link_state,
     "nvmlDeviceGetNvLinkRemoteDeviceType": _link_kind,
     "nvmlDeviceGetNvLinkRemotePciInfo": _link_end,

@@ -2,16 +2,25 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import count, repeat
+from pathlib import Path
 from threading import Event
 
 import pytest
 
-from muster.backends.local.hardware.gpu_watch import Watch
-from muster.backends.local.hardware.gpus import NvidiaInventory, find_inventory, link_lines
+from muster.backends.local.hardware.gpu_watch import Watch, Watched
+from muster.backends.local.hardware.gpus import (
+    NvidiaInventory,
+    Upkeep,
+    find_inventory,
+    link_lines,
+)
+from muster.backends.local.hardware.health_file import HealthFile
 from muster.backends.local.hardware.host import Cpus, Host
 from muster.backends.local.hardware.nvml import Nvml, NvmlError, RawGpu
+from muster.backends.local.hardware.smoking import SmokeResult, SmokeTests
+from muster.backends.local.measuring.gpu_sampler import GpuSampler, SampledNode
 from muster.model.errors import BackendDownError
-from muster.model.gpu import Mig, MigInstance, TimeShare
+from muster.model.gpu import DeviceState, Mig, MigInstance, TimeShare
 from muster.model.placement import DeviceShare
 from muster.model.value import DeviceId, Instant, NodeId
 from unit.backends.local.hardware.recorded_nvml import (
@@ -36,8 +45,15 @@ CUT = {
 
 
 @contextmanager
-def fleet_of(library: RecordedLibrary, *, mps: bool = True) -> Generator[NvidiaInventory]:
-    inventory = NvidiaInventory(HERE, Nvml(library), mps=mps)
+def fleet_of(
+    library: RecordedLibrary,
+    *,
+    mps: bool = True,
+    smoke_tests: SmokeTests | None = None,
+    memory: HealthFile | None = None,
+) -> Generator[NvidiaInventory]:
+    upkeep = Upkeep(smoke_tests=smoke_tests, memory=memory)
+    inventory = NvidiaInventory(HERE, Nvml(library), mps=mps, upkeep=upkeep)
     try:
         yield inventory
     finally:
@@ -198,11 +214,33 @@ def test_an_error_that_names_no_device_breaks_them_all() -> None:
         polled_until(inventory, lambda: not any(d.healthy for d in inventory.nodes()[0].devices))
 
 
-def test_a_gpu_that_is_lost_breaks_and_can_be_resumed() -> None:
-    gpu = RecordedGpu(uuid=UUID)
+class ToldTests(SmokeTests):
+    """Smoke tests that end when they are told to."""
+
+    def __init__(self) -> None:
+        self.running: dict[DeviceId, str] = {}
+        self.results: list[SmokeResult] = []
+
+    def begin(self, device: DeviceId, visible: str) -> None:
+        self.running[device] = visible
+
+    def end(self, device: DeviceId, wrong: str | None = None) -> None:
+        del self.running[device]
+        self.results.append(SmokeResult(device=device, wrong=wrong))
+
+    def over(self) -> tuple[SmokeResult, ...]:
+        found, self.results = tuple(self.results), []
+        return found
+
+    def close(self) -> None:
+        self.running.clear()
+
+
+def test_a_gpu_that_is_lost_breaks_and_is_tested_before_it_comes_back() -> None:
+    gpu, tests = RecordedGpu(uuid=UUID), ToldTests()
     library = RecordedLibrary(gpu)
 
-    with fleet_of(library) as inventory:
+    with fleet_of(library, smoke_tests=tests) as inventory:
         gpu.lost = True
         polled_until(inventory, lambda: not inventory.nodes()[0].devices[0].healthy)
         reason = inventory.nodes()[0].devices[0].reason
@@ -211,10 +249,35 @@ def test_a_gpu_that_is_lost_breaks_and_can_be_resumed() -> None:
         still = inventory.nodes()[0].devices[0].healthy
         inventory.resume(NodeId("box"))
         inventory.poll(Instant(0))
-        after = inventory.nodes()[0].devices[0].healthy
+        waiting = inventory.nodes()[0].devices[0].state
+        tests.end(DEVICE)
+        inventory.poll(Instant(0))
+        after = inventory.nodes()[0].devices[0].state
 
     assert "lost" in reason
-    assert (still, after) == (False, True)
+    assert not still
+    assert (waiting, after) == (DeviceState.PROBATION, DeviceState.WELL)
+
+
+def test_a_gpu_that_was_broken_is_tested_when_muster_starts_again(tmp_path: Path) -> None:
+    gpu, tests = RecordedGpu(uuid=UUID), ToldTests()
+    library = RecordedLibrary(gpu)
+    with fleet_of(library, memory=HealthFile(tmp_path)) as inventory:
+        library.xids.append((UUID, 79))
+        polled_until(inventory, lambda: not inventory.nodes()[0].devices[0].healthy)
+        told = inventory.errors()
+
+    library = RecordedLibrary(gpu)
+    with fleet_of(library, memory=HealthFile(tmp_path), smoke_tests=tests) as inventory:
+        inventory.poll(Instant(0))
+        waiting = inventory.nodes()[0].devices[0].state
+        tests.end(DEVICE, wrong="3 words")
+        inventory.poll(Instant(0))
+        (device,) = inventory.nodes()[0].devices
+
+    assert [(each.device, each.xid) for each in told] == [(UUID, 79)]
+    assert waiting is DeviceState.PROBATION
+    assert (device.state, "3 words" in device.reason) == (DeviceState.BROKEN, True)
 
 
 def test_readings_are_what_nvml_said() -> None:
@@ -239,7 +302,10 @@ def test_a_refusal_carries_its_code() -> None:
 def test_the_watch_wakes_us_with_its_first_look_and_ends_when_asked_to() -> None:
     library = RecordedLibrary(RecordedGpu(uuid=UUID))
     woken = Event()
-    watch = Watch(Nvml(library), (DEVICE,), woken.set)
+    nvml = Nvml(library)
+    sampler = GpuSampler(nvml, SampledNode(node=NodeId("n1")))
+    watched = Watched(devices=(DEVICE,), gpus=lambda: nvml.gpus()[0], sampler=sampler)
+    watch = Watch(nvml, watched, woken.set)
 
     assert woken.wait(20)
     assert watch.close()

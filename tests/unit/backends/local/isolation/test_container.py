@@ -9,6 +9,7 @@ from muster.backends.local.isolation.container import (
     DOCKER_SOCKET,
     ContainerSettings,
     can_run,
+    can_run_pods,
     carried,
     has_init,
     options_of,
@@ -289,6 +290,32 @@ def test_what_is_installed_is_told_with_whether_it_can_be_used(
 
     assert tools_found() == {str(path / "docker"): True, str(path / "apptainer"): True}
     assert can_run() == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "as_root", "as_person"),
+    [
+        ("podman", (True, True), (True, True)),
+        ("docker", (True, False), (True, True)),
+        ("apptainer", (False, False), (False, True)),
+    ],
+)
+def test_a_tool_says_which_pods_it_can_run(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tool: str,
+    as_root: tuple[bool, bool],
+    as_person: tuple[bool, bool],
+) -> None:
+    program(path / tool)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///somewhere.sock")
+
+    assert can_run_pods() == (as_person if os.geteuid() else as_root)
+
+
+@pytest.mark.usefixtures("path")
+def test_without_a_tool_pods_run_where_their_queue_lets_them() -> None:
+    assert can_run_pods() == (True, True)
 
 
 @pytest.mark.usefixtures("path")

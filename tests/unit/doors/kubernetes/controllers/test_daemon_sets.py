@@ -112,7 +112,9 @@ def test_what_muster_does_itself_is_answered_without_pods() -> None:
         world.create(node(name))
     image = "nvcr.io/nvidia/k8s-device-plugin:v0.17.0"
 
-    plugin = world.create(daemon_set(template=template(image, app="agent")))
+    zeros = {"desiredNumberScheduled": 0, "currentNumberScheduled": 0, "numberReady": 0}
+    asked = daemon_set(template=template(image, app="agent"))
+    plugin = world.create({**asked, "status": {**zeros, "numberMisscheduled": 0}})
     world.settles()
 
     assert world.pods() == []

@@ -1,6 +1,6 @@
 from typing import Any
 
-from muster.doors.kubernetes.objects.kinds import ENDPOINT_SLICE, ENDPOINTS
+from muster.doors.kubernetes.objects.kinds import ENDPOINT_SLICE, ENDPOINTS, POD
 from muster.doors.kubernetes.objects.value import JsonObject, labels_of, metadata
 from properties.kubernetes_world import KubernetesWorld, pod
 
@@ -47,6 +47,29 @@ def test_clients_of_the_older_form_find_them_too() -> None:
     world.delete(made)
     world.settles()
     assert world.of(ENDPOINTS) == []
+
+
+def test_pods_that_call_other_ports_by_a_name_have_slices_of_their_own() -> None:
+    world = KubernetesWorld()
+    for name, number in (("a", 3001), ("b", 3002), ("c", 3001)):
+        made = pod(name, app="train")
+        made["spec"]["containers"][0]["ports"] = [{"name": "web", "containerPort": number}]
+        with_address(world, world.create(made), f"10.0.0.{number - 3000}")
+    asked = service()
+    asked["spec"]["ports"] = [{"port": 80, "targetPort": "web"}]
+    world.create(asked)
+    world.settles()
+
+    slices = world.of(ENDPOINT_SLICE)
+    told = {each["ports"][0]["port"]: len(each["endpoints"]) for each in slices}
+    assert told == {3001: 2, 3002: 1}
+    subsets = world.of(ENDPOINTS)[0]["subsets"]
+    assert [each["ports"][0]["port"] for each in subsets] == [3001, 3002]
+
+    world.ends(world.of(POD)[1])
+    world.settles()
+
+    assert [each["ports"][0]["port"] for each in world.of(ENDPOINT_SLICE)] == [3001]
 
 
 def test_a_pod_that_ends_is_found_no_more() -> None:

@@ -1,7 +1,7 @@
 from typing import Any
 
 from muster.doors.kubernetes.importing.kueue import local_queue_paths
-from muster.doors.kubernetes.importing.live import queues_of, with_kueue
+from muster.doors.kubernetes.importing.live import queues_of, with_kueue, with_volcano
 from muster.doors.kubernetes.objects.value import JsonObject
 from muster.model.cluster import Pool
 from muster.model.queue import Meter, Queue
@@ -83,3 +83,16 @@ def test_what_kueue_has_no_word_for_stays_when_its_quota_changes() -> None:
 
     assert site.queues[path].max_jobs == 7
     assert site.queues[path].quotas[0].guaranteed == 8_000
+
+
+def test_queues_of_volcano_stand_beside_those_that_are_there_and_go_again() -> None:
+    lab = {"apiVersion": "scheduling.volcano.sh/v1beta1", **kueue("Queue", "lab", weight=2)}
+    team = kueue("Queue", "team", parent="lab", capability={"nvidia.com/gpu": 4})
+
+    site = with_volcano(a_site(), [], [lab, team])
+
+    assert list(site.queues) == ["default", "lab", "lab/team"]
+    (line,) = site.queues[QueuePath("lab/team")].quotas
+    assert (line.scope.meter, line.limit) == (Meter.GPU, 4_000)
+    assert site.queues[QueuePath("lab")].weight == 2
+    assert list(with_volcano(site, [lab, team], []).queues) == ["default"]

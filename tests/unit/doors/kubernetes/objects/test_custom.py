@@ -10,6 +10,7 @@ from muster.doors.kubernetes.objects.custom import (
     schema_faults,
 )
 from muster.doors.kubernetes.objects.errors import Cause
+from muster.doors.kubernetes.objects.schemas.types import target
 from muster.doors.kubernetes.objects.value import JsonObject
 
 SPEC: JsonObject = {
@@ -111,3 +112,36 @@ def test_columns_are_read_by_path(path: str, found: Any) -> None:
     }
 
     assert read_path(obj, path) == found
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"$ref": "python://x"}, "$ref is not supported"),
+        ({"properties": {"a": {"items": {"$ref": "#/x"}}}}, "$ref is not supported"),
+        ({"anyOf": [{"not": {"$ref": "#/x"}}]}, "$ref is not supported"),
+        (
+            {"properties": {"a": {"allOf": [{"pattern": "("}]}}},
+            "must be a valid regular expression",
+        ),
+    ],
+)
+def test_a_schema_refers_to_nothing_and_has_patterns_that_can_be_read(
+    schema: JsonObject, why: str
+) -> None:
+    crd = definition()
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object", **schema}}
+    assert DEFINITIONS.validate is not None
+
+    (cause,) = DEFINITIONS.validate(crd, None)
+
+    assert why in cause.message
+
+
+def test_an_empty_list_of_schemas_asks_for_nothing() -> None:
+    crd = established()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["allOf"] = []
+
+    (custom,) = custom_kinds(crd)
+
+    assert target(custom.schema) is custom.schema

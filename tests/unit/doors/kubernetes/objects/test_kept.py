@@ -35,7 +35,8 @@ def test_kept_objects_have_the_defaults_of_kubernetes() -> None:
     made = new(STORAGE_CLASS, {"provisioner": "p"})
     assert (made["reclaimPolicy"], made["volumeBindingMode"]) == ("Delete", "Immediate")
     assert new(PERSISTENT_VOLUME_CLAIM, {})["status"] == {"phase": "Pending"}
-    hook = {"name": "w.x.y", "rules": [{"operations": ["*"]}]}
+    called = {"url": "https://hooks.example.com/"}
+    hook = {"name": "w.x.y", "clientConfig": called, "rules": [{"operations": ["*"]}]}
     [made] = new(VALIDATING_WEBHOOK, {"webhooks": [hook]})["webhooks"]
     assert made["failurePolicy"] == "Fail"
     assert made["rules"][0]["scope"] == "*"

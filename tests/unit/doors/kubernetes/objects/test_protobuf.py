@@ -83,6 +83,23 @@ def test_the_schemas_of_definitions_are_read() -> None:
     }
 
 
+def test_what_is_empty_in_a_schema_of_items_is_not_there() -> None:
+    """Go writes every text and every flag, and a reader of OpenAPI takes them for said."""
+    name = message(1, b"") + message(4, b"") + message(5, b"string") + message(6, b"")
+    item = message(5, b"object") + message(29, message(1, b"name") + message(2, name))
+    items = message(24, message(1, item + bytes([10 << 3, 0])))
+    version = message(4, message(1, message(5, b"array") + items))
+    named = message(1, b"apiextensions.k8s.io/v1") + message(2, b"CustomResourceDefinition")
+    body = message(2, message(7, version))
+
+    [found] = decoded(b"k8s\0" + message(1, named) + message(2, body))["spec"]["versions"]
+
+    assert found["schema"]["openAPIV3Schema"]["items"] == {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+    }
+
+
 def test_options_of_deletions_are_of_every_group() -> None:
     named = message(1, b"apps/v1") + message(2, b"DeleteOptions")
     whole = message(1, named) + message(2, bytes([8, 7]))

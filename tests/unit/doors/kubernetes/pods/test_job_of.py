@@ -56,6 +56,17 @@ def test_what_the_api_puts_in_changes_nothing_that_was_asked_for() -> None:
     assert found.spec.launch.argv == ("b",)
 
 
+def test_a_pod_that_a_webhook_gave_another_container_has_one_volume_with_its_token() -> None:
+    made = admitted(defaulted(pod(PLAIN)), None)
+    made["spec"]["initContainers"] = [{"name": "added", "image": "i"}]
+
+    again = admitted(defaulted(made), None)
+
+    (volume,) = again["spec"]["volumes"]
+    (added,) = again["spec"]["initContainers"]
+    assert [each["name"] for each in added["volumeMounts"]] == [volume["name"]]
+
+
 def told(manifest: str) -> dict[str, Any]:
     """What is asked for beyond what every pod asks for."""
     try:

@@ -88,6 +88,8 @@ def test_health_is_a_condition() -> None:
     down = conditions(replace(NODE, state=NodeState.DOWN, reason="no power"))
 
     assert sick["GPUsHealthy"] == ("False", "GPU 1: Xid 79")
+    assert sick["GpuProblem"] == ("True", "GPU 1: Xid 79")
+    assert sick["GpuLinkProblem"] == ("False", "every link works")
     assert sick["Ready"] == ("True", "kubelet is posting ready status")
     assert down["Ready"] == ("False", "no power")
 

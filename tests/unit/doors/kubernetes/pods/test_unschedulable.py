@@ -4,7 +4,7 @@ import pytest
 
 from muster.controller.messages import Fleet
 from muster.doors.kubernetes.pods.unschedulable import Around, message
-from muster.model.cluster import Node, NodeState, Taint
+from muster.model.cluster import Abilities, Ability, Cluster, Node, NodeState, Taint
 from muster.model.gpu import Device, GpuAsk, Mig
 from muster.model.job import Ask, HeldBy, JobRule, JobSpec, LabelRule, TaskGroup, Where
 from muster.model.placement import Allocation, DeviceShare, Placement
@@ -160,3 +160,15 @@ def test_other_reasons_are_told_in_our_own_words() -> None:
 
     assert message(a_spec(Ask()), held, around(), NOW) == "Held by root until it is released."
     assert message(a_spec(Ask()), WHY, around(), NOW) == "no nodes available to schedule pods"
+
+
+def test_nodes_of_a_cluster_that_cannot_run_such_a_pod_say_what_it_cannot() -> None:
+    found = around(a_node("n1"), a_node("n2"))
+    slurm = Cluster(name=ClusterName("c"), abilities=Abilities(volumes=False))
+    found = replace(found, fleet=replace(found.fleet, clusters={slurm.name: slurm}))
+    spec = replace(a_spec(Ask()), takes=(Ability.PODS, Ability.VOLUMES))
+
+    said = message(spec, WHY, found, NOW)
+
+    reason = "2 node(s) of cluster c, which mounts no volumes in pods"
+    assert said == f"0/2 nodes are available: {reason}. {HELPLESS}"

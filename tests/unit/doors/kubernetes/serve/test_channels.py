@@ -18,6 +18,7 @@ VISITOR = Visitor(
     ),
     pod="p",
     job=JobId(1),
+    task=0,
     wanted=RunInside(container="main", argv=("cat",), stdin=True),
     stdin=True,
     stdout=True,
@@ -52,13 +53,13 @@ class Scripted:
         self.sent.append("close")
 
 
-def shown(stream: Scripted, visitor: Visitor = VISITOR) -> list[bytes]:
+def shown(stream: Scripted, visitor: Visitor = VISITOR, protocol: str = V5) -> list[bytes]:
     frames: list[bytes] = []
 
     async def send(frame: bytes) -> None:
         frames.append(frame)
 
-    asyncio.run(channels.show(stream, visitor, send))
+    asyncio.run(channels.show(stream, visitor, send, protocol))
     return frames
 
 
@@ -145,3 +146,20 @@ def test_the_fourth_version_cannot_end_a_channel() -> None:
 def test_the_newest_protocol_that_both_know_is_chosen() -> None:
     assert channels.chosen([V4, V5]) == V5
     assert channels.chosen(["nonsense"]) is None
+
+
+def test_who_names_no_protocol_is_told_of_failures_in_words_alone() -> None:
+    assert channels.chosen([]) == ""
+    assert shown(Scripted((STDOUT, b"out")), protocol="") == [b"\x01out"]
+    assert shown(Scripted(code=5), protocol="")[0].startswith(b"\x03command terminated with")
+
+
+def test_frames_of_text_are_a_digit_and_base64() -> None:
+    assert channels.as_text(b"\x01out") == "1b3V0"
+    assert channels.of_text("1b3V0") == b"\x01out"
+
+
+@pytest.mark.parametrize("text", ["", "x", "1?", "1b3V"])
+def test_text_that_is_no_frame_ends_the_connection(text: str) -> None:
+    with pytest.raises(BadFrameError):
+        channels.of_text(text)

@@ -1,6 +1,6 @@
 import pytest
 
-from muster.doors.kubernetes.tables.cells import duration, first_of, since
+from muster.doors.kubernetes.tables.cells import duration, first_of, joined, shown_at, since
 from muster.model.value import Instant
 
 
@@ -34,7 +34,14 @@ def test_a_duration_is_as_coarse_as_it_is_long(seconds: int, expected: str) -> N
 
 
 def test_a_time_that_is_not_known_says_so() -> None:
-    assert since(None, Instant(0)) == "<unknown>"
+    assert since(None) == "<unknown>"
+
+
+def test_a_row_that_was_worked_out_before_shows_the_age_of_now() -> None:
+    cell = joined("3 (", since("1970-01-01T00:00:00Z"), " ago)")
+
+    assert shown_at(cell, Instant(10_000)) == "3 (10s ago)"
+    assert shown_at(cell, Instant(7_200_000)) == "3 (120m ago)"
 
 
 def test_a_long_list_is_cut_short() -> None:

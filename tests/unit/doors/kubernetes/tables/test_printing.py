@@ -6,7 +6,7 @@ import yaml
 from muster.doors.kubernetes.objects.kinds import KINDS, kind_of
 from muster.doors.kubernetes.objects.times import instant
 from muster.doors.kubernetes.objects.value import JsonObject, Kind
-from muster.doors.kubernetes.tables.cells import Cell
+from muster.doors.kubernetes.tables.cells import shown_at
 from muster.doors.kubernetes.tables.printing import printing_of
 from muster.model.value import Instant
 
@@ -31,7 +31,7 @@ def test_every_kind_has_as_many_cells_as_columns(kind: Kind) -> None:
 
     printing = printing_of(kind)
 
-    assert len(printing.cells(bare, Instant(0))) == len(printing.columns)
+    assert len(printing.cells(bare)) == len(printing.columns)
 
 
 def table(objects: list[JsonObject], now: Instant) -> list[str]:
@@ -40,10 +40,10 @@ def table(objects: list[JsonObject], now: Instant) -> list[str]:
     assert kind is not None
     printing = printing_of(kind)
     rows = [[column.name.upper() for column in printing.columns]]
-    rows += [[shown(cell) for cell in printing.cells(each, now)] for each in objects]
+    rows += [[shown(shown_at(cell, now)) for cell in printing.cells(each)] for each in objects]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def shown(cell: Cell) -> str:
+def shown(cell: str | int | bool) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)

@@ -68,6 +68,7 @@ def pod_of(framework: Framework, job: JsonObject, replica: Replica) -> JsonObjec
     spec["restartPolicy"] = _NEVER_AGAIN.get(wanted, wanted)
     if policy.get("priorityClass"):
         spec.setdefault("priorityClassName", str(policy["priorityClass"]))
+    framework.furnish(job, spec)
     variables = framework.environment(job, replica)
     for container in items(spec, "containers"):
         container["env"] = [*items(container, "env"), *variables]
@@ -81,7 +82,7 @@ def service_of(framework: Framework, job: JsonObject, replica: Replica) -> JsonO
         {"name": each.get("name"), "port": each.get("containerPort")}
         for own in items(replica.spec, "template", "spec", "containers")
         for each in items(own, "ports")
-        if own.get("name") == framework.container and each.get("name")
+        if own.get("name") == (framework.container or own.get("name")) and each.get("name")
     ]
     return {
         "apiVersion": "v1",

@@ -6,6 +6,7 @@ from muster.doors.kubernetes.controllers.kubeflow.framework import (
     count_of,
     policy_of,
     port_of,
+    total_of,
 )
 from muster.doors.kubernetes.foreign.kinds import PYTORCH_JOB
 from muster.doors.kubernetes.objects.value import JsonObject, items, name_of, part
@@ -29,12 +30,8 @@ def environment(job: JsonObject, replica: Replica) -> list[JsonObject]:
     if isinstance(spec.get("elasticPolicy"), dict):
         found += _elastic(job)
     else:
-        found.append(("PET_NNODES", str(_total(specs))))
+        found.append(("PET_NNODES", str(total_of(specs))))
     return [{"name": name, "value": value} for name, value in found]
-
-
-def _total(specs: JsonObject) -> int:
-    return sum(count_of(part(specs, role)) for role in specs)
 
 
 def _meeting(job: JsonObject, replica: Replica) -> list[tuple[str, str]]:
@@ -42,7 +39,7 @@ def _meeting(job: JsonObject, replica: Replica) -> list[tuple[str, str]]:
     specs = part(spec, "pytorchReplicaSpecs")
     address = Replica(role=MASTER, index=0, spec={}).name_in(job)
     per_node = str(spec.get("nprocPerNode") or "")
-    world = _total(specs) * (int(per_node) if per_node.isdecimal() else 1)
+    world = total_of(specs) * (int(per_node) if per_node.isdecimal() else 1)
     rank = str(replica.index + (replica.role == WORKER))
     named = port_of(part(specs, MASTER), CONTAINER, PORT_NAME)
     if named is None and not starts_whole(job):
@@ -64,7 +61,7 @@ def _meeting(job: JsonObject, replica: Replica) -> list[tuple[str, str]]:
 def starts_whole(job: JsonObject) -> bool:
     """Do all replicas start together?"""
     specs = part(job, "spec", "pytorchReplicaSpecs")
-    return least_of(job) >= _total(specs)
+    return least_of(job) >= total_of(specs)
 
 
 def least_of(job: JsonObject) -> int:
@@ -75,7 +72,7 @@ def least_of(job: JsonObject) -> int:
     if said is None and fewest is not None:
         masters = count_of(part(specs, MASTER)) if MASTER in specs else 0
         said = int(fewest) + masters
-    return _total(specs) if said is None else max(1, min(int(said), _total(specs)))
+    return total_of(specs) if said is None else max(1, min(int(said), total_of(specs)))
 
 
 def _elastic(job: JsonObject) -> list[tuple[str, str]]:
@@ -121,5 +118,6 @@ PYTORCH = Framework(
     leader=leader,
     least=least_of,
     restart="OnFailure",
+    once=frozenset({MASTER}),
     defaults={"nprocPerNode": "auto"},
 )

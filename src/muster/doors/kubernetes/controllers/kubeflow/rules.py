@@ -6,6 +6,9 @@ from muster.doors.kubernetes.objects.errors import Cause, invalid, required
 from muster.doors.kubernetes.objects.rules import Rules
 from muster.doors.kubernetes.objects.value import JsonObject, copied, items, part
 
+MOST_REPLICAS = 5_000
+"""Of one role: as many as a large cluster has nodes, so that a slip of the pen is refused."""
+
 
 def training_rules(framework: Framework, pods: PodSpecs) -> Rules:
     """What one kind of training job adds. pods: what is known of the specs of pods."""
@@ -57,10 +60,13 @@ def _causes(framework: Framework, job: JsonObject, pods: PodSpecs) -> list[Cause
         if items(spec, "containers"):
             pods.fill(job, spec)
             causes += pods.causes(spec, f"{here}.template.spec")
-    first = framework.leader(job)
-    if first and int(part(specs, first).get("replicas") or 0) != 1:
-        count = part(specs, first).get("replicas")
-        causes.append(invalid(f"{at}[{first}].replicas", count, "must be 1"))
+    leader = framework.leader(job)
+    if leader and leader not in specs:
+        causes.append(required(f"{at}[{leader}]", "must be specified"))
+    for role in sorted(framework.once & specs.keys()):
+        count = part(specs, role).get("replicas")
+        if count != 1:
+            causes.append(invalid(f"{at}[{role}].replicas", count, "must be 1"))
     return causes
 
 
@@ -69,10 +75,14 @@ def _replica_causes(framework: Framework, spec: JsonObject, here: str) -> list[C
     if not containers:
         return [required(f"{here}.template.spec.containers", "must be specified")]
     causes: list[Cause] = []
-    if not any(each.get("name") == framework.container for each in containers):
+    named = [each.get("name") for each in containers]
+    if framework.container and framework.container not in named:
         text = f"must have at least one container with name {framework.container}"
         causes.append(required(f"{here}.template.spec.containers", text))
-    if int(spec.get("replicas") or 0) < 0:
-        text = "must be greater than or equal to 0"
-        causes.append(invalid(f"{here}.replicas", spec.get("replicas"), text))
+    count = int(spec.get("replicas") or 0)
+    if count < 0:
+        causes.append(invalid(f"{here}.replicas", count, "must be greater than or equal to 0"))
+    if count > MOST_REPLICAS:
+        text = f"must be less than or equal to {MOST_REPLICAS}"
+        causes.append(invalid(f"{here}.replicas", count, text))
     return causes

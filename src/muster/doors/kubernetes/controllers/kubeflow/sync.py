@@ -24,7 +24,7 @@ from muster.doors.kubernetes.controllers.pods import (
     phase,
     restarts,
 )
-from muster.doors.kubernetes.objects.kinds import POD, SERVICE
+from muster.doors.kubernetes.objects.kinds import CONFIG_MAP, POD, SERVICE
 from muster.doors.kubernetes.objects.times import after, stamp
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
@@ -167,9 +167,10 @@ def _limit_reached(look: Look, status: JsonObject) -> str | None:
 def _succeeded(look: Look) -> bool:
     leader = look.framework.leader(look.job)
     if leader:
-        first = next(each for each in look.replicas if is_leader(look.framework, look.job, each))
-        return _is(look.of(first), "Succeeded")
-    done = [_is(look.of(each), "Succeeded") for each in look.replicas]
+        firsts = [each for each in look.replicas if is_leader(look.framework, look.job, each)]
+        return any(_is(look.of(each), "Succeeded") for each in firsts)
+    counted = look.framework.counted or look.framework.roles
+    done = [_is(look.of(each), "Succeeded") for each in look.replicas if each.role in counted]
     is_elastic = isinstance(part(look.job, "spec").get("elasticPolicy"), dict)
     return any(done) if is_elastic else bool(done) and all(done)
 
@@ -226,9 +227,18 @@ def _make(look: Look) -> None:
     if lost and len(staying) < len(look.pods):
         # Those of the gang before are still ending.
         return
+    _create_beside(look)
     for replica in look.replicas:
         if look.of(replica) is None:
             _create(look, replica)
+
+
+def _create_beside(look: Look) -> None:
+    """What the pods find, before they are there."""
+    for each in look.framework.beside(look.job):
+        if look.cluster.get(CONFIG_MAP, namespace_of(each), name_of(each)) is None:
+            text = f"Created configmap: {name_of(each)}"
+            look.draft.create(each, "SuccessfulCreateConfigMap", text)
 
 
 def _create(look: Look, replica: Replica) -> None:

@@ -64,6 +64,9 @@ def autoscaler_causes(obj: JsonObject, old: JsonObject | None) -> list[Cause]:  
         causes.append(invalid("spec.maxReplicas", most, words))
     target = part(spec, "scaleTargetRef")
     causes += [required(f"spec.scaleTargetRef.{n}") for n in ("kind", "name") if not target.get(n)]
+    if not target.get("apiVersion"):
+        at = "spec.scaleTargetRef.apiVersion"
+        causes.append(invalid(at, "", "apiVersion must specify API group"))
     for place, metric in enumerate(items(spec, "metrics")):
         causes += _metric_causes(metric, f"spec.metrics[{place}]")
     for name in ("scaleUp", "scaleDown"):

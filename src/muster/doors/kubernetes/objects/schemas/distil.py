@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from muster.doors.kubernetes.objects.faces import FACES
 from muster.doors.kubernetes.objects.kinds import KINDS
 from muster.doors.kubernetes.objects.value import is_list, is_map
 
@@ -28,7 +29,6 @@ ALSO = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
     "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent",
     "io.k8s.api.authentication.v1.TokenRequest",
-    "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler",
     "io.k8s.api.autoscaling.v1.Scale",
     "io.k8s.api.policy.v1.Eviction",
 )
@@ -107,7 +107,7 @@ def _without_words(found: Any) -> Any:
 
 
 def _reachable(schemas: dict[str, Schema]) -> set[str]:
-    ours = {(each.group, each.version, each.kind) for each in KINDS}
+    ours = {(each.group, each.version, each.kind) for each in (*KINDS, *FACES)}
     lists = {(group, version, f"{kind}List") for group, version, kind in ours}
     waiting = [name for name, each in schemas.items() if _named(each) & (ours | lists)]
     waiting += ALSO

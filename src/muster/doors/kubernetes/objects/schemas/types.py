@@ -62,7 +62,7 @@ def target(schema: Schema) -> Schema:
 def reference_of(schema: Schema) -> str | None:
     """The name of the type that a schema refers to."""
     named = schema.get("$ref")
-    if named is None and "allOf" in schema:
+    if named is None and schema.get("allOf"):
         named = schema["allOf"][0].get("$ref")
     return None if named is None else named.removeprefix(PREFIX)
 

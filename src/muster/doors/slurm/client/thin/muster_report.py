@@ -146,7 +146,7 @@ def _tasks(ranks: "Iterable[int]") -> str:
         else:
             spans.append([rank, rank])
     text = ",".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
-    return f"task {text}" if text.isdigit() else f"tasks {text}"
+    return f"task {text}" if text.isdecimal() else f"tasks {text}"
 
 
 def _code(status: int) -> int:

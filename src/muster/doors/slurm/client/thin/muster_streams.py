@@ -328,7 +328,7 @@ def _is_ours_to_read() -> bool:
 
 
 def _is_file(mode: "str | None") -> bool:
-    return mode is not None and mode != "none" and not mode.isdigit()
+    return mode is not None and mode != "none" and not mode.isdecimal()
 
 
 def _device(found: os.stat_result) -> tuple[int, int]:

@@ -56,13 +56,18 @@ def use(command: str, argv: list[str], home: str | None, handed: int | None) -> 
             reply = ask(command, call, home) if handed is None else _reply(command, *_kept(handed))
         except OSError as error:
             return unreachable(command, error)
+        except Exception:  # noqa: BLE001 -- a proxy's page, say, which nobody reads as a traceback
+            return unreachable(command, OSError("what answers there is something else"))
         handed = None
         write(2, reply["err"])
         write(1, reply["out"])
         then = reply["then"]
         if then is None:
             return reply["code"]
-        code = go_on(command, call, then)
+        try:
+            code = go_on(command, call, then)
+        except (LookupError, TypeError):
+            code = _outdated(command)
         if code is not None:
             return code
 
@@ -101,6 +106,10 @@ def go_on(command: str, call: "dict[str, Any]", then: "dict[str, Any]") -> int |
             show(2, command + ": error: " + then["file"] + ": " + str(error.strerror) + "\n")
             return 1
         return None
+    return _outdated(command)
+
+
+def _outdated(command: str) -> int:
     show(2, command + ": error: this command is older than the server; install it again\n")
     return 1
 

@@ -1,0 +1,1 @@
+"""A Kubernetes cluster as a backend: Muster places pods, kubelets run them."""

@@ -1,0 +1,61 @@
+"""What jobs wrote: in the logs of their pods while those are there, and kept here after."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from muster.model.errors import UnknownError
+from muster.model.running import Output
+from muster.model.value import JobId
+
+MOST = 16 * 1_048_576
+"""So much of a log is kept, and shown."""
+_MOST_FILES = 2_000
+_MOST_BYTES = 2 * 1_024**3
+"""So much all kept logs may be together."""
+
+
+class KeptOutput:
+    """Logs of attempts that are over, the oldest removed when there are many."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def keep(self, job: JobId, attempt: int, rank: int, content: bytes) -> None:
+        path = self._path(job, attempt, rank)
+        new = path.with_suffix(".new")
+        new.write_bytes(content)
+        os.replace(new, path)
+        self._prune()
+
+    def read(self, job: JobId, attempt: int, rank: int) -> bytes:
+        try:
+            return self._path(job, attempt, rank).read_bytes()
+        except OSError:
+            raise UnknownError(f"nothing is kept of what job {job} wrote") from None
+
+    def _prune(self) -> None:
+        newest_first = sorted(self._folder.glob("*.log"), key=_age, reverse=True)
+        size = 0
+        for number, path in enumerate(newest_first):
+            with contextlib.suppress(OSError):
+                size += path.stat().st_size
+            if number >= _MOST_FILES or (number and size > _MOST_BYTES):
+                path.unlink(missing_ok=True)
+
+    def _path(self, job: JobId, attempt: int, rank: int) -> Path:
+        return self._folder / f"{job}.{attempt}.{rank}.log"
+
+
+def part_of(content: bytes, offset: int, limit: int) -> Output:
+    """From `offset` on; below zero, from the end."""
+    begin = max(0, len(content) + offset) if offset < 0 else offset
+    part = content[begin : begin + limit]
+    return Output(content=part, next=begin + len(part))
+
+
+def _age(path: Path) -> float:
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0

@@ -1,0 +1,1 @@
+"""What devices, jobs and this machine do: read from the driver and the kernel."""

@@ -1,0 +1,1 @@
+"""Pods that users make with kubectl on clusters of their own, as jobs like all others."""

@@ -1,0 +1,110 @@
+"""MPIJob: a launcher that reaches its workers by name, with a list of them at /etc/mpi.
+
+`mpirun` starts its daemons in the workers' pods with `kubectl exec`, as the training operator's
+version 1 does; the launcher's image brings kubectl, and its service account the right to exec.
+"""
+
+from muster.doors.kubernetes.controllers.kubeflow.framework import (
+    Framework,
+    Replica,
+    least_of,
+)
+from muster.doors.kubernetes.controllers.owning import owner_reference
+from muster.doors.kubernetes.foreign.kinds import MPI_JOB
+from muster.doors.kubernetes.objects.value import (
+    JsonObject,
+    items,
+    name_of,
+    namespace_of,
+    part,
+)
+
+FIELD = "mpiReplicaSpecs"
+LAUNCHER, WORKER = "Launcher", "Worker"
+FOLDER, HOSTS, AGENT = "/etc/mpi", "hostfile", "kubexec.sh"
+VOLUME = "mpi-job-config"
+_RUNS_FOR_ALL = 0o755
+_AGENT_TEXT = """#!/bin/sh
+# Runs a command in the pod of a worker: kubexec.sh POD COMMAND...
+PATH="$PATH:/opt/kube"
+pod="$1"
+shift
+exec kubectl exec "$pod" -- /bin/sh -c "$*"
+"""
+
+
+def environment(job: JsonObject, replica: Replica) -> list[JsonObject]:
+    """What Open MPI reads; only the launcher starts it."""
+    if replica.role != LAUNCHER:
+        return []
+    found = {
+        "OMPI_MCA_plm_rsh_agent": f"{FOLDER}/{AGENT}",
+        "OMPI_MCA_orte_default_hostfile": f"{FOLDER}/{HOSTS}",
+        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+        "OMPI_MCA_orte_set_default_slots": str(_slots(job)),
+    }
+    return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def _slots(job: JsonObject) -> int:
+    return int(part(job, "spec").get("slotsPerWorker") or 1)
+
+
+def configuration(job: JsonObject) -> list[JsonObject]:
+    """A ConfigMap with the workers and how to reach them."""
+    hosts = [
+        f"{each.name_in(job)} slots={_slots(job)}\n"
+        for each in MPI.replicas(job)
+        if each.role == WORKER
+    ]
+    config: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": _config_name(job),
+            "namespace": namespace_of(job),
+            "ownerReferences": [owner_reference(job)],
+        },
+        "data": {HOSTS: "".join(hosts), AGENT: _AGENT_TEXT},
+    }
+    return [config]
+
+
+def _config_name(job: JsonObject) -> str:
+    return f"{name_of(job)}-config"
+
+
+def furnish(job: JsonObject, spec: JsonObject) -> None:
+    """Each pod finds the list, and the launcher starts what it is told with it."""
+    config = {"name": _config_name(job), "defaultMode": _RUNS_FOR_ALL}
+    spec["volumes"] = [*items(spec, "volumes"), {"name": VOLUME, "configMap": config}]
+    mount = {"name": VOLUME, "mountPath": FOLDER}
+    for container in items(spec, "containers"):
+        container["volumeMounts"] = [*items(container, "volumeMounts"), mount]
+
+
+def leader(_: JsonObject) -> str:
+    """The job ends as its launcher does."""
+    return LAUNCHER
+
+
+def _least(job: JsonObject) -> int:
+    return least_of(job, part(job, "spec", FIELD))
+
+
+MPI = Framework(
+    kind=MPI_JOB,
+    field=FIELD,
+    roles=(LAUNCHER, WORKER),
+    container="",
+    port_name="mpijob-port",
+    environment=environment,
+    leader=leader,
+    least=_least,
+    restart="Never",
+    once=frozenset({LAUNCHER}),
+    unnumbered=frozenset({LAUNCHER}),
+    defaults={"slotsPerWorker": 1},
+    beside=configuration,
+    furnish=furnish,
+)

@@ -1,0 +1,1 @@
+"""Jobs of Volcano: tasks that start together, and what follows when one of them ends."""

@@ -1,0 +1,1 @@
+"""What was measured and judged: kept apart from the journal."""

@@ -1,0 +1,1 @@
+"""What other people's servers measured, read as samples."""

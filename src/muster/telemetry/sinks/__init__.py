@@ -1,0 +1,1 @@
+"""Logs, output and metrics in the words of those who take them."""

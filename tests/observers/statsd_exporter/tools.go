@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package observers names the programs that are built from modules, so that go.sum covers them.
+package observers
+
+import _ "github.com/prometheus/statsd_exporter"
