@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from math import exp, log
 from statistics import NormalDist
 
-from muster.lifecycle.predict import Key, Predictor
+from muster.lifecycle.predict import HALF_AN_HOUR, LIMITED_SPREAD, Guess, Key, Predictor
 from muster.model.job import JobSpec
 from muster.model.value import Duration, JobId
 
@@ -43,8 +43,8 @@ class Durations:
     """Learns from every job that ends. One thread calls."""
 
     def __init__(self) -> None:
-        self._by_time = _Way()
-        self._by_limit = _Way()
+        self._by_time = _Way(HALF_AN_HOUR)
+        self._by_limit = _Way(Guess(middle=log(WHOLE_LIMIT), spread=LIMITED_SPREAD))
 
     def learn(self, job: JobId, spec: JobSpec, lasted: int) -> None:
         """A job took this long."""
@@ -78,8 +78,8 @@ class Durations:
 class _Way:
     """One measure of jobs: what it is for their like, and the shape of what it is for all."""
 
-    def __init__(self) -> None:
-        self._like = Predictor(by_limit=False, kept=KEPT)
+    def __init__(self, first: Guess) -> None:
+        self._like = Predictor(first, kept=KEPT)
         self._shape = _Shape()
         self._estimates: dict[Key, tuple[float, float]] = {}
 

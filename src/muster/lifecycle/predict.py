@@ -16,12 +16,8 @@ from math import exp, log, sqrt
 from muster.model.job import Job, JobSpec, TaskGroup
 from muster.model.value import Duration, JobId, Value
 
-FIRST_GUESS_LOG_MS = log(1_800_000)
-FIRST_SPREAD = 2.0
-"""Before anything ended: half an hour, give or take a factor of seven."""
-
 LIMITED_SPREAD = 1.0
-"""Before anything ended, for a job with a limit: that, give or take a factor of three."""
+"""Before anything ended, a job takes its limit, give or take a factor of three."""
 
 KEPT = 0.97
 """What each new job leaves of the weight of those before it: about thirty of them count."""
@@ -49,6 +45,17 @@ ERROR_BINS = 240
 _DIGITS = re.compile(r"\d+")
 
 Key = tuple[str, ...]
+
+
+class Guess(Value):
+    """What is taken for true before anything ended: of the logarithm, the middle and the spread."""
+
+    middle: float
+    spread: float
+
+
+HALF_AN_HOUR = Guess(middle=log(1_800_000), spread=2.0)
+"""Of a job without a limit, give or take a factor of seven."""
 
 
 class Prediction(Value):
@@ -95,11 +102,12 @@ class _Evidence:
 class Predictor:
     """Learns from every job that ends. One thread calls.
 
-    by_limit: is a time limit evidence? kept: what each job leaves of the weight of those before it.
+    first: guessed of every job; None: a time limit is evidence too, and the first that there is.
+    kept: what each job leaves of the weight of those before it.
     """
 
-    def __init__(self, *, by_limit: bool = True, kept: float = KEPT) -> None:
-        self._by_limit = by_limit
+    def __init__(self, first: Guess | None = None, *, kept: float = KEPT) -> None:
+        self._first = first
         self._kept = kept
         self._known: dict[Key, _Evidence] = {}
         self._shapes: dict[tuple[TaskGroup, ...], str] = {}
@@ -157,7 +165,8 @@ class Predictor:
 
     def estimate(self, spec: JobSpec) -> tuple[float, float]:
         """The middle and the spread of the logarithm."""
-        middle, variance = _first_guess(spec.time_limit if self._by_limit else None)
+        first = self._first or _first_guess(spec.time_limit)
+        middle, variance = first.middle, first.spread * first.spread
         for key in self._keys(spec):
             evidence = self._known.get(key)
             if evidence is None:
@@ -208,7 +217,7 @@ class Predictor:
         )
 
     def _limit_keys(self, spec: JobSpec, shape: str) -> tuple[Key, ...]:
-        if spec.time_limit is None or not self._by_limit:
+        if spec.time_limit is None or self._first is not None:
             return ()
         limit = _like_limit(spec.time_limit)
         return (
@@ -274,11 +283,10 @@ def _words(spec: JobSpec, name: str) -> Iterator[str]:
     yield f"jobs of this size of {spec.user} with about this time limit"
 
 
-def _first_guess(limit: Duration | None) -> tuple[float, float]:
-    """The middle of the logarithm, and its variance, before anything is known."""
+def _first_guess(limit: Duration | None) -> Guess:
     if limit is None:
-        return FIRST_GUESS_LOG_MS, FIRST_SPREAD * FIRST_SPREAD
-    return log(max(1_000, limit)), LIMITED_SPREAD * LIMITED_SPREAD
+        return HALF_AN_HOUR
+    return Guess(middle=log(max(1_000, limit)), spread=LIMITED_SPREAD)
 
 
 def _like_limit(limit: Duration | None) -> str:

@@ -112,7 +112,8 @@ class KnownTime(Value, kw_only=True):
         """What it rests on, for people."""
         if self.samples:
             times = f"about {span(self.expected)}, nine of ten like it within {span(self.high)}"
-            learned = f"{times} (learned from {self.samples} {self.like}), for its place in line"
+            like = self.like if self.samples > 1 else self.like.replace("jobs", "job", 1)
+            learned = f"{times} (learned from {self.samples} {like}), for its place in line"
         else:
             guess = f"taken to be {span(self.expected)} for its place in line"
             learned = f"unknown, as no similar job has ended yet; {guess}"

@@ -34,3 +34,7 @@ def test_a_guess_is_called_one() -> None:
         "unknown, as no similar job has ended yet; taken to be 25m for its place in line;"
         " at most 1h, by which room is promised"
     )
+
+
+def test_one_job_is_not_called_jobs() -> None:
+    assert "(learned from 1 job of ada)" in known(1, HOUR).text

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final
 
 import msgspec
@@ -75,9 +75,23 @@ async def page_of(asked: Asked) -> JobPage | EncodedPage:
         return EncodedPage(jobs=jobs)
     if len(jobs) >= query.limit:
         return EncodedPage(jobs=jobs, next=ENDED)
-    rest = await _ended(asked, replace(query, limit=query.limit - len(jobs)), None)
+    wanted = not_among(query, {view.job.id for view in page.jobs})
+    if wanted is None:
+        return EncodedPage(jobs=jobs)
+    rest = await _ended(asked, wanted, None)
     over = tuple(Raw(encode(each)) for each in rest.jobs)
     return EncodedPage(jobs=jobs + over, next=rest.next)
+
+
+def not_among(query: JobQuery, found: Set[JobId]) -> JobQuery | None:
+    """What is left to ask for when these were found; None: nothing.
+
+    Who names jobs gets each once: one that has just ended does not take the place of another.
+    """
+    left = tuple(each for each in query.jobs if each not in found)
+    if query.jobs and not left:
+        return None
+    return replace(query, jobs=left, limit=query.limit - len(found))
 
 
 async def lines_of(asked: Asked) -> EncodedLines:
