@@ -11,6 +11,7 @@ from muster.doors.kubernetes.objects.value import (
     part,
 )
 from muster.doors.kubernetes.pods.gang_marks import GANG_JOB, is_marked
+from muster.doors.kubernetes.serve.counting import OVER
 from muster.doors.kubernetes.serve.view import ObjectView
 from muster.model.kept_object import KeptObject
 from muster.model.value import Value
@@ -26,6 +27,7 @@ class PodFacts(Value):
     gang_job: str
     is_marked: bool
     is_pending: bool
+    is_over: bool
     is_gated: bool
     is_leaving: bool
 
@@ -66,11 +68,13 @@ class KnownPods:
 
 
 def _facts_of(pod: JsonObject, version: int) -> PodFacts:
+    phase = part(pod, "status").get("phase")
     return PodFacts(
         version=version,
         gang_job=str(annotations_of(pod).get(GANG_JOB) or ""),
         is_marked=is_marked(pod),
-        is_pending=part(pod, "status").get("phase") in ("Pending", None),
+        is_pending=phase in ("Pending", None),
+        is_over=phase in OVER,
         is_gated=bool(items(part(pod, "spec"), "schedulingGates")),
         is_leaving="deletionTimestamp" in metadata(pod),
     )

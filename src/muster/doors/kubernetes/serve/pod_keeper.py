@@ -61,7 +61,7 @@ from muster.doors.kubernetes.serve.pod_gangs import PodGangs, Waiting
 from muster.doors.kubernetes.serve.pod_jobs import POD_LABEL, ROOT, UID_LABEL, PodJob, PodJobs
 from muster.doors.kubernetes.serve.served import ServedKinds
 from muster.doors.kubernetes.serve.writing import ObjectWriter, Request
-from muster.model.errors import MusterError, UnknownError
+from muster.model.errors import MusterError, StoreError, UnknownError
 from muster.model.event import PodSeen
 from muster.model.job import FINAL, WAITING, Job, JobState, Preempted, TimedOut
 from muster.model.kept_object import KeptObject
@@ -107,6 +107,14 @@ class PodKeeper:
         self._clock = clock
         self._thread = LeaderThread("pods", self._run)
         self._changed: dict[Place, None] = {}
+        # What could not be kept, for another reason than that somebody was quicker.
+        self._again: dict[Place, None] = {}
+        self._beside = {
+            "nodes": self._keep_nodes,
+            "namespaces": self._keep_namespaces,
+            "priority classes": self._keep_priority_classes,
+            "queues": self._keep_queues,
+        }
         self._jobs = PodJobs(service.queries)
         self._members: dict[str, tuple[Place, ...]] = {}
         # By where the pod is, as long as it is there: its uid, and what was asked or told.
@@ -161,24 +169,41 @@ class PodKeeper:
         while self._thread.goes_on(lambda: self._changed, self._left_s()):
             with self._thread.news:
                 places, self._changed = list(self._changed), {}
-            try:
-                self._look(places)
-            except (MusterError, ObjectChangedError) as error:
-                log.warning("a pod could not be kept: %s", error)
+            self._look(places)
 
     def _look(self, places: list[Place]) -> None:
         now = self._clock()
         is_due = now - self._looked_at >= LOOKS_AGAIN_MS
         if is_due:
             self._looked_at = now
-            self._keep_nodes()
-            self._keep_namespaces()
-            self._keep_priority_classes()
-            self._keep_queues()
+            again, self._again = list(self._again), {}
+            places = [*places, *again, *self._pending()]
+            for what, keep in self._beside.items():
+                _try(what, keep)
         if is_due or any(map(self._is_of_gang, places)):
-            self._keep_gangs()
-        for place in dict.fromkeys([*places, *(self._pending() if is_due else ())]):
+            _try("gangs", self._keep_gangs)
+        left = dict.fromkeys(places)
+        try:
+            for place in tuple(left):
+                self._try_to_keep(place)
+                del left[place]
+        except StoreError as error:
+            # Then no other pod can be written either.
+            log.warning("pods could not be kept: %s", error)
+            self._again |= left
+
+    def _try_to_keep(self, place: Place) -> None:
+        """Nobody tells again what happened to a pod: what could not be written stays to be done."""
+        try:
             self._keep(place)
+        except ObjectChangedError:
+            with self._thread.news:
+                self._changed[place] = None
+        except StoreError:
+            raise
+        except MusterError as error:
+            log.warning("pod %s/%s could not be kept: %s", *place, error)
+            self._again[place] = None
 
     def _is_of_gang(self, place: Place) -> bool:
         pod = self._view.get(POD, *place)
@@ -190,7 +215,15 @@ class PodKeeper:
         return min(max(0, left_ms), LOOKS_AGAIN_MS) / 1_000
 
     def _find_jobs(self) -> None:
+        """What there is to look at, also of whoever led before and could not write it any more."""
         self._find_members()
+        unended = [
+            (kept.key.namespace, kept.key.name)
+            for kept, facts in self._gangs.pods.all()
+            if not facts.is_over or facts.is_leaving
+        ]
+        with self._thread.news:
+            self._changed |= dict.fromkeys(unended)
         for job in self._service.queries.jobs.matching(ROOT, JobQuery()):
             with self._thread.news:
                 self._remember(job)
@@ -517,6 +550,14 @@ class PodKeeper:
             author=MUSTER,
             blueprint=self._kinds.blueprint(kind),
         )
+
+
+def _try(what: str, keep: Callable[[], None]) -> None:
+    """What could not be kept is looked at again with everything."""
+    try:
+        keep()
+    except MusterError as error:
+        log.warning("%s could not be kept: %s", what, error)
 
 
 def _place(job: Job | None) -> Place | None:

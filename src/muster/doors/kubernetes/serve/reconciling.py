@@ -60,7 +60,7 @@ class Carried(Enum):
     """What became of an outcome."""
 
     OUT = "carried out"
-    REFUSED = "refused, in part or as a whole"
+    REFUSED = "refused, in part or as a whole, or not written: to be tried again"
     OVERTAKEN = "somebody else was quicker"
 
 
@@ -225,6 +225,9 @@ class Hands:
                     log.warning("what a controller wants is refused: %s", error.message)
                     return Carried.REFUSED
                 self._refused[name] = error.message
+            except MusterError as error:
+                log.warning("a controller was not heard: %s", error)
+                return Carried.REFUSED
 
     def _commit(self, outcome: Outcome, objects: Objects) -> Carried:
         is_refused = False

@@ -18,6 +18,7 @@ from muster.doors.kubernetes.serve.sealing import Sealing
 from muster.doors.kubernetes.serve.served import ServedKinds
 from muster.doors.kubernetes.serve.view import Lookup, ObjectView
 from muster.doors.kubernetes.serve.writing import Then
+from muster.model.errors import MusterError, StoreFullError
 from muster.model.kept_object import ObjectKey
 from muster.model.value import Instant
 from muster.stores.memory import MemoryStore
@@ -75,34 +76,57 @@ def wanted(name: str) -> Create:
     )
 
 
-def test_what_is_refused_in_the_commit_is_told_and_what_came_before_it_is_made() -> None:
-    journal, sealing = journal_on(MemoryStore()), Sealing(bytes(32))
-    view = ObjectView(ObjectQueries(journal), sealing.opened)
+class World:
+    """A namespace, and hands that write into it; `fails` are raised by the next commits."""
 
-    def commit(wish: ObjectsWrite) -> "Future[tuple[Written, ...]]":
+    def __init__(self, entry: RefusesWhenCommitted | None = None) -> None:
+        self.fails: list[MusterError] = []
+        self._journal, sealing = journal_on(MemoryStore()), Sealing(bytes(32))
+        self.view = ObjectView(ObjectQueries(self._journal), sealing.opened)
+        key = ObjectKey(group="", resource="namespaces", namespace="", name="nlp")
+        space = sealing.closed(key, {"metadata": {"name": "nlp"}})
+        write = ObjectWrite(key=key, seen=None, body=space)
+        self._commit(ObjectsWrite(caller=ITSELF, writes=(write,)))
+        self.hands = Hands(
+            Wires(
+                view=self.view,
+                kinds=ServedKinds(self.view, convert=lambda _, obj, __: obj),
+                sealing=sealing,
+                commit=self._commit,
+                clock=lambda: Instant(1_000),
+                entry=entry,
+            )
+        )
+
+    def _commit(self, wish: ObjectsWrite) -> "Future[tuple[Written, ...]]":
         answer: Future[tuple[Written, ...]] = Future()
-        answer.set_result(journal.write(wish.apply).result())
+        if self.fails:
+            answer.set_exception(self.fails.pop())
+        else:
+            answer.set_result(self._journal.write(wish.apply).result())
         return answer
 
-    key = ObjectKey(group="", resource="namespaces", namespace="", name="nlp")
-    space = sealing.closed(key, {"metadata": {"name": "nlp"}})
-    commit(ObjectsWrite(caller=ITSELF, writes=(ObjectWrite(key=key, seen=None, body=space),)))
-    hands = Hands(
-        Wires(
-            view=view,
-            kinds=ServedKinds(view, convert=lambda _, obj, __: obj),
-            sealing=sealing,
-            commit=commit,
-            clock=lambda: Instant(1_000),
-            entry=RefusesWhenCommitted("b"),
-        )
-    )
 
-    carried = hands.carry_out(Outcome(changes=(wanted("a"), wanted("b"), wanted("c"))), Objects())
+def test_what_is_refused_in_the_commit_is_told_and_what_came_before_it_is_made() -> None:
+    world = World(RefusesWhenCommitted("b"))
+    outcome = Outcome(changes=(wanted("a"), wanted("b"), wanted("c")))
+
+    carried = world.hands.carry_out(outcome, Objects())
 
     assert carried is Carried.REFUSED
-    assert [name_of(each) for each in view.objects(CONFIG_MAP)] == ["a"]
-    told = {each["reason"]: each["message"] for each in view.objects(EVENT)}
+    assert [name_of(each) for each in world.view.objects(CONFIG_MAP)] == ["a"]
+    told = {each["reason"]: each["message"] for each in world.view.objects(EVENT)}
     assert told["SuccessfulCreate"] == "Created: a"
     assert told["FailedCreate"].startswith("Error creating: ")
     assert "its class is for others" in told["FailedCreate"]
+
+
+def test_what_cannot_be_written_now_is_to_be_tried_again() -> None:
+    world = World()
+    world.fails = [StoreFullError("/var/lib/muster/db")]
+
+    carried = world.hands.carry_out(Outcome(changes=(wanted("a"),)), Objects())
+
+    assert carried is Carried.REFUSED
+    assert world.hands.carry_out(Outcome(changes=(wanted("a"),)), Objects()) is Carried.OUT
+    assert [name_of(each) for each in world.view.objects(CONFIG_MAP)] == ["a"]
