@@ -12,7 +12,7 @@ from doors.kubernetes.cluster import KubernetesHouse, Ran
 
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
-PATIENCE_S = 300
+PATIENCE_S = 600
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ def main() -> None:
         content_type="application/merge-patch+json",
     )
     print("done", done.status.done, done.spec.epochs)
-    for event in trainings.watch(namespace=PLACE, timeout=5):
+    for event in trainings.watch(namespace=PLACE, timeout=180):
         print("watched", event["type"], event["object"].metadata.name)
         break
     try:
@@ -78,7 +78,7 @@ def definition() -> dict[str, object]:
 
 
 def until_established(kinds: object):
-    for event in kinds.watch(name=f"trainings.{GROUP}", timeout=60):
+    for event in kinds.watch(name=f"trainings.{GROUP}", timeout=180):
         yield event["type"]
         found = event["object"].status.conditions or []
         if any(each.type == "Established" and each.status == "True" for each in found):
