@@ -30,7 +30,7 @@ PROGRAMS = "sh cat echo env id pwd sleep sync test touch true tty".split()
 # Where limits cannot be raised, podman's defaults for them fail.
 MODEST = "--runtime runc --ulimit nofile=1024:1024 --ulimit nproc=1024:1024"
 FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 @dataclass(frozen=True, kw_only=True)

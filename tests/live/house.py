@@ -20,7 +20,13 @@ from muster.settings import Settings, keep_settings, made_home
 
 T = TypeVar("T")
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180
+"""So long a test waits for what must come: long enough for a machine that has much else to do."""
+PATIENT = f"--timeout={PATIENCE_S}s"
+"""The same, for a kubectl that waits."""
+LONGEST_S = PATIENCE_S + 60
+"""A command ends by itself before."""
+
 NODES = 2
 GPUS = "4xA100-40GB"
 

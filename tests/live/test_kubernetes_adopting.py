@@ -21,7 +21,7 @@ from contracts.backends.kubernetes_engine import kubernetes_lab
 from kubernetes_real.daemons import Daemon, free_port
 from kubernetes_real.images import BUSYBOX
 from kubernetes_real.lab import Lab, built
-from live.house import Process, folder, until
+from live.house import PATIENT, Process, folder, until
 from muster import Client
 from muster.api.jobs import JobDocument
 from muster.settings import KubernetesCluster, Settings
@@ -30,7 +30,6 @@ pytestmark = pytest.mark.slow
 
 GPUS_EACH = 4
 FINAL = {"completed", "failed", "cancelled"}
-PATIENCE_S = 180.0
 DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
 ACCOUNT = ("--serviceaccount", "muster:muster")
 BINDINGS = (
@@ -59,7 +58,7 @@ class Site:
         with self.client as client:
             rules = yaml.safe_load(client.site())
             client.apply(yaml.safe_dump({**rules, "queues": {**rules["queues"], "nlp": {}}}))
-        until(self._gpus, lambda count: count == 2 * GPUS_EACH, PATIENCE_S)
+        until(self._gpus, lambda count: count == 2 * GPUS_EACH)
 
     @property
     def client(self) -> Client:
@@ -90,14 +89,14 @@ class Site:
         return str(self.see("pod", name).get("status", {}).get("phase", "gone"))
 
     def until_phase(self, name: str, phase: str) -> None:
-        until(lambda: self.phase(name), lambda seen: seen == phase, PATIENCE_S)
+        until(lambda: self.phase(name), lambda seen: seen == phase)
 
     def until_told(self, name: str, text: str) -> None:
         def told() -> str:
             conditions = self.see("pod", name).get("status", {}).get("conditions") or ()
             return " ".join(each.get("message", "") for each in conditions)
 
-        until(told, lambda said: text in said, PATIENCE_S)
+        until(told, lambda said: text in said)
 
     def job_of(self, name: str) -> JobDocument:
         """That of a pod that has a node."""
@@ -107,7 +106,7 @@ class Site:
 
     def until_state(self, job: int, *states: str) -> JobDocument:
         with self.client as client:
-            return until(lambda: client.job(job), lambda it: it.state in states, PATIENCE_S)
+            return until(lambda: client.job(job), lambda it: it.state in states)
 
     def live(self) -> list[JobDocument]:
         with self.client as client:
@@ -118,7 +117,7 @@ class Site:
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def until_said(self, name: str, *lines: str) -> None:
-        until(lambda: self.said(name), lambda seen: seen == [*lines], PATIENCE_S)
+        until(lambda: self.said(name), lambda seen: seen == [*lines])
 
     def tells(self) -> None:
         (self.place / "said" / "go").touch()
@@ -129,7 +128,7 @@ class Site:
             live = [job.id for job in self.live()]
             if live:
                 client.cancel(live)
-        until(self.live, lambda jobs: not jobs, PATIENCE_S)
+        until(self.live, lambda jobs: not jobs)
         (self.place / "said" / "go").unlink(missing_ok=True)
 
     def _allowed(self) -> str:
@@ -137,7 +136,7 @@ class Site:
         self.kubectl("apply", "-k", str(DEPLOY))
         self.kubectl("create", "namespace", "nlp")
         self.makes(*(definition(*kind) for kind in KINDS))
-        self.kubectl("wait", "--for=condition=established", "crd", "--all", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=established", "crd", "--all", PATIENT)
         for words in BINDINGS:
             where = words[:2] if words[0] == "-n" else ()
             self.kubectl(*where, "create", *words[len(where) :], *ACCOUNT)
@@ -238,8 +237,8 @@ def test_a_job_that_stands_in_a_queue_goes_on_and_its_pods_wait_together(here: S
     def ended() -> int:
         return int(here.see("job", "sweep").get("status", {}).get("succeeded", 0))
 
-    until(ended, lambda count: count == 4, PATIENCE_S)
-    until(here.live, lambda jobs: not jobs, PATIENCE_S)
+    until(ended, lambda count: count == 4)
+    until(here.live, lambda jobs: not jobs)
 
 
 def test_a_job_that_must_make_room_has_its_grace_stands_and_goes_on_later(here: Site) -> None:
@@ -261,7 +260,7 @@ def test_a_job_that_must_make_room_has_its_grace_stands_and_goes_on_later(here: 
         high = client.submit(["sleep", "2"], pools=("lab",), workdir="/", **asked).id
 
     here.until_said("low", "begins", "saved")
-    until(lambda: here.see("job", "low")["spec"]["suspend"], bool, PATIENCE_S)
+    until(lambda: here.see("job", "low")["spec"]["suspend"], bool)
     here.until_state(high, "completed")
     here.until_said("low", "begins", "saved", "begins")
     here.tells()
@@ -294,11 +293,11 @@ def test_a_job_that_was_cancelled_stands_until_its_user_lets_it_go_on(here: Site
     with here.client as client:
         client.cancel(running)
 
-    held = until(lambda: here.see("job", "sweep"), lambda it: it["spec"]["suspend"], PATIENCE_S)
+    held = until(lambda: here.see("job", "sweep"), lambda it: it["spec"]["suspend"])
     assert held["metadata"]["annotations"]["muster.io/hold"] == "true"
     here.tells()
     here.kubectl("-n", "nlp", "annotate", "job", "sweep", "muster.io/hold-")
-    until(lambda: here.see("job", "sweep")["status"].get("succeeded"), bool, PATIENCE_S)
+    until(lambda: here.see("job", "sweep")["status"].get("succeeded"), bool)
 
 
 def test_a_muster_that_was_killed_knows_its_pods_again_and_none_runs_twice(here: Site) -> None:
@@ -360,7 +359,7 @@ def test_kube_scheduler_packs_as_muster_does_with_its_extender(here: Site) -> No
     extender.start()
     theirs.start()
     try:
-        until(lambda: answers(port), bool, PATIENCE_S)
+        until(lambda: answers(port), bool)
         for name in names[:3]:
             here.makes(pod(here, name, "sleep 600", gpus=1, scheduler="packer"))
             here.until_phase(name, "Running")

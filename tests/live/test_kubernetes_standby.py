@@ -15,7 +15,7 @@ import pytest
 
 from containers.hidden import path_without_tools
 from databases import Postgres
-from live.house import GPUS, NODES, PATIENCE_S, Process, folder, until
+from live.house import GPUS, LONGEST_S, NODES, PATIENCE_S, PATIENT, Process, folder, until
 from muster.model.value import replace
 from muster.settings import KubernetesListen, Settings
 
@@ -98,7 +98,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             input=stdin,
-            timeout=PATIENCE_S,
+            timeout=LONGEST_S,
             env=self._environ,
         )
 
@@ -170,7 +170,8 @@ def test_what_is_made_at_one_process_is_read_and_watched_at_the_others(postgres:
     with household(postgres) as made:
         leader, standby, door = (Kubectl(each) for each in (made.first, made.second, made.door))
         standby.says("create namespace lab")
-        with door.watching("get secrets -n lab -w --request-timeout=50s --no-headers") as watch:
+        line = f"get secrets -n lab -w --request-timeout={PATIENCE_S}s --no-headers"
+        with door.watching(line) as watch:
             leader.says("create -n lab -f -", json.dumps({**SECRET, "apiVersion": "v1"}))
             watch.sees("key")
 
@@ -210,7 +211,7 @@ def test_when_the_leader_is_killed_controllers_and_pods_go_on(postgres: Postgres
         gate.touch()
 
         for name in ("before", "after"):
-            done = f"wait -n lab --for=condition=Complete job/{name} --timeout=50s"
+            done = f"wait -n lab --for=condition=Complete job/{name} {PATIENT}"
             assert door.is_well(done), door.says("describe pods,jobs -n lab")
         pods = door.says("get pods -n lab --no-headers").splitlines()
         assert [line.split()[2:4] for line in pods] == [["Completed", "0"]] * 2

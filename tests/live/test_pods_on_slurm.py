@@ -13,7 +13,7 @@ from bench.slurm.configuring import Look
 from bench.slurm.lab import Lab
 from contracts.backends.slurm_engine import slurm_lab
 from doors.kubernetes.cluster import KubernetesHouse
-from live.house import Process, ended, folder, until
+from live.house import PATIENT, Process, ended, folder, until
 from muster.app.engines import SITE_NAME
 from muster.backends.kept import CLUSTERS
 from muster.backends.slurm.pods import FOLDER
@@ -222,7 +222,7 @@ def test_a_job_of_kubernetes_runs_its_pods_under_slurm(site: Site) -> None:
         }
     )
 
-    site.house.kubectl("wait --for=condition=complete job/parts --timeout=50s")
+    site.house.kubectl(f"wait --for=condition=complete job/parts {PATIENT}")
 
     logs = site.house.kubectl("logs -l job-name=parts --prefix=false --tail=-1")
     assert sorted(logs.splitlines()) == ["part 0", "part 1", "part 2"]
@@ -253,7 +253,7 @@ def test_a_pytorchjob_is_a_gang_under_slurm(site: Site) -> None:
     site.until_logged("train-master-0", "meets")
     nodes = [site.pod(name)["spec"]["nodeName"] for name in ("train-master-0", "train-worker-0")]
     said = site.house.kubectl("logs train-worker-0")
-    site.house.kubectl("wait --for=condition=Succeeded pytorchjob/train --timeout=50s")
+    site.house.kubectl(f"wait --for=condition=Succeeded pytorchjob/train {PATIENT}")
 
     assert len(set(nodes)) == 2
     assert said.startswith(f"rank 1 of 2 on {nodes[1]} meets {nodes[0]}:")

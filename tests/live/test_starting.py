@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from live.house import folder
+from live.house import LONGEST_S, folder
 from people import STRANGER, only_root, our_packages, python_for_all
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 120
 
 RULES = """\
 queues:
@@ -46,7 +45,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=LONGEST_S,
             check=False,
             cwd="/",
             user=user,

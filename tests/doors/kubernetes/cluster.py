@@ -6,12 +6,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE_S = 60
+PATIENCE_S = 180
+"""So long a test waits for what must come: long enough for a machine that has much else to do."""
+PATIENT = f"--timeout={PATIENCE_S}s"
+LONGEST_S = PATIENCE_S + 60
+"""A command ends by itself before."""
+
 KUBECTLS = Path(__file__).parents[3] / ".tools" / "kubectls"
 """Other versions of kubectl, as `make kubectls` puts them there: kubectl-1.28 ..."""
 
@@ -55,7 +61,7 @@ class KubernetesHouse:
             ["/bin/bash", "-c", line],
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=LONGEST_S,
             check=False,
             env=self.environ,
             cwd=self.work,
@@ -86,6 +92,14 @@ class KubernetesHouse:
         """A namespace for one test."""
         self.kubectl(f"create namespace {name}")
         return name
+
+
+def until(is_so: Callable[[], bool], tells: Callable[[], object] = str) -> None:
+    """Wait for it; what `tells` says is said when it never comes."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited in vain: {tells()}"
+        time.sleep(0.05)
 
 
 TWO_NODES = "--nodes 2 --gpus 4xA100-40GB"

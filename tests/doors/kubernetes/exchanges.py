@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from doors.kubernetes.cluster import PATIENCE_S
 from doors.kubernetes.sessions import ALWAYS
 
 EXCHANGES = Path(__file__).parents[2] / "golden" / "kubernetes" / "exchanges.txt"
 HEADERS = ("Content-Type", "Cache-Control", "X-Content-Type-Options", "Warning")
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-PATIENCE_S = 30
 INDEXES = frozenset({"APIGroupDiscoveryList", "APIGroupList", "APIResourceList", "APIVersions"})
 MASKS = (
     # A refused request is counted for a moment.

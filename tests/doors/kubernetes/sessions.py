@@ -21,10 +21,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from doors.kubernetes.cluster import KubernetesHouse, Ran
+from doors.kubernetes.cluster import PATIENCE_S, PATIENT, KubernetesHouse, Ran
 
 SESSIONS = Path(__file__).parents[2] / "golden" / "kubernetes" / "sessions"
-PATIENCE_S = 90
 # What Kubernetes leaves out of the ends of names, so that they spell nothing.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _AGE = r"(?:\d+d)?(?:\d+h)?(?:\d+m)?\d+s|\d+h(?:\d+m)?|\d+d(?:\d+h)?"
@@ -299,7 +298,7 @@ def _tidy(house: KubernetesHouse) -> None:
         space = each.partition("/")[2]
         house.shell(f"kubectl delete all --all -n {space} --force --grace-period=0")
     if ours:
-        house.kubectl(f"delete {' '.join(ours)} --ignore-not-found --timeout=60s")
+        house.kubectl(f"delete {' '.join(ours)} --ignore-not-found {PATIENT}")
 
 
 def _was_there(namespace: str) -> bool:

@@ -2,18 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterator
-from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house, until
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 60.0
 OVER = {"Succeeded", "Failed"}
 
 
@@ -50,10 +48,7 @@ class Space:
 
     def comes_true(self, what: Callable[[], bool]) -> None:
         """Within a while, and sooner if it is so sooner."""
-        end = monotonic() + PATIENCE_S
-        while not what():
-            assert monotonic() < end, "it never came true"
-            sleep(0.05)
+        until(what)
 
     def has_pods(self, count: int) -> list[Any]:
         self.comes_true(lambda: len(self.pods()) == count)
@@ -90,10 +85,10 @@ def test_a_job_runs_and_is_complete(house: KubernetesHouse) -> None:
     assert pod["metadata"]["labels"]["job-name"] == "hello"
     assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
 
-    space.kubectl("wait --for=condition=ready pod --all --timeout=60s")
+    space.kubectl(f"wait --for=condition=ready pod --all {PATIENT}")
     space.kubectl(f"exec {pod['metadata']['name']} -- touch {told_at}")
     space.all_end()
-    space.kubectl("wait --for=condition=complete job/hello --timeout=60s")
+    space.kubectl(f"wait --for=condition=complete job/hello {PATIENT}")
 
     told = space.kubectl("describe job hello")
     assert "Pods Statuses:    0 Active (0 Ready) / 1 Succeeded / 0 Failed" in told
@@ -133,7 +128,7 @@ def test_an_indexed_job_gives_out_its_indexes(house: KubernetesHouse) -> None:
     space = Space(house, "indexed")
     space.kubectl("create -f -", stdin=INDEXED)
 
-    space.kubectl("wait --for=condition=complete job/indexed --timeout=60s")
+    space.kubectl(f"wait --for=condition=complete job/indexed {PATIENT}")
 
     assert space.get("job indexed")["status"]["completedIndexes"] == "0-3"
     hosts = sorted(each["spec"]["hostname"] for each in space.pods())
@@ -162,7 +157,7 @@ def test_a_deployment_is_rolled_out_undone_and_scaled(house: KubernetesHouse) ->
     space.deploys()
     space.has_pods(2)
     space.all_run()
-    status = space.kubectl("rollout status deployment/web --timeout=60s")
+    status = space.kubectl(f"rollout status deployment/web {PATIENT}")
     assert status.endswith('deployment "web" successfully rolled out\n')
     assert space.kubectl("get deploy --no-headers").split()[:4] == ["web", "2/2", "2", "2"]
 
@@ -192,7 +187,7 @@ def test_what_a_deployment_owns_goes_as_the_user_says(house: KubernetesHouse) ->
     for name in ("background", "foreground", "orphan"):
         space.deploys(name, replicas=1)
         space.comes_true(lambda name=name: bool(space.get(f"pods -l app={name}")))
-        space.kubectl(f"delete deployment {name} --cascade={name} --timeout=60s")
+        space.kubectl(f"delete deployment {name} --cascade={name} {PATIENT}")
 
     for name in ("background", "foreground"):
         space.comes_true(lambda name=name: not space.get(f"pods -l app={name}"))
@@ -227,7 +222,7 @@ def test_a_stateful_set_starts_its_pods_in_order(house: KubernetesHouse) -> None
         each["metadata"]["name"]: each["metadata"]["creationTimestamp"] for each in space.pods()
     }
     assert sorted(begun, key=lambda name: (begun[name], name)) == ["db-0", "db-1", "db-2"]
-    space.kubectl("rollout status statefulset/db --timeout=60s")
+    space.kubectl(f"rollout status statefulset/db {PATIENT}")
 
     space.kubectl("scale sts db --replicas=1")
     space.has_pods(1)
@@ -278,7 +273,7 @@ def test_a_namespace_goes_with_everything_in_it(house: KubernetesHouse) -> None:
     space.has_pods(2)
     space.comes_true(lambda: bool(space.get("cm kube-root-ca.crt")))
 
-    house.kubectl("delete namespace leaving --timeout=60s")
+    house.kubectl(f"delete namespace leaving {PATIENT}")
 
     assert "not found" in house.refused("get ns leaving")
 

@@ -6,7 +6,7 @@ import json
 import pytest
 import yaml
 
-from doors.kubernetes.cluster import KubernetesHouse
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse
 from doors.kubernetes.exchanges import Exchange, Wire, all_exchanges
 
 pytestmark = pytest.mark.slow
@@ -37,8 +37,8 @@ def _begins(house: KubernetesHouse) -> None:
         house.kubectl(f"run {called} --image=busybox:1.36 -- sleep 3600")
     house.kubectl("create -n rawf -f -", stdin=KEEPS_ONE)
     for space in ("raw", "rawf"):
-        house.kubectl(f"wait -n {space} pods --all --for=condition=Ready --timeout=50s")
-    house.kubectl("wait -n rawf pdb/b --for=jsonpath={.status.currentHealthy}=1 --timeout=50s")
+        house.kubectl(f"wait -n {space} pods --all --for=condition=Ready {PATIENT}")
+    house.kubectl(f"wait -n rawf pdb/b --for=jsonpath={{.status.currentHealthy}}=1 {PATIENT}")
 
 
 def _wire(house: KubernetesHouse) -> Wire:

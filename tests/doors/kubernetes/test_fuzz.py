@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from doors.kubernetes.cluster import KubernetesHouse
+from doors.kubernetes.cluster import PATIENCE_S, KubernetesHouse
 
 REQUESTS = 600
 PATCHES = (
@@ -168,7 +168,7 @@ def answered(
     # Whose server it is does not matter here.
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=30)
+    connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=PATIENCE_S)
     for asked in requests:
         method, path, media, body = asked
         headers = {"Authorization": f"Bearer {token}", "Content-Type": media}

@@ -3,20 +3,18 @@
 import getpass
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house, until
 from muster.doors.kubernetes.pods.queues_of import PERSON_ANNOTATION
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 60
 
 TRAIN = """
 apiVersion: kubeflow.org/v1
@@ -57,12 +55,6 @@ def house() -> Iterator[KubernetesHouse]:
             yield found
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "waited in vain"
-
-
 def train(
     name: str, says: tuple[str, str], *, gpus: int = 1, workers: int = 2, policy: str = "{}"
 ) -> str:
@@ -89,8 +81,9 @@ def phases(house: KubernetesHouse, place: str) -> dict[str, str]:
     return {each["metadata"]["name"]: each["status"]["phase"] for each in listed}
 
 
-def jobs_called(house: KubernetesHouse, name: str) -> int:
-    return house.shell("muster ps --all").out.count(f" {name} ")
+def ended(house: KubernetesHouse, name: str) -> int:
+    """How many jobs of this name are over; their pods may say so a moment sooner."""
+    return len(json.loads(house.shell(f"muster history --name {name} -o json").out))
 
 
 def test_a_pytorchjob_is_one_job_whose_pods_find_each_other(house: KubernetesHouse) -> None:
@@ -98,7 +91,7 @@ def test_a_pytorchjob_is_one_job_whose_pods_find_each_other(house: KubernetesHou
     says = "echo rank $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT $PET_NNODES; cat /etc/hosts"
 
     house.kubectl(f"apply {place} -f -", stdin=train("mnist", (says, says)))
-    house.kubectl(f"wait {place} --for=condition=Succeeded pytorchjob/mnist --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Succeeded pytorchjob/mnist {PATIENT}")
 
     until(lambda: set(phases(house, place).values()) == {"Succeeded"})
     logs = [
@@ -110,14 +103,17 @@ def test_a_pytorchjob_is_one_job_whose_pods_find_each_other(house: KubernetesHou
     ]
     assert len({each[1] for each in firsts}) == 1, "they meet at one port"
     assert "mnist-master-0" in logs[2]
-    assert house.shell("muster history").out.count("mnist") == 1
+    until(lambda: ended(house, "mnist") == 1)
     shown = house.kubectl(f"get pytorchjob {place}").splitlines()
     assert shown[0].split() == ["NAME", "STATE", "AGE"]
     assert shown[1].split()[:2] == ["mnist", "Succeeded"]
-    told = json.loads(house.kubectl(f"get pytorchjob mnist {place} -o json"))
-    counted = told["status"]["replicaStatuses"]
-    assert counted["Master"]["succeeded"] == 1
-    assert counted["Worker"]["succeeded"] == 2
+
+    def succeeded() -> dict[str, int]:
+        told = json.loads(house.kubectl(f"get pytorchjob mnist {place} -o json"))
+        counted = told["status"]["replicaStatuses"]
+        return {role: each.get("succeeded", 0) for role, each in counted.items()}
+
+    until(lambda: succeeded() == {"Master": 1, "Worker": 2}, succeeded)
 
 
 def a_replica(container: str, says: str, count: int = 1) -> dict[str, Any]:
@@ -151,7 +147,7 @@ def test_a_tfjob_is_one_job_whose_processes_find_each_other(house: KubernetesHou
 
     manifest = a_training("TFJob", "convnet", tfReplicaSpecs=replicas)
     house.kubectl(f"apply {place} -f -", stdin=manifest)
-    house.kubectl(f"wait {place} --for=condition=Succeeded tfjob/convnet --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Succeeded tfjob/convnet {PATIENT}")
 
     told = json.loads(house.kubectl(f"logs {place} convnet-chief-0"))
     assert told["task"] == {"type": "chief", "index": 0}
@@ -161,7 +157,7 @@ def test_a_tfjob_is_one_job_whose_processes_find_each_other(house: KubernetesHou
         "worker": 2,
     }
     until(lambda: "convnet-ps-0" not in phases(house, place))
-    until(lambda: house.shell("muster history").out.count("convnet") == 1)
+    until(lambda: ended(house, "convnet") == 1)
 
 
 def test_the_launcher_of_an_mpijob_finds_a_list_of_its_workers(house: KubernetesHouse) -> None:
@@ -174,7 +170,7 @@ def test_the_launcher_of_an_mpijob_finds_a_list_of_its_workers(house: Kubernetes
 
     manifest = a_training("MPIJob", "ring", slotsPerWorker=2, mpiReplicaSpecs=replicas)
     house.kubectl(f"apply {place} -f -", stdin=manifest)
-    house.kubectl(f"wait {place} --for=condition=Succeeded mpijob/ring --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Succeeded mpijob/ring {PATIENT}")
 
     assert house.kubectl(f"logs {place} ring-launcher").splitlines() == [
         "ring-worker-0 slots=2",
@@ -182,7 +178,7 @@ def test_the_launcher_of_an_mpijob_finds_a_list_of_its_workers(house: Kubernetes
         "/etc/mpi/kubexec.sh",
     ]
     until(lambda: phases(house, place) == {"ring-launcher": "Succeeded"})
-    until(lambda: house.shell("muster history").out.count("ring") == 1)
+    until(lambda: ended(house, "ring") == 1)
 
 
 ACCOUNT = """
@@ -214,12 +210,12 @@ def test_the_launcher_of_an_mpijob_starts_processes_in_its_workers(house: Kubern
     spec["containers"][0]["volumeMounts"] = [mount]
     replicas = {"Launcher": launcher, "Worker": a_replica("main", "sleep 600", 2)}
 
-    manifest = a_training("MPIJob", "ring", mpiReplicaSpecs=replicas)
+    manifest = a_training("MPIJob", "ranks", mpiReplicaSpecs=replicas)
     house.kubectl(f"apply {place} -f -", stdin=manifest)
-    house.kubectl(f"wait {place} --for=condition=Succeeded mpijob/ring --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Succeeded mpijob/ranks {PATIENT}")
 
-    said = house.kubectl(f"logs {place} ring-launcher").splitlines()
-    assert said == ["ring-worker-0", "ring-worker-1"]
+    said = house.kubectl(f"logs {place} ranks-launcher").splitlines()
+    assert said == ["ranks-worker-0", "ranks-worker-1"]
 
 
 def test_a_gang_that_fits_only_in_part_does_not_start_in_part(house: KubernetesHouse) -> None:
@@ -238,7 +234,7 @@ def test_a_gang_that_fits_only_in_part_does_not_start_in_part(house: KubernetesH
     }
     given = json.dumps({"spec": spec})
     house.kubectl(f"run first {place} --image={IMAGE} --overrides='{given}'")
-    house.kubectl(f"wait {place} --for=condition=Ready pod/first --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/first {PATIENT}")
 
     manifest = train("large", ("sleep 600", "sleep 600"), gpus=4, workers=1)
     house.kubectl(f"apply {place} -f -", stdin=manifest)
@@ -255,9 +251,9 @@ def test_a_gang_that_fits_only_in_part_does_not_start_in_part(house: KubernetesH
     until(lambda: len(reasons()) == 2)
     waiting = phases(house, place)
     assert waiting == {"first": "Running", "large-master-0": "Pending", "large-worker-0": "Pending"}
-    house.kubectl(f"delete pod first {place} --timeout=60s")
+    house.kubectl(f"delete pod first {place} {PATIENT}")
     until(lambda: set(phases(house, place).values()) == {"Running"})
-    house.kubectl(f"delete pytorchjob large {place} --timeout=60s")
+    house.kubectl(f"delete pytorchjob large {place} {PATIENT}")
     until(lambda: not phases(house, place))
 
 
@@ -284,7 +280,7 @@ def test_a_gang_waits_for_all_of_its_pods(house: KubernetesHouse) -> None:
     member(1)
 
     until(lambda: phases(house, place) == {"p0": "Succeeded", "p1": "Failed"})
-    assert house.shell("muster history").out.count("sweep") == 1
+    until(lambda: ended(house, "sweep") == 1)
 
 
 def test_the_pods_that_still_run_go_when_the_master_has_ended(house: KubernetesHouse) -> None:
@@ -293,7 +289,7 @@ def test_the_pods_that_still_run_go_when_the_master_has_ended(house: KubernetesH
 
     house.kubectl(f"apply {place} -f -", stdin=train("tidy", ("true", "sleep 600"), policy=policy))
 
-    house.kubectl(f"wait {place} --for=condition=Succeeded pytorchjob/tidy --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Succeeded pytorchjob/tidy {PATIENT}")
     until(lambda: phases(house, place) == {"tidy-master-0": "Succeeded"})
     until(lambda: "tidy" not in house.shell("muster ps").out)
     assert "completed" in house.shell("muster history --name tidy").out.lower()
@@ -317,7 +313,7 @@ def test_a_gang_that_loses_a_pod_before_it_starts_waits_for_another(house: Kuber
     for name in ("a", "b"):
         member(name)
     until(lambda: "waits for 1 more of 3" in house.kubectl(f"describe pod a {place}"))
-    house.kubectl(f"delete pod b {place} --timeout=60s")
+    house.kubectl(f"delete pod b {place} {PATIENT}")
 
     until(lambda: "waits for 2 more of 3" in house.kubectl(f"describe pod a {place}"))
     assert phases(house, place) == {"a": "Pending"}
@@ -382,10 +378,14 @@ def test_queues_of_kueue_are_queues_and_a_labelled_job_waits_in_its_own(
 
     until(lambda: counts() == (1, 1))
     until(lambda: sorted(phases(house, place).values()) == ["Pending", "Running"])
-    local = json.loads(house.kubectl(f"get localqueue main {place} -o json"))["status"]
-    assert (local["admittedWorkloads"], local["pendingWorkloads"]) == (1, 1)
-    assert local["conditions"][0]["reason"] == "Ready"
+
+    def local() -> tuple[int, int, str]:
+        told = json.loads(house.kubectl(f"get localqueue main {place} -o json"))["status"]
+        reason = told["conditions"][0]["reason"]
+        return told["admittedWorkloads"], told["pendingWorkloads"], reason
+
+    until(lambda: local() == (1, 1, "Ready"), local)
     used = json.loads(house.kubectl("get cq team-a -o json"))["status"]["flavorsUsage"]
     assert used[0]["resources"] == [{"name": "nvidia.com/gpu", "total": "2"}]
-    house.kubectl(f"delete jobs --all {place} --timeout=60s")
+    house.kubectl(f"delete jobs --all {place} {PATIENT}")
     until(lambda: not phases(house, place))

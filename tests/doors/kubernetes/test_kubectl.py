@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from doors.kubernetes.cluster import KubernetesHouse
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse
 
 CONFIG = """
 apiVersion: v1
@@ -158,9 +158,9 @@ def test_waiting_ends_when_it_is_so(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('awaited')}"
     house.kubectl(f"create {place} cm here --from-literal=a=1")
 
-    house.kubectl(f"wait {place} cm/here --for=jsonpath='{{.data.a}}'=1 --timeout=20s")
+    house.kubectl(f"wait {place} cm/here --for=jsonpath='{{.data.a}}'=1 {PATIENT}")
     house.kubectl(f"delete {place} cm here")
-    house.kubectl(f"wait {place} cm/here --for=delete --timeout=20s")
+    house.kubectl(f"wait {place} cm/here --for=delete {PATIENT}")
 
 
 def test_types_are_explained(house: KubernetesHouse) -> None:
@@ -204,7 +204,7 @@ spec:
 def test_a_defined_kind_is_explained_and_checked(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('explained')}"
     house.kubectl("create -f -", stdin=DEFINITION)
-    house.kubectl("wait crd/vans.cars.example.com --for=condition=Established --timeout=20s")
+    house.kubectl(f"wait crd/vans.cars.example.com --for=condition=Established {PATIENT}")
     about = '"apiVersion": "cars.example.com/v1", "kind": "Van", "metadata": {"name": "van"}'
 
     for word in ("create", "apply"):

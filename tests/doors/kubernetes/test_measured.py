@@ -64,7 +64,7 @@ def busy_house() -> Iterator[KubernetesHouse]:
 
 
 def until(look: Callable[[], str], is_so: Callable[[str], bool]) -> str:
-    deadline = time.monotonic() + 2 * PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not is_so(seen := look()):
         assert time.monotonic() < deadline, seen
         time.sleep(0.2)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from containers.hidden import path_without_tools
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def bare_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesH
 def test_who_may_run_without_images_is_told_so_in_the_events(bare_house: KubernetesHouse) -> None:
     bare_house.kubectl("run bare -n open --image=any:1 --restart=Never --command -- id -u")
     bare_house.kubectl(
-        "wait -n open pod/bare --for=jsonpath={.status.phase}=Succeeded --timeout=50s"
+        f"wait -n open pod/bare --for=jsonpath={{.status.phase}}=Succeeded {PATIENT}"
     )
 
     events = bare_house.kubectl(f"get events -n open {REASONS}")

@@ -1,18 +1,16 @@
 """Real kubectl, real containers: pods from their creation to their end."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house, until
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 60
 
 TWO = f"""
 apiVersion: v1
@@ -55,19 +53,13 @@ def a_pod(house: KubernetesHouse, place: str, name: str) -> dict[str, Any]:
     return json.loads(house.kubectl(f"get pod {name} {place} -o json"))
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "waited in vain"
-
-
 def test_a_pod_runs_as_a_job_and_is_shown_as_a_pod(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('two')}"
     house.kubectl(f"create configmap cfg {place} --from-literal=lr=0.1")
     house.kubectl(f"create secret generic sec {place} --from-literal=pw=hunter2")
 
     house.kubectl(f"apply {place} -f -", stdin=TWO)
-    house.kubectl(f"wait {place} --for=jsonpath='{{.status.phase}}'=Failed pod/two --timeout=60s")
+    house.kubectl(f"wait {place} --for=jsonpath='{{.status.phase}}'=Failed pod/two {PATIENT}")
 
     pod = a_pod(house, place, "two")
     states = {each["name"]: each["state"] for each in pod["status"]["containerStatuses"]}
@@ -89,7 +81,7 @@ def test_a_pod_runs_when_its_container_does_and_not_before(house: KubernetesHous
     shown = "custom-columns=PHASE:.status.phase,AT:.status.containerStatuses[0].state.running"
     sees = f"kubectl get pods {place} -w --no-headers -o '{shown}' > phases.txt & watch=$!"
     makes = f"kubectl run brief {place} --image={IMAGE} --restart=Never --command -- sleep 1"
-    waits = "kubectl wait pod/brief --for=jsonpath='{.status.phase}'=Succeeded --timeout=60s"
+    waits = f"kubectl wait pod/brief --for=jsonpath='{{.status.phase}}'=Succeeded {PATIENT}"
 
     ran = house.shell(f"{sees}; {makes} && {waits} {place}; kill $watch")
 
@@ -118,7 +110,7 @@ def test_a_pod_that_fits_nowhere_says_why(house: KubernetesHouse) -> None:
 
     until(lambda: any("Insufficient nvidia.com/gpu" in each for each in waiting()))
     assert waiting()[0].startswith("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
-    house.kubectl(f"delete pods --all {place} --now --timeout=60s")
+    house.kubectl(f"delete pods --all {place} --now {PATIENT}")
 
 
 def test_logs_are_followed_and_a_deleted_pod_is_asked_to_end(house: KubernetesHouse) -> None:
@@ -128,10 +120,10 @@ def test_logs_are_followed_and_a_deleted_pod_is_asked_to_end(house: KubernetesHo
     house.kubectl(
         f'run polite {place} --image={IMAGE} --restart=Never --command -- sh -c "{polite}"'
     )
-    house.kubectl(f"wait {place} --for=condition=Ready pod/polite --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/polite {PATIENT}")
     # Who is told to end before it listens is ended after its grace, as anywhere.
     until(lambda: house.kubectl(f"logs polite {place}") == "up\n")
-    ends = f"kubectl delete pod polite {place} --timeout=60s"
+    ends = f"kubectl delete pod polite {place} {PATIENT}"
     followed = house.shell(f"kubectl logs -f polite {place} > followed.txt & {ends}; wait")
 
     assert followed.code == 0
@@ -147,7 +139,7 @@ def test_what_changes_of_a_pod_changes_of_its_job(house: KubernetesHouse) -> Non
     house.kubectl(f'run late {place} {given} --command -- sh -c "echo it runs; sleep 600"')
     brief = json.dumps({"spec": {"terminationGracePeriodSeconds": 1}})
     house.kubectl(f"run on {place} --image={IMAGE} --overrides='{brief}' --command -- sleep 600")
-    house.kubectl(f"wait {place} --for=condition=Ready pod/on --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/on {PATIENT}")
 
     house.kubectl(f"label pod late on {place} app=x")
     house.kubectl(f"set image pod/late {place} late={IMAGE}")
@@ -160,10 +152,10 @@ def test_what_changes_of_a_pod_changes_of_its_job(house: KubernetesHouse) -> Non
     noted = a_pod(house, place, "on")["metadata"]["annotations"]["muster.io/warnings"]
     assert "spec.containers[0].image has no effect" in noted
     house.kubectl("label node --all rack=nowhere")
-    house.kubectl(f"wait {place} --for=condition=Ready pod/late --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Ready pod/late {PATIENT}")
     assert house.kubectl(f"logs late {place}") == "it runs\n"
     house.kubectl("label node --all rack-")
-    house.kubectl(f"delete pods --all {place} --now --timeout=60s")
+    house.kubectl(f"delete pods --all {place} --now {PATIENT}")
 
 
 def test_a_pod_beyond_the_rights_of_its_person_is_refused(house: KubernetesHouse) -> None:
@@ -210,9 +202,7 @@ def test_a_running_pod_reads_what_its_config_map_says_now(house: KubernetesHouse
 
     house.kubectl(f'patch {place} configmap cfg --type merge -p \'{{"data":{{"lr":"0.2"}}}}\'')
 
-    house.kubectl(
-        f"wait {place} --for=jsonpath='{{.status.phase}}'=Succeeded pod/reads --timeout=60s"
-    )
+    house.kubectl(f"wait {place} --for=jsonpath='{{.status.phase}}'=Succeeded pod/reads {PATIENT}")
     assert house.kubectl(f"logs {place} reads").split() == ["0.1", "0.2"]
 
 
@@ -238,9 +228,7 @@ def test_a_pod_of_root_may_run_as_somebody_else(house: KubernetesHouse) -> None:
     house.kubectl(f"create secret generic sec {place} --from-literal=pw=hunter2")
 
     house.kubectl(f"apply {place} -f -", stdin=SOMEBODY_ELSE)
-    house.kubectl(
-        f"wait {place} --for=jsonpath='{{.status.phase}}'=Succeeded pod/else --timeout=60s"
-    )
+    house.kubectl(f"wait {place} --for=jsonpath='{{.status.phase}}'=Succeeded pod/else {PATIENT}")
 
     log = house.kubectl(f"logs {place} else -c main").splitlines()
     assert log == ["uid=1234 gid=2345 groups=2345,3456", "hunter2"]

@@ -2,18 +2,16 @@
 
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house, until
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 120
 SLURM = 'eval "$(muster slurm env)"; '
 POD = f"""
 apiVersion: v1
@@ -42,7 +40,7 @@ def house() -> Iterator[KubernetesHouse]:
 @pytest.fixture(autouse=True)
 def tidy(house: KubernetesHouse) -> Iterator[None]:
     yield
-    house.kubectl("delete pods --all --force --timeout=50s")
+    house.kubectl(f"delete pods --all --force {PATIENT}")
     until(lambda: not jobs(house))
 
 
@@ -58,13 +56,6 @@ def jobs(house: KubernetesHouse) -> list[dict[str, Any]]:
 
 def shown(house: KubernetesHouse, job: int) -> dict[str, Any]:
     return json.loads(out(house, f"muster show {job} -o json"))
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
 
 
 def submit_thrice(house: KubernetesHouse) -> list[int]:
@@ -126,7 +117,7 @@ def test_describe_explains_why_a_pod_waits_until_when_and_what_would_help() -> N
         wanted = ("FailedScheduling", "Explained", "ExpectedStart", "WouldHelp")
         until(lambda: all(each in fresh.kubectl("describe pod same") for each in wanted))
         told = fresh.kubectl("describe pod same")
-        fresh.kubectl("delete pods --all --force --timeout=50s")
+        fresh.kubectl(f"delete pods --all --force {PATIENT}")
         until(lambda: not jobs(fresh))
 
     assert "2 Insufficient nvidia.com/gpu" in told
@@ -139,7 +130,7 @@ def test_a_door_ends_the_jobs_of_the_others(house: KubernetesHouse) -> None:
     first, second, third = submit_thrice(house)
     until(lambda: f"same-{first}" in running(house))
 
-    house.kubectl(f"delete pod same-{first} --timeout=100s")
+    house.kubectl(f"delete pod same-{first} {PATIENT}")
     until(lambda: shown(house, first)["state"] == "cancelled")
     until(lambda: "same" in running(house))
     out(house, f"{SLURM} scancel {third}")

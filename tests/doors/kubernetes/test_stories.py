@@ -1,8 +1,7 @@
 """Stories of teams that share a cluster: examples/kubernetes, with kubectl and real containers."""
 
 import json
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 import pytest
 
 from containers.images import MODEST, Podman, own_podman
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house, until
 
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "kubernetes"
-PATIENCE_S = 90
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +28,6 @@ def machine(podman: Podman, pretend: str) -> Generator[KubernetesHouse]:
     options = f"{' '.join(podman.folders)} {MODEST}"
     with kubernetes_house(podman=options, pretend=pretend) as found:
         yield found
-
-
-def until(is_so: Callable[[], bool], tells: Callable[[], object] = str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, f"waited in vain: {tells()}"
 
 
 def applied(house: KubernetesHouse, example: str, place: str = "") -> None:
@@ -187,12 +179,12 @@ def test_a_job_that_ran_out_of_memory_says_so_and_runs_with_more(podman: Podman)
     with machine(podman, "--nodes 1 --gpus 1xA100-40GB") as house:
         place = f"-n {house.has_namespace('memory')}"
         applied(house, "out-of-memory.yaml", place)
-        house.kubectl(f"wait {place} --for=condition=Failed job/load --timeout=60s")
+        house.kubectl(f"wait {place} --for=condition=Failed job/load {PATIENT}")
         ended = pods(house, "memory")[0]["status"]["containerStatuses"][0]["state"]["terminated"]
-        house.kubectl(f"delete job load {place} --timeout=60s")
+        house.kubectl(f"delete job load {place} {PATIENT}")
 
         applied(house, "out-of-memory-mended.yaml", place)
-        house.kubectl(f"wait {place} --for=condition=Complete job/load --timeout=60s")
+        house.kubectl(f"wait {place} --for=condition=Complete job/load {PATIENT}")
 
     assert ended["reason"] == "OOMKilled"
     assert ended["exitCode"] == 137
@@ -235,6 +227,6 @@ def test_a_pod_is_ready_when_it_has_written_a_checkpoint(podman: Podman, tmp_pat
         unready = pods(house, "ready")[0]["status"]["containerStatuses"][0]["ready"]
         (tmp_path / "go").touch()
 
-        house.kubectl(f"wait {place} --for=condition=Ready pod/bert --timeout=60s")
+        house.kubectl(f"wait {place} --for=condition=Ready pod/bert {PATIENT}")
 
     assert not unready

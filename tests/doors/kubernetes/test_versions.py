@@ -87,7 +87,7 @@ annotate cm app note=1                                        => annotated
 patch cm app -p '{{"data":{{"a":"1"}}}}'                      => patched
 patch cm app --type=merge -p '{{"data":{{"a":"2"}}}}'         => patched
 patch cm app --type=json -p '[{{"op":"remove","path":"/data/a"}}]' => patched
-wait cm/app --for=jsonpath='{{.data.lr}}'=0.2 --timeout=20s   => condition met
+wait cm/app --for=jsonpath='{{.data.lr}}'=0.2 --timeout=180s  => condition met
 explain configmap                                             => binaryData
 explain pod.spec.containers                                   => livenessProbe
 api-resources                                                 => poddisruptionbudgets
@@ -97,7 +97,7 @@ auth whoami                                                   => system:masters
 create secret generic s --from-literal=a=b                    => created
 create quota q --hard=pods=9,requests.nvidia.com/gpu=4        => created
 create -f work.yaml                                           => deployment.apps/web created
-wait --for=condition=Ready pod/p --timeout=60s                => condition met
+wait --for=condition=Ready pod/p --timeout=180s               => condition met
 get pods -o wide                                              => Running
 describe pod p                                                => Container started
 describe quota q                                              => requests.nvidia.com/gpu
@@ -107,11 +107,11 @@ exec p -- sh -c 'echo no >&2; exit 3'                         =3 no
 events --for pod/p                                            => Scheduled
 get events                                                    => Started
 get pod p -o jsonpath='{{.status.phase}}'                     => Running
-rollout status deploy/web --timeout=60s                       => successfully rolled out
+rollout status deploy/web --timeout=180s                      => successfully rolled out
 scale deploy web --replicas=2                                 => scaled
-rollout status deploy/web --timeout=60s                       => successfully rolled out
+rollout status deploy/web --timeout=180s                      => successfully rolled out
 set env deploy/web A=b                                        => env updated
-rollout status deploy/web --timeout=60s                       => successfully rolled out
+rollout status deploy/web --timeout=180s                      => successfully rolled out
 rollout history deploy/web                                    => 2
 rollout undo deploy/web                                       => rolled back
 rollout restart deploy/web                                    => restarted
@@ -122,7 +122,7 @@ get hpa                                                       => Deployment/web
 expose deploy web --port=80                                   => exposed
 get all                                                       => service/web
 create job j --image={IMAGE} -- echo done                     => created
-wait --for=condition=complete job/j --timeout=60s             => condition met
+wait --for=condition=complete job/j --timeout=180s            => condition met
 logs -f job/j                                                 => done
 describe job j                                                => 1 Succeeded
 get nodes                                                     => {NODE}
@@ -132,13 +132,13 @@ taint node {NODE} team=NS:NoSchedule                          => tainted
 taint node {NODE} team-                                       => untainted
 label node {NODE} team-                                       => unlabeled
 cordon {NODE}                                                 => cordoned
-drain {NODE} --force --ignore-daemonsets --delete-emptydir-data --timeout=60s => drained
+drain {NODE} --force --ignore-daemonsets --delete-emptydir-data --timeout=180s => drained
 uncordon {NODE}                                               => uncordoned
 delete -f cfg.yaml                                            => deleted
 delete deploy/web hpa/web svc/web                             => deleted
-delete pod p --ignore-not-found --timeout=60s                 =>
-wait --for=delete pod/p --timeout=60s                         =>
-delete namespace NS --timeout=90s                             => deleted
+delete pod p --ignore-not-found --timeout=180s                =>
+wait --for=delete pod/p --timeout=180s                        =>
+delete namespace NS --timeout=180s                            => deleted
 """
 """A command in each line, what it ends with if that is not 0, and a part of what it says."""
 

@@ -16,12 +16,17 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KUBECTLS, PATIENCE_S, KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import (
+    KUBECTLS,
+    PATIENCE_S,
+    PATIENT,
+    KubernetesHouse,
+    kubernetes_house,
+)
 from muster.doors.kubernetes.serve.channels import V5
 
 pytestmark = pytest.mark.slow
 
-WAITS_S = 30.0
 CAT = "/p/exec?command=cat&stdin=1&stdout=1"
 POD = f"""
 apiVersion: v1
@@ -45,7 +50,7 @@ def house() -> Iterator[KubernetesHouse]:
         options = f"{' '.join(podman.folders)} {MODEST}"
         with kubernetes_house(podman=options) as found:
             found.kubectl("apply -f -", stdin=POD)
-            found.kubectl("wait --for=condition=Ready pod/p --timeout=60s")
+            found.kubectl(f"wait --for=condition=Ready pod/p {PATIENT}")
             yield found
 
 
@@ -179,7 +184,7 @@ def spoken_to(
     server, kept = whereabouts(house)
     host, port = server.removeprefix("https://").split(":")
     with (
-        socket.create_connection((host, int(port)), WAITS_S) as plain,
+        socket.create_connection((host, int(port)), PATIENCE_S) as plain,
         anybody().wrap_socket(plain) as connection,
     ):
         head = (
@@ -209,7 +214,7 @@ def test_ports_are_forwarded(house: KubernetesHouse, program: str) -> None:
             assert forwarding.stdout is not None
             here = re.search(r"127\.0\.0\.1:(\d+)", forwarding.stdout.readline())
             assert here is not None
-            with socket.create_connection(("127.0.0.1", int(here[1])), WAITS_S) as connection:
+            with socket.create_connection(("127.0.0.1", int(here[1])), PATIENCE_S) as connection:
                 connection.sendall(b"x" * 200_000)
                 connection.shutdown(socket.SHUT_WR)
                 heard = b""
@@ -255,7 +260,7 @@ def test_a_hostile_frame_ends_one_connection_and_nothing_else(
 
 def _hear_all(connection: ClientConnection) -> None:
     while True:
-        connection.recv(timeout=WAITS_S)
+        connection.recv(timeout=PATIENCE_S)
 
 
 ECHO = "/p/exec?command=sh&command=-c&command=echo%20hi;%20exit%203&stdout=1"
@@ -302,11 +307,11 @@ def test_a_token_that_is_revoked_ends_the_visit(house: KubernetesHouse) -> None:
     name = house.shell("muster tokens list").out.splitlines()[-1].split()[0]
 
     with websocket(house, CAT, secret[0]) as connection:
-        assert connection.recv(timeout=WAITS_S) == b"\x01"
+        assert connection.recv(timeout=PATIENCE_S) == b"\x01"
         revoked = house.shell(f"muster tokens revoke {name}")
         assert revoked.code == 0, revoked.err
         with pytest.raises(ConnectionClosed) as closed:
-            connection.recv(timeout=WAITS_S)
+            connection.recv(timeout=PATIENCE_S)
 
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1008

@@ -1,17 +1,15 @@
 """Real kubectl, real containers: jobs and queues of Volcano and KAI, and Workloads of Kueue."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import PATIENT, KubernetesHouse, kubernetes_house, until
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 60
 SMALL = {"cpu": "100m", "memory": "64Mi"}
 
 
@@ -21,13 +19,6 @@ def house() -> Iterator[KubernetesHouse]:
         options = f"{' '.join(podman.folders)} {MODEST}"
         with kubernetes_house(podman=options) as found:
             yield found
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
 
 
 def template(says: str, **limits: str) -> dict[str, object]:
@@ -73,22 +64,26 @@ def test_a_job_of_volcano_is_one_job_in_its_queue(house: KubernetesHouse) -> Non
     )
     house.kubectl(f"apply {place} -f -", stdin=job)
     house.kubectl(
-        f"wait {place} --for=jsonpath='{{.status.state.phase}}'=Completed vcjob/net --timeout=60s"
+        f"wait {place} --for=jsonpath='{{.status.state.phase}}'=Completed vcjob/net {PATIENT}"
     )
 
     told = house.kubectl(f"logs {place} net-worker-1").splitlines()
     assert told == ["2 net-worker-0,net-worker-1", "net-worker-0", "net-worker-1"]
-    history = house.shell("muster history -o json").out
-    assert [(each["name"], each["queue"]) for each in json.loads(history)].count(
-        (f"net-{uid(house, place)}", "lab/vision")
-    ) == 1
+    job_of_muster = (f"net-{uid(house, place)}", "lab/vision")
+    until(lambda: ended(house).count(job_of_muster) == 1)
     shown = house.kubectl(f"get vcjob {place}").splitlines()
     assert shown[1].split()[:2] == ["net", "Completed"]
-    assert "Completed" in house.kubectl(f"get podgroups.scheduling.volcano.sh {place}")
-    house.kubectl(f"delete vcjob net {place} --timeout=60s")
+    until(lambda: "Completed" in house.kubectl(f"get podgroups.scheduling.volcano.sh {place}"))
+    house.kubectl(f"delete vcjob net {place} {PATIENT}")
     until(lambda: house.kubectl(f"get pods {place} -o name") == "")
     house.kubectl("delete queues.scheduling.volcano.sh vision lab")
     assert "lab" not in house.shell("muster queues").out
+
+
+def ended(house: KubernetesHouse) -> list[tuple[str, str]]:
+    """Name and queue of each job that is over; its pods may say so a moment sooner."""
+    history = json.loads(house.shell("muster history -o json").out)
+    return [(each["name"], each["queue"]) for each in history]
 
 
 def uid(house: KubernetesHouse, place: str) -> str:
@@ -131,7 +126,7 @@ def test_a_pod_waits_in_the_queue_of_kai_that_it_names(house: KubernetesHouse) -
 
     said = refused.err + house.shell(f"kubectl describe pod p {place}").out
     assert "tiny allows" in said or "limit" in said, said
-    house.shell(f"kubectl delete pod p {place} --timeout=30s")
+    house.shell(f"kubectl delete pod p {place} {PATIENT}")
 
 
 def test_a_job_in_a_queue_of_kueue_has_a_workload(house: KubernetesHouse) -> None:
@@ -158,14 +153,14 @@ def test_a_job_in_a_queue_of_kueue_has_a_workload(house: KubernetesHouse) -> Non
 
     house.kubectl(f"apply {place} -f -", stdin=json.dumps(job))
     named = "-l kueue.x-k8s.io/job-uid"
-    house.kubectl(f"wait {place} --for=condition=Complete job/quick --timeout=60s")
+    house.kubectl(f"wait {place} --for=condition=Complete job/quick {PATIENT}")
     until(lambda: "True" in house.kubectl(f"get workloads.kueue.x-k8s.io {place} {named}"))
     house.kubectl(
-        f"wait {place} --for=condition=Finished workloads.kueue.x-k8s.io {named} --timeout=60s"
+        f"wait {place} --for=condition=Finished workloads.kueue.x-k8s.io {named} {PATIENT}"
     )
 
     shown = house.kubectl(f"get workloads.kueue.x-k8s.io {place}").splitlines()
     assert shown[0].split() == ["NAME", "QUEUE", "RESERVED", "IN", "ADMITTED", "FINISHED", "AGE"]
     assert shown[1].split()[1:5] == ["main", "crew", "True", "True"]
-    house.kubectl(f"delete job quick {place} --timeout=60s")
+    house.kubectl(f"delete job quick {place} {PATIENT}")
     until(lambda: house.kubectl(f"get workloads.kueue.x-k8s.io {place} -o name") == "")
