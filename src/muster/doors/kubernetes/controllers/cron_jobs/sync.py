@@ -68,9 +68,16 @@ def due(cron_job: JsonObject, schedule: Schedule, now: Instant) -> Due | None:
     second = schedule.after(first)
     if second is None or second > now:
         return Due(at=first, missed=0)
-    missed = (now - first) // (second - first) + 1
-    # Two steps back from where the latest should be, for schedules that are not regular.
-    at = schedule.after(Instant(max(since, first + (missed - 2) * (second - first)))) or first
+    between = second - first
+    missed, back = (now - first) // between + 1, 2
+    at = first
+    # Near where the latest should be, and further back where a schedule is not regular.
+    while back <= missed:
+        near = schedule.after(Instant(max(since, first + (missed - back) * between)))
+        if near is not None and near <= now:
+            at = near
+            break
+        back *= 2
     while (following := schedule.after(at)) is not None and following <= now:
         at = following
     return Due(at=at, missed=missed)

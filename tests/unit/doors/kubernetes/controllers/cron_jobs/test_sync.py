@@ -117,6 +117,18 @@ def test_only_as_many_jobs_as_the_history_keeps_stay() -> None:
     assert len(world.of(JOB)) == 2
 
 
+def test_no_job_is_started_before_its_time_when_some_were_missed() -> None:
+    # At seven and nineteen minutes past every other hour; it is 9:00 now.
+    world, cron = begun(schedule="7,19 */2 * * *", suspend=True)
+    world.passes(91 * 60)
+
+    world.edit(cron, suspend=False)
+    world.settles()
+
+    at = [metadata(each)["annotations"][SCHEDULED_AT] for each in world.of(JOB)]
+    assert at == ["2026-11-16T10:19:00Z"]
+
+
 def test_a_job_made_by_hand_is_not_counted() -> None:
     world, cron = begun(suspend=True)
     made = job("manual")
