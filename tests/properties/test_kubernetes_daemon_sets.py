@@ -24,7 +24,7 @@ class DaemonSetMachine(RuleBasedStateMachine):
         surge=st.booleans(),
         at_once=st.integers(min_value=1, max_value=2),
     )
-    def is_created(self, names: set[str], surge: bool, at_once: int) -> None:  # noqa: FBT001 - drawn
+    def is_created(self, names: set[str], surge: bool, at_once: int) -> None:
         self.world = KubernetesWorld()
         self.at_once = 0 if surge else at_once
         self.surge = at_once if surge else 0
