@@ -3,6 +3,7 @@
 What `Kube.ask` raises would have been a 500.
 """
 
+import base64
 import json
 from collections.abc import Iterator
 from itertools import pairwise
@@ -25,6 +26,10 @@ PATCHES = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+
+
+def _token(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +171,25 @@ def test_a_version_is_a_number(api: Kube, version: str) -> None:
     assert api.ask(ANN, "GET", f"{MAPS}?resourceVersion={version}").code == 400
     assert api.ask(ANN, "GET", f"{MAPS}?watch=true&resourceVersion={version}").code == 400
     assert api.ask(ANN, "GET", f"{MAPS}/victim?resourceVersion={version}").code in {200, 400}
+
+
+TOKENS = (
+    "\ud800",
+    "ü",
+    "=",
+    "A",
+    "e30",
+    _token('{"rv": 1e400, "start": "x"}'),
+    _token("[" * 9_000),
+)
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_place_to_go_on_from_is_one_that_was_told(api: Kube, token: str) -> None:
+    said = api.ask(ANN, "GET", f"{MAPS}?limit=1&continue={token}")
+
+    assert said.code == 400, said.text
+    assert "continue key is not valid" in said.body["message"]
 
 
 @pytest.mark.parametrize("grace", [10**30, -5, "x", 1.5, True, [], {}])

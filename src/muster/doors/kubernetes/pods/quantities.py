@@ -36,9 +36,10 @@ def amount(text: Any) -> Decimal:
     with localcontext() as exact:
         exact.prec = _DIGITS
         found = number * _factor(suffix, text)
-        # As Kubernetes does: less than a billionth is a billionth, and there is a most.
-        rounded = found.quantize(_NANO, rounding=ROUND_CEILING)
-        return max(-_MOST, min(_MOST, rounded))
+        # As Kubernetes does: there is a most, and less than a billionth is a billionth. In this
+        # order: what is very large has more digits than can be rounded.
+        within = max(-_MOST, min(_MOST, found))
+        return within.quantize(_NANO, rounding=ROUND_CEILING)
 
 
 def canonical(text: Any) -> str:

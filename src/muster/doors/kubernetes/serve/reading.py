@@ -1,7 +1,6 @@
 """Answers that change nothing: one object, or a list of them, in the form that is wanted."""
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, Protocol
@@ -282,13 +281,14 @@ def parse_token(token: str) -> tuple[int, tuple[str, str]]:
     """Version and the last place of the page before; StatusError for what is no such token."""
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-    except binascii.Error:
+    except ValueError:
+        # Also for what is no ASCII.
         _bad_token(f"illegal base64 data at input byte {len(token) - len(token) % 4}")
     try:
         found: Any = json.loads(raw)
         namespace, _, name = str(found["start"]).rstrip("\0").rpartition("/")
         return int(found["rv"]), (namespace, name)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         _bad_token(f"invalid character '{_called(raw[:1])}' looking for beginning of value")
 
 

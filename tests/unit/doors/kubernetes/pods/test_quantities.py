@@ -32,6 +32,12 @@ def test_an_amount_is_kept_as_kubernetes_writes_it(written: str | float, kept: s
     assert quantities.canonical(written) == kept
 
 
+@pytest.mark.parametrize("text", ["9" * 400, "1" + "0" * 300 + "e18", "9" * 400 + "Ei", 10**200])
+def test_what_is_very_large_is_the_most_that_there_is(text: object) -> None:
+    assert quantities.amount(text) == 2**63 - 1
+    assert quantities.amount(f"-{text}") == -(2**63 - 1)
+
+
 @pytest.mark.parametrize("text", ["", "one", "1 Gi", "1gi", "1.2.3", "Mi", "1ee3", None, True, []])
 def test_other_texts_are_no_amounts(text: object) -> None:
     with pytest.raises(BadQuantityError):
