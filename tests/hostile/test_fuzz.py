@@ -15,17 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from hostile import fuzz
+from hostile import fuzz, visited
 from hostile.sizes import memory_kib
 from local.asker import Asker
-from local.here import Here, Wanted, run_of
+from local.here import Here
 from muster.backends.local.attempt import processes, spawner
 from muster.backends.local.attempt.spawner_client import reachable
 from muster.model.event import JobStarted
 from muster.model.job import Exited
 from muster.model.launch import Launch, Terminal
-from muster.model.pod import Container, PodLaunch, Restart
-from muster.model.value import replace
 
 COUNT = int(os.environ.get("HOSTILE_MESSAGES", "2000"))
 MOST_GROWTH_KIB = 48 << 10
@@ -106,24 +104,7 @@ def test_a_supervisor_survives_what_comes_to_its_step_socket(
 def test_a_supervisor_survives_what_comes_to_the_visitors_of_its_pod(
     here: Here, chance: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nowhere = here.home / "empty"
-    nowhere.mkdir()
-    monkeypatch.setenv("PATH", str(nowhere))
-    go = here.work / "go"
-    waits = f"while ! test -e {go}; do /bin/sleep 0.1; done"
-    main = Container(name="main", image="any:1", entrypoint=("/bin/sh", "-c"), args=(waits,))
-    pod = PodLaunch(
-        namespace="n",
-        name="p",
-        uid="u",
-        hostname="p",
-        containers=(main,),
-        restart=Restart.NEVER,
-        grace_s=2,
-    )
-    sent = run_of(Launch(argv=("x",), pod=pod), Wanted(memory_mib=512))
-    here.backend.do(replace(sent, images_on_host=True))
-    here.sees(JobStarted)
+    visited.begin(here, monkeypatch)
     before = memory_kib(here.supervisor())
     sender = Sender(here.folder(), "visits.sock", socket.SOCK_STREAM)
 
@@ -141,8 +122,7 @@ def test_a_supervisor_survives_what_comes_to_the_visitors_of_its_pod(
     sender.close()
 
     assert memory_kib(here.supervisor(), "VmHWM") - before < MOST_GROWTH_KIB
-    go.touch()
-    assert here.ends().why == Exited(code=0)
+    visited.end(here)
 
 
 def test_a_supervisor_survives_what_comes_to_its_terminal(

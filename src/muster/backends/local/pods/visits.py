@@ -25,14 +25,14 @@ from typing import Any
 from muster.backends.local.attempt import processes, spool
 from muster.backends.local.isolation.users import LaunchError, LocalUser, acting_as
 from muster.backends.local.pods.stdio import STDERR, STDOUT, Stdio, Viewer
-from muster.backends.local.steps.wire import HungUpError, Line
+from muster.backends.local.steps.wire import HungUpError, Line, demand_room
 
 VISIT_VARIABLE = "MUSTER_VISIT"
 """By which the processes of a command are known, to tell them that their visitor left."""
 
 _MOST_VISITS = 64
-_MOST_FILES = 3
-"""That come with one message; more that wait on one line would use up those that we may open."""
+# Three come with each message; more that wait would use up those that we may open.
+_MOST_FILES = 3 * _MOST_VISITS
 _TELLS_FOR_MS = 10_000
 _TELLS_EVERY_MS = 500
 _HERE = "127.0.0.1"
@@ -211,8 +211,8 @@ class Visits:
         try:
             for message in visit.line.hear():
                 self._obey(visit, visit.line, message)
-            if len(visit.line.files) > _MOST_FILES:
-                raise HungUpError
+            lines = (each.line for each in self._visits.values() if each.line is not None)
+            demand_room(lines, _MOST_FILES)
         except (HungUpError, LookupError, ArithmeticError, TypeError, ValueError, OSError):
             # Whoever sends what cannot be understood counts as gone.
             self._hang_up(number)

@@ -21,7 +21,7 @@ from muster.backends.local.isolation.users import LaunchError, local_user
 from muster.backends.local.steps import messages
 from muster.backends.local.steps.messages import Hold, Release, SignalStep, StartStep, Want
 from muster.backends.local.steps.step import CreatedStep, StepRun, WriteFile
-from muster.backends.local.steps.wire import HungUpError, Line, Message
+from muster.backends.local.steps.wire import HungUpError, Line, Message, demand_room
 from muster.backends.timeline import Why
 from muster.launch.steps.allocator import ImpossibleStepError, StepAllocator
 from muster.launch.steps.shares import NodeShare
@@ -29,8 +29,6 @@ from muster.launch.steps.shares import NodeShare
 _HOLDER_PATIENCE_MS = 60_000
 _KILL_WAIT_MS = 5_000
 _KILL_AGAIN_MS = 50
-# What all clients together may keep in our memory before it is a message.
-_MOST_UNREAD = 16 << 20
 _MOST_FILES = 65_536
 _MOST_LINES = 512
 _MOST_STEPS = 40_000
@@ -171,17 +169,10 @@ class Steps:
         try:
             for message in line.hear():
                 self._obey(number, message)
-            self._check_hoard()
+            demand_room(self._lines.values(), self._most_files)
         except Exception:  # noqa: BLE001 -- whatever a process of the user sends, the attempt goes on
             # A client that sends what cannot be understood or done counts as gone.
             self._hang_up(number)
-
-    def _check_hoard(self) -> None:
-        lines = self._lines.values()
-        if sum(line.unread for line in lines) > _MOST_UNREAD:
-            raise HungUpError
-        if sum(len(line.files) for line in lines) > self._most_files:
-            raise HungUpError
 
     def _obey(self, number: int, message: Message) -> None:
         match messages.read(message):

@@ -23,6 +23,8 @@ _MOST_FILES = 253
 # An environment, and a command for each of very many tasks. A text of brackets alone would take
 # fifty times its size when it is read.
 _LARGEST = 4 << 20
+# What all lines of one listener may keep in our memory before it is a message.
+_MOST_UNREAD = 16 << 20
 _MOST_PARTS = 100_000
 
 Message = dict[str, Any]
@@ -110,6 +112,16 @@ class Line:
                 return
             text, self._rest = self._rest[_LENGTH.size : end], self._rest[end:]
             yield _read(text)
+
+
+def demand_room(lines: Iterable[Line], most_files: int) -> None:
+    """HungUpError when what these have of unfinished messages is more than may wait."""
+    unread = files = 0
+    for line in lines:
+        unread += line.unread
+        files += len(line.files)
+    if unread > _MOST_UNREAD or files > most_files:
+        raise HungUpError
 
 
 def _read(text: bytes) -> Message:
