@@ -26,7 +26,7 @@ IMAGE = "local/muster-test:1"
 ONLY_IN_THE_IMAGE = "/etc/made-for-muster"
 OF_BUSYBOX = {"/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n", "/etc/group": "root:x:0:\n"}
 NO_FILES: Mapping[str, str] = {}
-PROGRAMS = "sh cat echo env id pwd sleep sync test touch true tty".split()
+PROGRAMS = "sh cat echo env id ls pwd readlink sleep sync test touch true tty".split()
 # Where limits cannot be raised, podman's defaults for them fail.
 MODEST = "--runtime runc --ulimit nofile=1024:1024 --ulimit nproc=1024:1024"
 FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}

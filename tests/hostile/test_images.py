@@ -135,6 +135,7 @@ def launched() -> spool.LaunchFile:
         "memory_mib": 0,
         "cpu_milli": 0,
         "terminal": None,
+        "mps": None,
         "marker": f"swap.{os.getpid()}",
     }
     return cast("spool.LaunchFile", found)

@@ -83,7 +83,7 @@ class UserLimits(Value, gc=False):
 class Confinement(Value, gc=False):
     """What keeps every job to itself, besides the limits that it asked for.
 
-    private_tmp: each job has a /tmp and a /dev/shm of its own, which end with it.
+    private_tmp: each job has a /tmp, a /dev/shm and IPC of its own, which end with it.
     new_privileges: programs with the set-user-id bit, such as sudo, work in jobs.
     processes: how many a job may have at once, their threads included; None: no limit.
     memory: jobs are kept to the memory that they asked for, and killed above it.

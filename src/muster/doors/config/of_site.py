@@ -217,8 +217,9 @@ CONFINEMENT = Section(
         Key(
             name="private_tmp",
             shape=TRUTH,
-            meaning="each job has its own `/tmp` and `/dev/shm`, which are removed when it ends; "
-            "jobs of root use those of the machine",
+            meaning="each job has its own `/tmp`, `/dev/shm` and IPC, which are removed when it "
+            "ends, and its containers share the last two; jobs of root use those of the machine, "
+            "and those with an MPS share its `/dev/shm`",
             example="false",
         ),
         Key(

@@ -95,8 +95,8 @@ def _look_and_exit(place: CheckpointPlace, running: RunningTasks, writes: int) -
             signal.signal(number, signal.SIG_DFL)
         if running.group is not None:
             running.group.join()
-        if running.mounts is not None:
-            namespaces.enter(running.mounts)
+        if running.inside is not None:
+            namespaces.enter(running.inside)
         become(running.user)
         processes.die_with_parent()
         signal.alarm(_MOST_MS // 1_000)

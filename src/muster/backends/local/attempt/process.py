@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from muster.backends.local.attempt import processes
 from muster.backends.local.isolation import namespaces
 from muster.backends.local.isolation.cgroup import Group
+from muster.backends.local.isolation.namespaces import Namespaces
 from muster.backends.local.isolation.users import LaunchError, LocalUser, acting_as, become
 
 _MOST_TEXT = 4_096
@@ -48,7 +49,7 @@ class Invocation:
     binds: with as_root, what the user opens and where it is to be found, by it alone.
     bound: CPUs that it alone is bound to, of those. remark: what it says on its stderr first, with
     a place for its number.
-    mounts: what it sees mounted, for `namespaces.enter`; its files are opened before.
+    inside: what it enters; its files are opened before, unless it is a tool of root's.
     """
 
     argv: tuple[str, ...]
@@ -62,7 +63,7 @@ class Invocation:
     bound: tuple[int, ...] = ()
     remark: str = ""
     binds: tuple[Bind, ...] = ()
-    mounts: int | None = None
+    inside: Namespaces | None = None
     new_privileges: bool = True
 
 
@@ -173,10 +174,10 @@ def _turn_into(way: Invocation, env: Mapping[str, str], streams: Streams, tells:
         _enter(way)
         if way.umask is not None:
             os.umask(way.umask)
-        if way.binds:
-            _bind_folders(way)
+        if way.as_root:
+            _enter_as_tool(way)
         with acting_as(way.user):
-            if way.mounts is None or streams.are_named:
+            if way.as_root or way.inside is None or streams.are_named:
                 _go_to(way.folder)
             _connect(streams)
         if not way.as_root:
@@ -219,19 +220,23 @@ def _go_to(folder: str) -> None:
 
 
 def _become_user(way: Invocation) -> None:
-    """From here on everything is done with the user's rights, among the job's own mounts."""
-    if way.mounts is not None:
-        namespaces.enter(way.mounts)
+    """From here on everything is done with the user's rights, in the job's own namespaces."""
+    if way.inside is not None:
+        namespaces.enter(way.inside)
     become(way.user)
-    if way.mounts is not None:
+    if way.inside is not None:
         # The folder that we were in belongs to the mounts of before.
         _go_to(way.folder)
     if way.user.changes and not way.new_privileges:
         processes.give_up_new_privileges()
 
 
-def _bind_folders(way: Invocation) -> None:
-    namespaces.own_mounts()
+def _enter_as_tool(way: Invocation) -> None:
+    """What the tool mounts is seen by it alone."""
+    if way.inside is not None:
+        namespaces.enter(way.inside)
+    if way.inside is not None or way.binds:
+        namespaces.own_mounts()
     for bind in way.binds:
         try:
             opened = _opened_by_user(bind, way.user)
@@ -314,7 +319,7 @@ def _execute(way: Invocation, env: Mapping[str, str]) -> None:
 def _refusal(way: Invocation, error: OSError) -> LaunchError:
     command = way.argv[0]
     if isinstance(error, FileNotFoundError):
-        is_hidden = way.mounts is not None and command.startswith(_HIDDEN)
+        is_hidden = way.inside is not None and command.startswith(_HIDDEN)
         why = "; a job has a /tmp and a /dev/shm of its own, put it elsewhere" if is_hidden else ""
         return LaunchError(f"cannot run {command}: there is no such command{why}", errno.ENOENT)
     return LaunchError(f"cannot run {command}: {error.strerror}", error.errno or 1)

@@ -102,6 +102,7 @@ class LaunchFile(TypedDict):
     shares: each a NodeShare. pod: a PodLaunch, whose containers run instead of a command.
     gang: a PodGang, where each task is a pod. rank: which task it is, where only one is meant.
     processes: at most so many at once; 0 means no limit. wall: which devices may be opened.
+    mps: where the pipes of the daemon are through which its tasks use a GPU.
     """
 
     key: str
@@ -130,6 +131,7 @@ class LaunchFile(TypedDict):
     processes: int
     wall: WallFile | None
     private_tmp: bool
+    mps: str | None
     new_privileges: bool
     master_port: int
     steps_only: bool

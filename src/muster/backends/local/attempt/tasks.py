@@ -16,6 +16,7 @@ from muster.backends.local.attempt.terminal import TerminalRelay
 from muster.backends.local.isolation import private_tmp
 from muster.backends.local.isolation.cgroup import CgroupRoots, Group, Limits
 from muster.backends.local.isolation.devices import DeviceWall
+from muster.backends.local.isolation.namespaces import Namespaces
 from muster.backends.local.isolation.private_tmp import PrivateTmp
 from muster.backends.local.isolation.users import (
     LaunchError,
@@ -80,9 +81,19 @@ class RunningTasks:
         processes.send(processes.descendants(os.getpid()), signal.SIGKILL)
 
     @property
-    def mounts(self) -> int | None:
-        """What its processes see mounted, where that is not what the machine has."""
-        return None if self.private_tmp is None else self.private_tmp.mounts
+    def inside(self) -> Namespaces | None:
+        """What its processes enter, where they do not see what the machine has."""
+        return None if self.private_tmp is None else self.private_tmp.of_job
+
+    @property
+    def tools_inside(self) -> Namespaces | None:
+        """The same for tools of root's that run its containers."""
+        return None if self.private_tmp is None else self.private_tmp.of_tools
+
+    @property
+    def memory(self) -> str | None:
+        """Where such a tool sees what the job shares in memory; None: what the machine has."""
+        return None if self.private_tmp is None else self.private_tmp.memory
 
     def memory_kills(self) -> int:
         """How many were killed for their memory, without those that a step answered for."""
@@ -114,8 +125,7 @@ class RunningTasks:
     def remove_tmp(self) -> None:
         """This may take a while, whatever the job left there."""
         if self.private_tmp is not None:
-            os.close(self.private_tmp.mounts)
-            private_tmp.remove(self.private_tmp.folder)
+            self.private_tmp.close()
             self.private_tmp = None
 
     def _remove_containers(self) -> None:
@@ -147,10 +157,10 @@ def begin(launch: spool.LaunchFile, roots: CgroupRoots) -> RunningTasks:
         pids=[], folder=folder, user=user, group=group, relay=relay, problems=problems
     )
     try:
+        running.private_tmp = _private_tmp(launch, user, folder)
         if launch.get("pod") is None:
             _prepare_image(running, launch, user)
-        running.private_tmp = _private_tmp(launch, user, folder)
-        _start_all(running, replace(way, mounts=running.mounts), launch)
+        _start_all(running, replace(way, inside=running.inside), launch)
     except LaunchError:
         _undo(running)
         raise
@@ -164,7 +174,9 @@ def _private_tmp(launch: spool.LaunchFile, user: LocalUser, folder: str) -> Priv
     if not launch["private_tmp"] or not user.changes:
         return None
     ours = os.path.dirname(os.path.dirname(os.getcwd()))
-    found = private_tmp.made(user, (folder, user.home, ours))
+    # The daemon through which it uses a GPU meets it there.
+    shares_memory = launch["mps"] is not None
+    found = private_tmp.made(user, (folder, user.home, ours), shares_memory=shares_memory)
     # For the process that has to clear up if this one dies.
     spool.write(spool.PRIVATE_TMP, {"folder": found.folder})
     return found
@@ -295,7 +307,7 @@ def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.Lau
         outer = replace(own, argv=inner.argv, as_root=inner.as_root, binds=inner.binds)
         if inner.as_root:
             # A container has a /tmp of its own.
-            outer = replace(outer, mounts=None)
+            outer = replace(outer, inside=running.tools_inside)
         running.pids.append(process.begin(outer, inner.env, streams))
 
 
@@ -321,7 +333,7 @@ def _prepare_image(running: RunningTasks, launch: spool.LaunchFile, user: LocalU
     from muster.backends.local.isolation.images import Images  # noqa: PLC0415 -- few jobs need it
 
     try:
-        running.images = Images(launch, user, running.folder)
+        running.images = Images(launch, user, running.folder, running.memory)
     except NoToolError:
         if not launch["images_on_host"]:
             raise

@@ -6,6 +6,7 @@ import msgspec
 
 from muster.backends.base import Continue, Limit, Run, Signal, Stop, Supplies, Supply, Suspend
 from muster.backends.local.attempt import spool
+from muster.backends.local.hardware.mps import PIPE_VARIABLE
 from muster.backends.local.isolation.devices import DeviceWall
 from muster.launch.prepare import PreparedAttempt, PreparedTask
 from muster.model.launch import Checkpointing, Launch, Runs
@@ -57,6 +58,9 @@ def launch_file(run: Run, prepared: PreparedAttempt, access: LocalAccess) -> spo
         "processes": run.confinement.processes or 0,
         "wall": _wall(access.wall),
         "private_tmp": run.confinement.private_tmp,
+        "mps": next(
+            (task.env[PIPE_VARIABLE] for task in prepared.tasks if PIPE_VARIABLE in task.env), None
+        ),
         "new_privileges": run.confinement.new_privileges,
         "master_port": prepared.master_port,
         "steps_only": launch.runs is Runs.STEPS_ONLY,

@@ -21,6 +21,8 @@ from muster.model.value import DeviceId, Value
 from muster.model.words import percent
 
 CONTROL = "nvidia-cuda-mps-control"
+PIPE_VARIABLE = "CUDA_MPS_PIPE_DIRECTORY"
+"""Where a process finds the pipes of its daemon; the two also meet in /dev/shm."""
 _ANSWER_S = 20
 # Where driver packages and containers put it without telling the PATH.
 _ALSO_IN = ("/usr/bin", "/usr/local/nvidia/bin", "/opt/nvidia/bin")
@@ -176,7 +178,7 @@ _MISSING = (
 
 def _where(folder: Path) -> dict[str, str]:
     return {
-        "CUDA_MPS_PIPE_DIRECTORY": str(folder / "pipe"),
+        PIPE_VARIABLE: str(folder / "pipe"),
         "CUDA_MPS_LOG_DIRECTORY": str(folder / "log"),
     }
 

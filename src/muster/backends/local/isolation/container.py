@@ -36,6 +36,8 @@ class ContainerSettings(Value, kw_only=True):
     uid, gid, groups: who the command is inside.
     mounts: `outside:inside` or `outside:inside:ro`. When as_root, the caller makes sure that
         the user can reach every outside path without the tool's help, and has opened the others.
+    shared_memory: what is behind /dev/shm, as `shared_memory` names it; None: the machine's own.
+        Where it is the job's, the tool is in the job's namespaces.
     terminal: the tool's stdin is a terminal, and the command gets one too.
     cgroup_parent: a cgroup below which the container's own is made: a path for podman; for
         docker a path or a `.slice`, as its daemon is set up. Not used by apptainer, whose
@@ -64,6 +66,7 @@ class ContainerSettings(Value, kw_only=True):
     gid: int
     groups: tuple[int, ...] = ()
     mounts: tuple[str, ...] = ()
+    shared_memory: str | None = None
     terminal: bool = False
     cgroup_parent: str | None = None
     as_root: bool = False
@@ -185,6 +188,25 @@ def forget_argv(
     return (tool, *_choosing(tool, options), "secret", "rm", *secrets)
 
 
+def shared_memory(tool: str, folder: str | None, mark: str) -> str | None:
+    """For `ContainerSettings.shared_memory`: where the tool's process sees it.
+
+    docker's daemon does not, and makes a volume, in memory as long as a container of the job runs.
+    """
+    if folder is None or _kind(tool) != "docker":
+        return folder
+    return f"muster-{mark.replace('.', '-')}-memory"
+
+
+def free_argvs(
+    tool: str, shared_memory: str | None, options: tuple[str, ...] = ()
+) -> tuple[tuple[str, ...], ...]:
+    """What is left of a job's shared memory when its containers are gone is removed."""
+    if shared_memory is None or _kind(tool) != "docker":
+        return ()
+    return ((tool, *_choosing(tool, options), "volume", "rm", "--force", shared_memory),)
+
+
 def wrapped(
     argv: tuple[str, ...], image: str, tool: str, around: ContainerSettings
 ) -> tuple[str, ...]:
@@ -265,6 +287,12 @@ _NAME = re.compile(r"[-._A-Za-z][-._A-Za-z0-9]*")
 _INIT_FOLDERS = ("/usr/libexec/podman", "/usr/lib/podman", "/usr/local/libexec/podman")
 # The tools read such files line by line, and give up on lines of 64 KiB.
 _LONGEST_LINE = 60_000
+_SHM = "/dev/shm"  # noqa: S108 -- the place itself, not a file in it
+# Made on first use, and as large as the kernel makes it: half of the machine's memory.
+_VOLUME = (
+    "volume,{},volume-nocopy,volume-driver=local,volume-opt=type=tmpfs,volume-opt=device=tmpfs,"
+    '"volume-opt=o=mode=1777,nosuid,nodev"'
+)
 # Options that choose which containers the tool sees: they belong to every use, not only to `run`.
 _CHOOSING = frozenset(
     "--cgroup-manager --connection --conmon --context --host --root --runroot --runtime"
@@ -326,9 +354,16 @@ def _foreground(kind: str, around: ContainerSettings) -> Iterator[str]:
         yield from terminal_flags(kind)
 
 
-def _sharing(_kind: str, _around: ContainerSettings) -> tuple[str, ...]:
-    """Network and shared memory are the machine's own: NCCL, MPS and data loaders need them."""
-    return ("--network", "host", "--ipc", "host", "--pids-limit", "-1")
+def _sharing(kind: str, around: ContainerSettings) -> Iterator[str]:
+    """The network is the machine's own, and a job's containers share memory: NCCL needs both."""
+    yield from ("--network", "host", "--pids-limit", "-1")
+    # podman's host is what its process sees: the job's, where the tool is in its namespaces.
+    is_docker = kind == "docker" and around.shared_memory is not None
+    yield from ("--ipc", "private" if is_docker else "host")
+    if around.shared_memory is None or _SHM in {inside for _, inside, _ in _mounts(around)}:
+        return
+    behind = f"source={around.shared_memory},target={_SHM}"
+    yield from ("--mount", f"type={_VOLUME.format(behind)}" if is_docker else f"type=bind,{behind}")
 
 
 def _user(kind: str, around: ContainerSettings) -> Iterator[str]:

@@ -39,7 +39,10 @@ class Wrapping:
 class Images:
     """The image of one attempt, and the tool that runs it here."""
 
-    def __init__(self, launch: spool.LaunchFile, user: LocalUser, folder: str) -> None:
+    def __init__(
+        self, launch: spool.LaunchFile, user: LocalUser, folder: str, memory: str | None = None
+    ) -> None:
+        """`memory`: see `RunningTasks.memory`."""
         self._launch = launch
         self._image = launch["image"] or ""
         self._user = user
@@ -47,6 +50,7 @@ class Images:
         self._tool = _tool(self._image)
         self._as_root = os.geteuid() == 0 and container.runs_as_root(self._tool)
         self._options = container.options_of(self._tool, os.environ)
+        self._shared = container.shared_memory(self._tool, memory, launch["marker"])
         self._opened: dict[str, str] = {}
         if self._as_root:
             if not container.is_reference(self._image):
@@ -63,7 +67,6 @@ class Images:
         file = os.path.abspath(f"environment-{rank}")
         if self._as_root:
             spool.write_text(file, carried.text)
-        script = os.path.abspath(spool.SCRIPT)
         memory_mib, cpu_milli = self._launch["memory_mib"], self._launch["cpu_milli"]
         around = container.ContainerSettings(
             name=self._name(rank),
@@ -78,7 +81,8 @@ class Images:
             uid=self._user.uid,
             gid=self._user.gid,
             groups=tuple(os.getgrouplist(self._user.name, self._user.gid)),
-            mounts=(f"{script}:{script}:ro",) if self._launch["script"] else (),
+            mounts=self._mounts(),
+            shared_memory=self._shared,
             terminal=self._launch["terminal"] is not None and rank == 0,
             as_root=self._as_root,
             init=container.has_init(self._tool),
@@ -98,11 +102,21 @@ class Images:
         if not container.stop_argv(self._tool, names[0]):
             return None
         return Containers(
-            remove=tuple(container.remove_argv(self._tool, name, self._options) for name in names),
+            remove=(
+                *(container.remove_argv(self._tool, name, self._options) for name in names),
+                *container.free_argvs(self._tool, self._shared, self._options),
+            ),
             pause=tuple(container.pause_argv(self._tool, name, self._options) for name in names),
             unpause=tuple(
                 container.unpause_argv(self._tool, name, self._options) for name in names
             ),
+        )
+
+    def _mounts(self) -> tuple[str, ...]:
+        script, mps = os.path.abspath(spool.SCRIPT), self._launch["mps"]
+        return (
+            *((f"{script}:{script}:ro",) if self._launch["script"] else ()),
+            *(() if mps is None else (mps,)),
         )
 
     def _reaches_home(self) -> bool:

@@ -11,6 +11,7 @@ from muster.backends.local.attempt import process, spool
 from muster.backends.local.attempt.tasks import RunningTasks
 from muster.backends.local.isolation import container
 from muster.backends.local.isolation.cgroup import Group
+from muster.backends.local.isolation.namespaces import Namespaces
 from muster.backends.local.isolation.users import LaunchError, surroundings
 from muster.backends.local.pods import places
 from muster.backends.local.pods.visits import VISIT_VARIABLE, Command
@@ -79,6 +80,11 @@ class Starter:
         )
         self.volumes = Volumes(place, pod.volumes)
         self.options = () if tool is None else container.options_of(tool, os.environ)
+        self._shared_memory = (
+            None
+            if tool is None
+            else container.shared_memory(tool, running.memory, launch["marker"])
+        )
         # By the names of containers.
         self._secrets: dict[str, tuple[str, ...]] = {}
 
@@ -124,7 +130,7 @@ class Starter:
         argv = container.exec_argv(self.tool, inside, command.argv, self.options, tuple(flags))
         way = self._way(argv, None, "/")
         env = dict(os.environ) if self.as_root else self._environ()
-        return process.begin(_as_tool(way, ()) if self.as_root else way, env, _given(files))
+        return process.begin(_as_tool(way) if self.as_root else way, env, _given(files))
 
     def removing(self, name: str, run: int, tells: int) -> int | None:
         """The number of the process that takes away what a container left."""
@@ -141,6 +147,7 @@ class Starter:
         return [
             *(list(container.remove_argv(self.tool, each, self.options)) for each in names),
             *(list(self._forget_argv(each)) for each in self._secrets),
+            *map(list, container.free_argvs(self.tool, self._shared_memory, self.options)),
         ]
 
     def forget_secrets(self, name: str, run: int) -> None:
@@ -260,6 +267,7 @@ class Starter:
             spool.write_text(file, in_file.text)
         pid_file = self.folder / MESSAGES / f"{spec.name}.{run}.pid"
         mounts, binds = self._mounts(spec, env, sources, node)
+        mps = () if self._launch["mps"] is None else (self._launch["mps"],)
         uid, gid, groups = self._who(spec)
         settings = container.ContainerSettings(
             name=self.container_name(spec.name, run),
@@ -271,7 +279,8 @@ class Starter:
             uid=uid,
             gid=gid,
             groups=groups,
-            mounts=(*mounts, f"{message}:{spec.message_path}"),
+            mounts=(*mounts, *mps, f"{message}:{spec.message_path}"),
+            shared_memory=self._shared_memory,
             cgroup_parent=None if part is None else part.seat(),
             as_root=self.as_root,
             keeps_entrypoint=not entrypoint,
@@ -283,7 +292,7 @@ class Starter:
         argv = container.wrapped((*entrypoint, *args), spec.image, str(self.tool), settings)
         way = self._way(argv, None, "/")
         return Prepared(
-            way=_as_tool(way, binds) if self.as_root else way,
+            way=_as_tool(way, binds, self._running.tools_inside) if self.as_root else way,
             # Run by root, the tool must see nothing that the job chose.
             env=dict(os.environ)
             if self.as_root
@@ -393,7 +402,7 @@ class Starter:
             folder=folder,
             umask=None,
             cpus=tuple(self._launch["cpus"]),
-            mounts=self._running.mounts,
+            inside=self._running.inside,
             new_privileges=self._launch["new_privileges"],
         )
 
@@ -407,7 +416,7 @@ class Starter:
         """The tool itself, with its own rights and environment."""
         way = self._way(argv, None, "/")
         env = dict(os.environ) if self.as_root else self._environ()
-        return self._begun(_as_tool(way, ()) if self.as_root else way, env, tells)
+        return self._begun(_as_tool(way) if self.as_root else way, env, tells)
 
     def _begun(self, way: process.Invocation, env: dict[str, str], tells: int) -> int:
         null = os.open(os.devnull, os.O_RDONLY)
@@ -442,8 +451,12 @@ def _run(argv: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _as_tool(way: process.Invocation, binds: tuple[process.Bind, ...]) -> process.Invocation:
-    return replace(way, as_root=True, binds=binds, mounts=None, cpus=())
+def _as_tool(
+    way: process.Invocation,
+    binds: tuple[process.Bind, ...] = (),
+    inside: Namespaces | None = None,
+) -> process.Invocation:
+    return replace(way, as_root=True, binds=binds, inside=inside, cpus=())
 
 
 def _given(files: tuple[int, ...]) -> process.Streams:

@@ -201,7 +201,7 @@ class StepRun:
             cpus=tuple(self._launch["cpus"]),
             pid_name=_PID_NAME,
             bound=part.cpu_ids,
-            mounts=running.mounts,
+            inside=running.inside,
             new_privileges=self._launch["new_privileges"],
         )
         given = [files[at] for at in start.streams[rank]]

@@ -11,11 +11,13 @@ from muster.backends.local.isolation.container import (
     can_run,
     can_run_pods,
     carried,
+    free_argvs,
     has_init,
     options_of,
     pause_argv,
     remove_argv,
     runs_as_root,
+    shared_memory,
     stop_argv,
     tool_for,
     tools_found,
@@ -115,6 +117,38 @@ def test_further_mounts_may_be_read_only_and_elsewhere() -> None:
         "type=bind,source=/scratch,target=/scratch",
     ]
     assert follows(apptainer, "--bind")[1:] == ["/data/sets:/sets:ro", "/scratch:/scratch"]
+
+
+def test_containers_of_a_job_share_its_memory_and_no_others() -> None:
+    podman = replace(AROUND, shared_memory=shared_memory("podman", "/run/memory", "7.1.x"))
+    docker = replace(AROUND, shared_memory=shared_memory("docker", "/run/memory", "7.1.x"))
+
+    behind_podman = wrapped(("true",), "i", "podman", podman)
+    behind_docker = wrapped(("true",), "i", "docker", docker)
+
+    assert follows(behind_podman, "--mount")[0] == "type=bind,source=/run/memory,target=/dev/shm"
+    # What podman's own process shares is the job's.
+    assert follows(behind_podman, "--ipc") == ["host"]
+    assert follows(behind_docker, "--mount")[0] == (
+        "type=volume,source=muster-7-1-x-memory,target=/dev/shm,volume-nocopy,volume-driver=local,"
+        'volume-opt=type=tmpfs,volume-opt=device=tmpfs,"volume-opt=o=mode=1777,nosuid,nodev"'
+    )
+    assert follows(behind_docker, "--ipc") == ["private"]
+
+
+def test_a_volume_in_memory_is_removed_after_the_job() -> None:
+    name = shared_memory("docker", "/run/memory", "7.1.x")
+
+    assert free_argvs("docker", name) == (("docker", "volume", "rm", "--force", name),)
+    assert free_argvs("podman", "/run/memory") == free_argvs("docker", None) == ()
+
+
+@pytest.mark.parametrize("tool", ["podman", "docker"])
+def test_without_memory_of_its_own_a_container_has_the_machines(tool: str) -> None:
+    argv = wrapped(("true",), "i", tool, AROUND)
+
+    assert follows(argv, "--ipc") == ["host"]
+    assert shared_memory(tool, None, "7.1.x") is None
 
 
 def test_a_folder_with_a_comma_in_its_name_is_one_folder() -> None:
