@@ -19,7 +19,7 @@ from muster.controller.alerting.use_cases import (
 )
 from muster.controller.messages import Caller, Outcome, Receipt, SiteDiff
 from muster.controller.queries.queries import Queries
-from muster.controller.rights import demand, has_role
+from muster.controller.rights import demand, demand_anywhere, has_role
 from muster.controller.use_cases.allowance import Allowances
 from muster.controller.use_cases.audit import audit
 from muster.controller.use_cases.job_actions import JobAction, JobActionRequest, act_on_jobs
@@ -417,6 +417,8 @@ def _apply(
 
 def _diff(caller: Caller, change: Callable[[Site], Site], transaction: Transaction) -> SiteDiff:
     before = transaction.site
+    # Also before it is known whether it changes anything.
+    demand_anywhere(caller, before, Role.QUEUE_ADMIN)
     after = change(before)
     if not _only_below(before, after, caller):
         demand(caller, before, Role.ADMIN, to="change the rules of the site")

@@ -159,6 +159,8 @@ def _committed(editing: Editing, line: Parsed, call: Call, door: Door) -> Reply:
     shown = "".join(f"{text}\n" for text in edit.printed)
     notes = "".join(f"{text}\n" for text in edit.warned)
     if edit.code or edit.site == door.queries.site():
+        # Who may change nothing is told that, and not what there was to change.
+        _told_to(editing, door, dry_run=True)
         return Reply(out=shown, err=notes, code=edit.code)
     if line.has("immediate"):
         return Reply(out=shown, err=notes + _applied(editing, line, door))
