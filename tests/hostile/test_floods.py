@@ -17,12 +17,15 @@ from muster import ApiError, Client
 from muster.api.site import TokenAsked
 from muster.controller.queries.questions import Questions
 from muster.doors.rest.connections import (
+    AMONG_OTHERS,
     ASKED_AT_ONCE,
     MOST_OF_ONE_PEER,
     MOST_REFUSED_LATER,
+    OTHERS_S,
     REFUSED_AFTER_S,
     UID,
     Connections,
+    Crowd,
     Peer,
 )
 from muster.doors.rest.peers import BODY_S, HEAD_S, MOST_HEAD
@@ -259,7 +262,7 @@ def test_one_peer_has_no_more_than_a_quarter_of_all_connections() -> None:
 
 
 def test_who_waits_begins_when_another_is_done_in_their_order() -> None:
-    peer, begun = Peer(at_once=1), list[int]()
+    peer, begun = Peer(None, at_once=1, crowd=Crowd(lambda: 0.0)), list[int]()
 
     def first() -> None:
         begun.append(1)
@@ -277,6 +280,52 @@ def test_who_waits_begins_when_another_is_done_in_their_order() -> None:
     assert not peer.is_idle
     peer.done()
     assert peer.is_idle
+
+
+def asked_by(peer: Peer, times: int) -> int:
+    """How many of so many requests are worked on now."""
+    return sum(peer.ask(lambda: None) for _ in range(times))
+
+
+def test_who_asks_alone_has_more_at_once_than_who_asks_among_others() -> None:
+    now_s = [0.0]
+    connections = Connections(most=400, clock=lambda: now_s[0])
+    flooder, polite = connections.enter((UID, 1)), connections.enter((UID, 2))
+    assert flooder is not None
+    assert polite is not None
+
+    assert asked_by(flooder, 100) == ASKED_AT_ONCE
+    assert asked_by(polite, 1) == 1
+    for _ in range(ASKED_AT_ONCE):
+        flooder.done()
+    polite.done()
+
+    assert flooder.at_once == AMONG_OTHERS
+    now_s[0] += 2 * OTHERS_S
+    flooder.done()
+    assert flooder.at_once == ASKED_AT_ONCE
+
+
+def test_nobody_waits_for_ever_when_others_come_and_go() -> None:
+    now_s, begun = [0.0], list[int]()
+    connections = Connections(most=400, clock=lambda: now_s[0])
+    one, other = connections.enter((UID, 1)), connections.enter((UID, 2))
+    assert one is not None
+    assert other is not None
+    at_once = sum(one.ask(lambda n=n: begun.append(n)) for n in range(100))
+
+    for turn in range(100):
+        if turn % 7 == 0:
+            assert other.ask(lambda: None)
+            other.done()
+        now_s[0] += 0.3
+        one.done()
+
+    assert begun == list(range(at_once, 100))
+    assert one.at_once > 0
+    other.ask(lambda: None)
+    other.done()
+    assert one.ask(lambda: None)
 
 
 def test_costly_questions_are_answered_user_by_user() -> None:

@@ -23,8 +23,11 @@ from muster.model.value import Instant, JobId, NodeId, QueuePath, UserName, Valu
 from muster.stores.base import HistoryQuery
 
 MOST_ON_A_PAGE = 20_000
-AT_ONCE = 200
-"""So many documents are made in one go: others are answered in between."""
+SHORT = 200
+"""A page of so many jobs is looked up at once."""
+
+AT_ONCE = 32
+"""So many documents are made in one go, in a millisecond or two: others are answered in between."""
 
 MOST_OF_HISTORY = 1_000
 """So many ended jobs are read at once: they come from the database."""
@@ -106,7 +109,7 @@ async def lines_of(asked: Asked) -> EncodedLines:
 
 async def _jobs_page(asked: Asked, query: JobQuery) -> JobsPage:
     """A short page at once; a long one while others are answered."""
-    if query.limit <= AT_ONCE and not asked.query.keys() - {"limit", "after", "id"}:
+    if query.limit <= SHORT and not asked.query.keys() - {"limit", "after", "id"}:
         return asked.queries.jobs.page(asked.caller, query)
     return await asked.read(asked.queries.jobs.page, asked.caller, query)
 
