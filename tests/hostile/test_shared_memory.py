@@ -164,8 +164,9 @@ def test_the_containers_of_a_pod_share_their_memory_and_another_pod_does_not(ins
 
 
 @in_containers
-def test_a_pod_may_put_a_volume_in_the_place_of_its_shared_memory(inside: Here) -> None:
-    mount = Mount(volume="shm", path="/dev/shm")
+@pytest.mark.parametrize("path", ["/dev/shm", "/dev//shm/"])
+def test_a_pod_may_put_a_volume_in_the_place_of_its_shared_memory(inside: Here, path: str) -> None:
+    mount = Mount(volume="shm", path=path)
 
     inside.run(a_pod("echo x > /dev/shm/x", mounts=(mount,)), BY_DAEMON)
 

@@ -360,7 +360,8 @@ def _sharing(kind: str, around: ContainerSettings) -> Iterator[str]:
     # podman's host is what its process sees: the job's, where the tool is in its namespaces.
     is_docker = kind == "docker" and around.shared_memory is not None
     yield from ("--ipc", "private" if is_docker else "host")
-    if around.shared_memory is None or _SHM in {inside for _, inside, _ in _mounts(around)}:
+    is_mounted = any(os.path.normpath(inside) == _SHM for _, inside, _ in _mounts(around))
+    if around.shared_memory is None or is_mounted:
         return
     behind = f"source={around.shared_memory},target={_SHM}"
     yield from ("--mount", f"type={_VOLUME.format(behind)}" if is_docker else f"type=bind,{behind}")
