@@ -120,6 +120,18 @@ OtherCluster = SlurmCluster | KubernetesCluster
 """A cluster that is used besides this machine."""
 
 
+class LeaseToLead(Value, omit_defaults=True):
+    """The Lease of a Kubernetes cluster by which a process leads: `muster up --lease`.
+
+    namespace: else that of the kubeconfig, or of our pod. kubeconfig: that pod's account if empty.
+    """
+
+    name: str
+    namespace: str = ""
+    kubeconfig: str = ""
+    context: str = ""
+
+
 class Settings(Value):
     """The options of `muster up`; they are kept, so that the next `muster up` needs none.
 
@@ -131,6 +143,8 @@ class Settings(Value):
     mail_program: what sends mail, or `none`; by default one that the machine has.
     kubernetes: where the Kubernetes API is served; None: it is not.
     clusters: where jobs run besides this machine.
+    only_clusters: jobs run there alone, and none on this machine.
+    lease: what a process must hold to lead, besides the store's own lock.
     """
 
     store: str | None = None
@@ -143,6 +157,8 @@ class Settings(Value):
     mail_program: str | None = None
     kubernetes: KubernetesListen | None = None
     clusters: tuple[OtherCluster, ...] = ()
+    only_clusters: bool = False
+    lease: LeaseToLead | None = None
 
 
 def made_home(home: Path) -> Path:
@@ -264,6 +280,12 @@ def _owner(home: Path) -> str:
 def jobs_home(home: Path, settings: Settings) -> Path:
     """The folder with the spool and what else is kept about this machine's jobs."""
     return home if settings.standby_for is None else Path(settings.standby_for)
+
+
+def clusters_of(home: Path, settings: Settings) -> tuple[OtherCluster, ...]:
+    """Where jobs run besides this machine. A standby takes over those of the other one."""
+    jobs = jobs_home(home, settings)
+    return settings.clusters if jobs == home else read_settings(jobs).clusters
 
 
 def store_url(home: Path, settings: Settings) -> str:

@@ -51,6 +51,7 @@ class PretendApi:
         self._refusals: list[Refusal] = []
         self._forgotten, self._hung_up = 0, 0
         self.asked: list[str] = []
+        self.tokens: list[str] = []
         self.is_away = False
         self.page = 0
         """So many objects a list has at most, whatever is asked for; 0: all."""
@@ -200,6 +201,9 @@ class PretendApi:
         wanted = _uid_in(change.get("metadata"), before)
         if wanted != before["metadata"]["uid"]:
             raise RefusedError(409, "the uid is another one")
+        about: Json = change.get("metadata") or {}
+        if about.get("resourceVersion") not in {None, before["metadata"]["resourceVersion"]}:
+            raise RefusedError(409, "the object has been modified")
         return self._tell(collection, "MODIFIED", (namespace, name), _merged(before, change))
 
     def _delete(self, collection: str, namespace: str, name: str, options: Json) -> Json:
@@ -258,6 +262,7 @@ def _handler(api: PretendApi) -> type[BaseHTTPRequestHandler]:
 
         def _serve(self) -> None:
             asked = urlsplit(self.path)
+            api.tokens.append((self.headers.get("Authorization") or "").removeprefix("Bearer "))
             query = parse_qs(asked.query)
             length = int(self.headers.get("Content-Length") or 0)
             body: Json = json.loads(self.rfile.read(length)) if length else {}

@@ -55,7 +55,7 @@ class Place:
         self.muster.start()
         # As with a daemon, which has more to do first: the cluster is being taken over by then.
         self.until(lambda: self.api.times(asked) > before)
-        self._adopter = adopter(self._settings, self.muster)
+        self._adopter = adopter(self._settings.clusters, self.muster)
         self.muster.accompany(self._adopter)
         self.until(lambda: [each for each in self.muster.journal.record.nodes if each in "n1n2"])
 

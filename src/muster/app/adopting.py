@@ -1,24 +1,25 @@
 """Pods that users make on other clusters as jobs of a running Muster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from muster.app.parts import Muster, clock
 from muster.backends.kubernetes.backend import KubernetesBackend
 from muster.doors.kubernetes.adopting.adopter import Adopter
-from muster.doors.kubernetes.adopting.port import Adopted, OtherCluster
+from muster.doors.kubernetes.adopting.port import Adopted
+from muster.doors.kubernetes.adopting.port import OtherCluster as AdoptingCluster
 from muster.model.value import ClusterName, QueuePath, UserName
-from muster.settings import KubernetesCluster, Settings
+from muster.settings import KubernetesCluster, OtherCluster
 
 
-def adopter(settings: Settings, muster: Muster) -> Adopter:
-    """What makes jobs of them."""
+def adopter(known: Iterable[OtherCluster], muster: Muster) -> Adopter:
+    """What makes jobs of those that users of these clusters make."""
     adopts = {
         ClusterName(each.name): _adopted(each.adopts)
-        for each in settings.clusters
+        for each in known
         if isinstance(each, KubernetesCluster) and each.adopts
     }
 
-    def clusters() -> list[OtherCluster]:
+    def clusters() -> list[AdoptingCluster]:
         """Those that there are while this process leads."""
         found = tuple(muster.backends.values())
         pods = [each.adoption for each in found if isinstance(each, KubernetesBackend)]

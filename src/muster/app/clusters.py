@@ -11,9 +11,9 @@ from muster.app import daemon
 from muster.app.engines import caution_of, manner_of, seen
 from muster.backends.kubernetes.kubeconfig import (
     BadKubeconfigError,
-    access_in_cluster,
-    access_of,
-    in_a_pod,
+    OurPod,
+    access_to,
+    file_to_use,
 )
 from muster.backends.local.hardware.inventory import CLUSTER
 from muster.client.address import own_home
@@ -67,7 +67,7 @@ def add(options: AddClusterOptions) -> int:
 def add_kubernetes(options: AddKubernetesOptions) -> int:
     """The same for a Kubernetes cluster, whose kubeconfig stays where it is."""
     home, kept = _opened(options.home)
-    path = _kubeconfig(options.kubeconfig)
+    path = file_to_use(options.kubeconfig, OurPod(environ=os.environ))
     if options.images and not options.image:
         raise BadSettingsError("--queue-image needs --image as well, for all other queues")
     cluster = KubernetesCluster(
@@ -126,17 +126,9 @@ def _use(cluster: OtherCluster, home: Path, kept: Settings) -> None:
         click.echo(f"caution: cluster {cluster.name}: {caution}", err=True)
 
 
-def _kubeconfig(named: Path | None) -> str:
-    """The file that is used by kubectl too; nothing inside of a pod, which has an account."""
-    usual = Path(os.environ.get("KUBECONFIG", "").partition(":")[0] or Path.home() / ".kube/config")
-    if named is None and not usual.exists() and in_a_pod():
-        return ""
-    return str((named or usual).expanduser().absolute())
-
-
 def _namespace(path: str, context: str) -> str:
     try:
-        return access_of(Path(path), context).namespace if path else access_in_cluster().namespace
+        return access_to(path, context, OurPod(environ=os.environ)).namespace
     except BadKubeconfigError as error:
         raise BadSettingsError(str(error)) from error
 

@@ -18,6 +18,7 @@ import click
 import msgspec
 
 from muster.app.log import LOG_NAME, log_to
+from muster.backends.kubernetes.kubeconfig import OurPod, file_to_use
 from muster.backends.local.hardware.racks import racks_from
 from muster.client.address import SOCKET_NAME, own_home
 from muster.client.calls import Client
@@ -33,8 +34,10 @@ from muster.settings import (
     BadSettingsError,
     KubernetesCluster,
     KubernetesListen,
+    LeaseToLead,
     Listen,
     Settings,
+    clusters_of,
     is_program,
     jobs_home,
     keep_settings,
@@ -57,7 +60,7 @@ LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 SWITCH_S = 0.000_2
 FROM_STDIN = "-"
-NOT_SERVED = "none"
+NONE = "none"
 NEW_BEFORE_COLLECTION, RARELY = 100_000, (50, 100)
 """When to look for garbage: values hold no cycles, and there are many of them."""
 
@@ -171,7 +174,7 @@ def run(home: Path, beginning: Beginning | None = None, *, is_background: bool =
             muster.accompany(kubernetes.keeper)
             muster.accompany(kubernetes.job_pods)
             muster.supplies.use(kubernetes.supplies, kubernetes.source_of)
-        adopter = _adopter(settings, muster)
+        adopter = _adopter(home, settings, muster)
         if adopter is not None:
             muster.accompany(adopter)
         rest = rest_app(muster.service, clock, kubernetes.entry if kubernetes else None)
@@ -216,13 +219,14 @@ def _kubernetes_door(home: Path, settings: Settings, muster: "Muster") -> "Kuber
     return kubernetes_door(home, settings.kubernetes, muster.service, shared)
 
 
-def _adopter(settings: Settings, muster: "Muster") -> "Adopter | None":
+def _adopter(home: Path, settings: Settings, muster: "Muster") -> "Adopter | None":
     """Only who has such a cluster pays for what it needs."""
-    if not any(isinstance(each, KubernetesCluster) and each.adopts for each in settings.clusters):
+    clusters = clusters_of(home, settings)
+    if not any(isinstance(each, KubernetesCluster) and each.adopts for each in clusters):
         return None
     from muster.app.adopting import adopter  # noqa: PLC0415
 
-    return adopter(settings, muster)
+    return adopter(clusters, muster)
 
 
 def _tcp(listen: Listen | None) -> "Tcp | None":
@@ -239,6 +243,7 @@ def _settled(kept: Settings, options: UpOptions) -> Settings:
     racks = () if options.pretend is None else racks_from(options.pretend.read_text("utf-8"))
     # Nodes from a file take the place of equal ones, and the other way round.
     is_alike = bool(gpus) or options.nodes is not None
+    only = options.only_clusters
     return Settings(
         store=options.store or kept.store,
         nodes=options.nodes or (None if racks else kept.nodes),
@@ -249,6 +254,8 @@ def _settled(kept: Settings, options: UpOptions) -> Settings:
         mail_program=_mail_program(options.mail_program) or kept.mail_program,
         kubernetes=_kubernetes(options.kubernetes, kept.kubernetes),
         clusters=kept.clusters,
+        only_clusters=kept.only_clusters if only is None else only,
+        lease=_lease(options.lease, kept.lease),
     )
 
 
@@ -259,6 +266,16 @@ def _mail_program(given: str | None) -> str | None:
         f"--mail-program {given}: no such executable; "
         "write its whole path, or `none` to send no mail"
     )
+
+
+def _lease(given: str | None, kept: LeaseToLead | None) -> LeaseToLead | None:
+    if given is None:
+        return kept
+    if given == NONE:
+        return None
+    namespace, _, name = given.rpartition("/")
+    path = file_to_use(None, OurPod(environ=os.environ))
+    return LeaseToLead(name=name, namespace=namespace, kubeconfig=path)
 
 
 def _beside(other: Path, home: Path, settings: Settings) -> Settings:
@@ -275,6 +292,8 @@ def _beside(other: Path, home: Path, settings: Settings) -> Settings:
         nodes=theirs.nodes,
         gpus=theirs.gpus,
         racks=theirs.racks,
+        only_clusters=theirs.only_clusters,
+        lease=theirs.lease,
         standby_for=theirs.standby_for or str(other),
         mail_program=settings.mail_program or theirs.mail_program,
     )
@@ -283,7 +302,7 @@ def _beside(other: Path, home: Path, settings: Settings) -> Settings:
 def _kubernetes(given: str | None, kept: KubernetesListen | None) -> KubernetesListen | None:
     if given is None:
         return kept
-    if given == NOT_SERVED:
+    if given == NONE:
         return None
     host, port = _host_and_port(given, "--kubernetes", "127.0.0.1:6443")
     return KubernetesListen(host=host, port=port)

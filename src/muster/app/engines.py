@@ -1,5 +1,6 @@
 """The clusters that the settings name, as backends."""
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,8 +16,8 @@ from muster.backends.kubernetes.client import (
 from muster.backends.kubernetes.kubeconfig import (
     Access,
     BadKubeconfigError,
-    access_in_cluster,
-    access_of,
+    OurPod,
+    access_to,
 )
 from muster.backends.kubernetes.link import KubernetesLink
 from muster.backends.kubernetes.manifest import Manner as PodManner
@@ -194,9 +195,7 @@ def _kubernetes_nodes(cluster: KubernetesCluster) -> tuple[Node, ...]:
 
 def _access(cluster: KubernetesCluster) -> Access:
     try:
-        if not cluster.kubeconfig:
-            return access_in_cluster()
-        return access_of(Path(cluster.kubeconfig), cluster.context)
+        return access_to(cluster.kubeconfig, cluster.context, OurPod(environ=os.environ))
     except BadKubeconfigError as error:
         raise BadSettingsError(f"cluster {cluster.name}: {error}") from error
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
+import os
 import threading
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,7 +22,12 @@ from muster.backends.kubernetes.extender import (
     free_of,
     prioritized,
 )
-from muster.backends.kubernetes.kubeconfig import BadKubeconfigError, access_of
+from muster.backends.kubernetes.kubeconfig import (
+    BadKubeconfigError,
+    OurPod,
+    access_to,
+    file_to_use,
+)
 from muster.backends.kubernetes.mirror import Mirror
 from muster.backends.kubernetes.nodes import Fleet, node_of
 from muster.backends.kubernetes.pods import Pod, pod_of
@@ -86,7 +91,8 @@ def serve(options: ExtenderOptions) -> int:
     if not port.isdecimal():
         raise BadSettingsError(f"--listen {options.listen}: write HOST:PORT, such as :8888")
     try:
-        access = access_of(options.kubeconfig or Path.home() / ".kube" / "config", options.context)
+        pod = OurPod(environ=os.environ)
+        access = access_to(file_to_use(options.kubeconfig, pod), options.context, pod)
         extender = Extender(Client(access))
         extender.start()
     except (BadKubeconfigError, KubernetesDownError, KubernetesRefusedError) as error:

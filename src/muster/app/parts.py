@@ -3,12 +3,13 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from muster import __version__
 from muster.app.engines import backend_of
 from muster.app.forecaster import SERVER
+from muster.app.leading import Follower, Lead, leadership_of
 from muster.app.log import LogToSinks, log_also_to
 from muster.app.recovery import demand_known, take_over
 from muster.backends.base import Backend
@@ -55,9 +56,9 @@ from muster.model.value import ClusterName, Instant, UserName, replace
 from muster.settings import (
     BadSettingsError,
     Settings,
+    clusters_of,
     jobs_home,
     mail_program,
-    read_settings,
     sqlite_file,
     store_url,
 )
@@ -114,8 +115,7 @@ class Muster:
             mail_program="" if settings.doors_only else mail_program(settings),
             supplies=self.supplies,
         )
-        here = Lead(self.store, self.backends, self._found)
-        self._lead = Follower() if settings.doors_only else here
+        self._lead = self._made_lead()
         self.controller = Controller(parts, self.journal, clock, self._lead)
         self._mailing = self._made_mailing(parts.mail_program)
         self.forecasts = ProcessForecasts(SERVER, lambda: _lessons(self.store))
@@ -179,6 +179,15 @@ class Muster:
         self.planner.close()
         self.store.close()
 
+    def _made_lead(self) -> Leadership:
+        if self._settings.doors_only:
+            return Follower()
+        leadership = leadership_of(self.store, self._settings.lease, self._ask_who_leads)
+        return Lead(leadership, self.backends, self._found)
+
+    def _ask_who_leads(self) -> None:
+        self.controller.wake()
+
     def _made_mailing(self, program: str | None) -> MailSender | None:
         """What sends mail while we lead, if there is a program for it."""
         if not program:
@@ -236,68 +245,16 @@ class Muster:
         return sending
 
     def _found(self) -> Iterator[Backend]:
-        """This machine, and what the settings name besides."""
-        yield self._local()
-        # A standby takes over what the other one began: its marks, its notes, its clusters.
-        home = jobs_home(self.home, self._settings)
-        settings = self._settings if home == self.home else read_settings(home)
-        for each in settings.clusters:
-            yield backend_of(home, each, self.controller.wake, clock)
-
-    def _local(self) -> Backend:
+        """This machine, unless it is to have no jobs, and what the settings name besides."""
         home, wake = jobs_home(self.home, self._settings), self.controller.wake
         _demand_no_other(home, self.journal.record)
         if not self._recovers:
             demand_known(home, self.journal.record)
-        return LocalBackend(home, find_machine(home, _pretend(self._settings), wake), wake, clock)
-
-
-class Lead:
-    """Leads with what is here, found when the lead is taken and let go with it.
-
-    A standby must not touch what the leader uses.
-    """
-
-    def __init__(
-        self,
-        leadership: Leadership,
-        backends: dict[ClusterName, Backend],
-        find: Callable[[], Iterable[Backend]],
-    ) -> None:
-        self._leadership = leadership
-        self._backends = backends
-        self._find = find
-
-    def lead(self) -> bool:
-        if not self._leadership.lead():
-            self._let_go()
-            return False
-        try:
-            if not self._backends:
-                self._backends.update((each.cluster.name, each) for each in self._find())
-        except BaseException:
-            self._leadership.step_down()
-            raise
-        return True
-
-    def step_down(self) -> None:
-        self._let_go()
-        self._leadership.step_down()
-
-    def _let_go(self) -> None:
-        while self._backends:
-            _, backend = self._backends.popitem()
-            backend.close()
-
-
-class Follower:
-    """For processes that only answer: another process leads."""
-
-    def lead(self) -> bool:
-        return False
-
-    def step_down(self) -> None:
-        """There is nothing to give up."""
+        if not self._settings.only_clusters:
+            machine = find_machine(home, _pretend(self._settings), wake)
+            yield LocalBackend(home, machine, wake, clock)
+        for each in clusters_of(self.home, self._settings):
+            yield backend_of(home, each, wake, clock)
 
 
 def store_room(home: Path, settings: Settings) -> tuple[int, int] | None:

@@ -212,10 +212,15 @@ class History(Protocol):
 
 
 class Leadership(Protocol):
-    """Which process leads. On one machine the first one does; with PostgreSQL there is a lock."""
+    """Which process leads. On one machine the first one does; with PostgreSQL there is a lock.
+
+    In a Kubernetes cluster its holder must hold a Lease as well.
+    """
 
     def lead(self) -> bool:
         """Am I the leader? Takes the lead when it is free. Quick; called about once a second."""
         ...
 
-    def step_down(self) -> None: ...
+    def step_down(self) -> None:
+        """Nothing is done as the leader any more: another may lead. Also after it was lost."""
+        ...

@@ -84,9 +84,20 @@ class _Patience(Retry):
 
 
 class Client:
-    """One API server. Any thread may call. command_s: how long commands in containers may take."""
+    """One API server. Any thread may call.
 
-    def __init__(self, access: Access, command_s: float = _COMMAND_S) -> None:
+    command_s: how long commands in containers may take; answer_s: how long an answer may.
+    tries: how often what was not taken is sent once more.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        command_s: float = _COMMAND_S,
+        *,
+        answer_s: int = _ANSWER_S,
+        tries: int = 4,
+    ) -> None:
         self._command_s = command_s
         self._access = access
         self._tls = _tls(access)
@@ -99,10 +110,10 @@ class Client:
             maxsize=2 * HANDS,
             ssl_context=self._tls,
             assert_hostname=None if access.verifies else False,
-            timeout=Timeout(connect=5, read=_ANSWER_S),
+            timeout=Timeout(connect=min(5, answer_s), read=answer_s),
             retries=_Patience(
-                total=4,
-                connect=1,
+                total=tries,
+                connect=min(1, tries),
                 read=0,
                 redirect=0,
                 status_forcelist=_BUSY,

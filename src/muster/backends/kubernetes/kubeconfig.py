@@ -80,25 +80,46 @@ def changed_by(path: Path) -> str:
 
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+_OF_KUBECTL = "~/.kube/config"
 
 
-def in_a_pod() -> bool:
-    """Does this run in a pod that has an account?"""
-    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (_ACCOUNT / "token").exists()
+class OurPod(Value):
+    """What a pod finds around it that has an account."""
+
+    environ: Mapping[str, str]
+    account: Path = _ACCOUNT
+
+    @property
+    def has_account(self) -> bool:
+        return bool(self.environ.get(_HOST)) and (self.account / "token").exists()
 
 
-def access_in_cluster() -> Access:
+def file_to_use(named: Path | None, pod: OurPod) -> str:
+    """The kubeconfig that is named, else kubectl's; none in a pod that has an account instead."""
+    usual = Path(pod.environ.get("KUBECONFIG", "").partition(":")[0] or _OF_KUBECTL).expanduser()
+    if named is None and not usual.exists() and pod.has_account:
+        return ""
+    return str((named or usual).expanduser().absolute())
+
+
+def access_to(path: str, context: str, pod: OurPod) -> Access:
+    """By the kubeconfig at this path; without one, by the account of the pod that this runs in."""
+    return access_of(Path(path), context) if path else access_in_cluster(pod)
+
+
+def access_in_cluster(pod: OurPod) -> Access:
     """As a pod that has an account reaches the cluster that it is in."""
-    if not in_a_pod():
+    if not pod.has_account:
         raise BadKubeconfigError("this is no pod with an account; name a kubeconfig")
-    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+    host, port = pod.environ[_HOST], pod.environ.get(_PORT, "443")
     named = f"[{host}]" if ":" in host else host
     try:
         return Access(
             server=f"https://{named}:{port}",
-            namespace=(_ACCOUNT / "namespace").read_text(encoding="utf-8").strip(),
-            authority=(_ACCOUNT / "ca.crt").read_text(encoding="utf-8"),
-            token_file=str(_ACCOUNT / "token"),
+            namespace=(pod.account / "namespace").read_text(encoding="utf-8").strip(),
+            authority=(pod.account / "ca.crt").read_text(encoding="utf-8"),
+            token_file=str(pod.account / "token"),
         )
     except OSError as error:
         raise BadKubeconfigError(f"the account of this pod cannot be read: {error}") from None

@@ -171,6 +171,7 @@ class Controller:
             log.warning("another process leads now")
             self.is_leading = self._is_listening = False
             self._rest()
+            self._leadership.step_down()
 
     def accompany(self, companion: Companion) -> None:
         """Begun at once if this process leads, or takes over: others were begun before."""

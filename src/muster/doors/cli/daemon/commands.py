@@ -87,6 +87,16 @@ def _listening(command: F) -> F:
     is_flag=True,
     help="The database was lost or is old: take over the jobs that run without it.",
 )
+@click.option(
+    "--only-clusters/--here-too",
+    default=None,
+    help="Run no jobs on this machine, only on clusters that were added; or here as well.",
+)
+@click.option(
+    "--lease",
+    metavar="[NAMESPACE/]NAME",
+    help="Lead only with this Lease of the Kubernetes cluster of KUBECONFIG, or of this pod.",
+)
 @click.option("--foreground", is_flag=True, help="Stay here until Ctrl-C.")
 @_listening
 @click.pass_obj
@@ -113,6 +123,8 @@ def up(call: Call, **chosen: Any) -> int:
             mail_program=chosen["mail_program"],
             kubernetes=chosen["kubernetes"],
             recover=chosen["recover"],
+            only_clusters=chosen["only_clusters"],
+            lease=chosen["lease"],
             foreground=chosen["foreground"],
         )
     )

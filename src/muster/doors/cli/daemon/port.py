@@ -35,6 +35,8 @@ class UpOptions(Value):
     mail_program: what sends mail, by its whole path; `none` to send none.
     kubernetes: where to serve the Kubernetes API, `127.0.0.1:6443`; `none` to serve it no more.
     recover: take over jobs that run and that the database does not know.
+    only_clusters: no jobs on this machine, only on clusters that were added.
+    lease: `[NAMESPACE/]NAME` of the Lease that who leads must hold; `none`: no more.
     foreground: stay in the foreground until it is ended.
     """
 
@@ -49,6 +51,8 @@ class UpOptions(Value):
     mail_program: str | None = None
     kubernetes: str | None = None
     recover: bool = False
+    only_clusters: bool | None = None
+    lease: str | None = None
     foreground: bool = False
 
 
