@@ -189,7 +189,7 @@ def test_what_slurm_cannot_do_for_a_pod_is_refused_in_words(site: Site) -> None:
 
     said = site.house.refused("apply -f -", stdin=json.dumps(document))
 
-    assert "Cluster lab has no probes, hooks and stop signals of containers" in said
+    assert "Cluster lab has no probes and hooks of containers" in said
 
 
 def test_a_pod_that_only_this_machine_can_run_says_why_it_waits(site: Site) -> None:

@@ -68,8 +68,12 @@ _ADVICE = {
     "Secrets through `env` or `envFrom`, or name another cluster.",
     Ability.HOST_PATHS: "mounts no folders of its nodes in pods. Leave out the hostPath; on "
     "this machine, podman mounts them, and root's docker does not.",
-    Ability.PROBES: "has no probes, hooks and stop signals of containers. Leave them out, or name "
-    "another cluster.",
+    Ability.TOKENS: "gives pods no tokens of service accounts. Leave out the volume with the "
+    "serviceAccountToken, or name another cluster.",
+    Ability.PROBES: "has no probes and hooks of containers. Leave them out, or name another "
+    "cluster.",
+    Ability.STOP_SIGNALS: "ends containers with SIGTERM. Leave out stopSignal, or name another "
+    "cluster.",
     Ability.CHECKPOINT_PROBES: "does not look for checkpoints. Leave out the annotation "
     "muster.io/readiness.",
     Ability.ENTRYPOINTS: "runs a container only where the pod says what. Set `command`.",

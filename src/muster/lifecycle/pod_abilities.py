@@ -14,6 +14,7 @@ from muster.model.pod import (
     PodLaunch,
     Stage,
     TextsAsFiles,
+    TokenFile,
     Volume,
 )
 
@@ -60,6 +61,11 @@ def _has_host_paths(pod: PodLaunch) -> bool:
     return any(isinstance(each.source, HostFolder) for each in own_volumes(pod))
 
 
+def _has_tokens(pod: PodLaunch) -> bool:
+    files = [each.source for each in own_volumes(pod) if isinstance(each.source, Files)]
+    return any(isinstance(source, TokenFile) for each in files for source in each.sources)
+
+
 def _has_probes(pod: PodLaunch) -> bool:
     return any(_is_looked_after(each) for each in pod.containers)
 
@@ -67,7 +73,11 @@ def _has_probes(pod: PodLaunch) -> bool:
 def _is_looked_after(each: Container) -> bool:
     probes = [probe for probe in (each.startup, each.liveness, each.readiness) if probe is not None]
     asks = any(not isinstance(probe.action, CheckpointSeen) for probe in probes)
-    return asks or bool(each.after_start or each.before_stop or each.stop_signal)
+    return asks or bool(each.after_start or each.before_stop)
+
+
+def _has_stop_signals(pod: PodLaunch) -> bool:
+    return any(each.stop_signal for each in pod.containers)
 
 
 def _waits_for_checkpoints(pod: PodLaunch) -> bool:
@@ -108,7 +118,9 @@ _MARKS: tuple[tuple[Ability, Callable[[PodLaunch], bool]], ...] = (
     (Ability.CONTAINERS, _has_containers),
     (Ability.VOLUMES, _has_volumes),
     (Ability.HOST_PATHS, _has_host_paths),
+    (Ability.TOKENS, _has_tokens),
     (Ability.PROBES, _has_probes),
+    (Ability.STOP_SIGNALS, _has_stop_signals),
     (Ability.CHECKPOINT_PROBES, _waits_for_checkpoints),
     (Ability.ENTRYPOINTS, _runs_images_alone),
     (Ability.POD_ADDRESSES, _learns_of_its_node),

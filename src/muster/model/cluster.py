@@ -39,7 +39,9 @@ class Ability(StrEnum):
     CONTAINERS = "containers"
     VOLUMES = "volumes"
     HOST_PATHS = "host_paths"
+    TOKENS = "tokens"
     PROBES = "probes"
+    STOP_SIGNALS = "stop_signals"
     CHECKPOINT_PROBES = "checkpoint_probes"
     ENTRYPOINTS = "entrypoints"
     POD_ADDRESSES = "pod_addresses"
@@ -66,9 +68,10 @@ class Abilities(Value, gc=False):
     pods: it runs what came as a pod to our Kubernetes API, of one container with a command and
     variables. All that a pod may have beside that is an ability of its own: pod_gangs (pods that
     are one job), containers (more than one, and those that run first), volumes (empty ones,
-    ConfigMaps, Secrets), host_paths, probes (hooks and stop signals too), checkpoint_probes,
-    entrypoints (what an image runs by itself), pod_addresses (what a container learns of its
-    node, and further names), pod_users (whose processes they are, for those who may choose).
+    ConfigMaps, Secrets), host_paths, tokens (of service accounts, that the pod asks for), probes
+    (hooks too), stop_signals, checkpoint_probes, entrypoints (what an image runs by itself),
+    pod_addresses (what a container learns of its node, and further names), pod_users (whose
+    processes they are, for those who may choose).
     """
 
     mig: bool = True
@@ -86,7 +89,9 @@ class Abilities(Value, gc=False):
     containers: bool = True
     volumes: bool = True
     host_paths: bool = True
+    tokens: bool = True
     probes: bool = True
+    stop_signals: bool = True
     checkpoint_probes: bool = True
     entrypoints: bool = True
     pod_addresses: bool = True

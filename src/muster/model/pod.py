@@ -6,6 +6,7 @@ here: what ConfigMaps and Secrets hold is supplied when the attempt runs.
 
 from enum import StrEnum
 
+from muster.model.resources import Resources
 from muster.model.value import Value
 
 
@@ -56,7 +57,7 @@ class KeyOf(Value, tag="key"):
 
 
 class OfNode(Value, tag="node"):
-    """Something of the node that it runs on: `name`, `ip`, `cpu` or `memory`.
+    """Something of the node that it runs on: `name`, `ip`, `cpu`, `memory`, or its own `pod_ip`.
 
     divisor: for amounts, in thousandths of a CPU or in bytes.
     """
@@ -216,6 +217,7 @@ class Container(Value):
     stdin: those who attach can type; stdin_once: only the first of them. tty: on a terminal.
     not_root: it is refused where it would run as root.
     user, group: who its processes are, where their person may choose; others than root may not.
+    asks: its part of what the pod asks for, for engines that give room to containers.
     """
 
     name: str
@@ -245,6 +247,7 @@ class Container(Value):
     not_root: bool = False
     user: int | None = None
     group: int | None = None
+    asks: Resources = Resources()
 
 
 class PodLaunch(Value):
@@ -342,11 +345,13 @@ class PodStatus(Value):
     """How a pod is: its containers, and what happened in it lately.
 
     over: nothing of it runs any more, and nothing will be started.
+    ip, host_ip: its own address and that of its node, where they are not this machine's.
     """
 
     containers: tuple[ContainerStatus, ...] = ()
     notes: tuple[PodNote, ...] = ()
     ip: str = ""
+    host_ip: str = ""
     over: bool = False
 
     def of(self, name: str) -> ContainerStatus | None:

@@ -46,7 +46,7 @@ def test_the_token_that_every_pod_is_given_takes_nothing() -> None:
     token = Files(sources=(TokenFile(path="token"),))
 
     assert taken(holding(token, name="kube-api-access-x7z2q")) == set()
-    assert taken(holding(token)) == {"volumes"}
+    assert taken(holding(token)) == {"volumes", "tokens"}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_the_token_that_every_pod_is_given_takes_nothing() -> None:
         (replace(MAIN, entrypoint=None), "entrypoints"),
         (replace(MAIN, liveness=Probe(action=Exec(argv=("ls",)))), "probes"),
         (replace(MAIN, before_stop=Exec(argv=("ls",))), "probes"),
-        (replace(MAIN, stop_signal="SIGUSR1"), "probes"),
+        (replace(MAIN, stop_signal="SIGUSR1"), "stop_signals"),
         (replace(MAIN, readiness=Probe(action=CheckpointSeen())), "checkpoint_probes"),
         (replace(MAIN, env=(Variable(name="N", value=OfNode(what="name")),)), "pod_addresses"),
         (replace(MAIN, user=0), "pod_users"),

@@ -20,7 +20,7 @@ from muster.doors.kubernetes.objects.value import (
     part,
 )
 from muster.doors.kubernetes.pods import quantities
-from muster.doors.kubernetes.pods.resources import is_sidecar
+from muster.doors.kubernetes.pods.resources import is_gpu, is_sidecar
 from muster.model.pod import (
     CheckpointSeen,
     Container,
@@ -51,6 +51,7 @@ from muster.model.pod import (
     VariablesOf,
     Volume,
 )
+from muster.model.resources import Resources
 
 READINESS = "muster.io/readiness"
 """An annotation: with `checkpoint`, a container is ready when it has written one since it began."""
@@ -61,8 +62,8 @@ _OF_NODE = {
     "spec.nodeName": "name",
     "status.hostIP": "ip",
     "status.hostIPs": "ip",
-    "status.podIP": "ip",
-    "status.podIPs": "ip",
+    "status.podIP": "pod_ip",
+    "status.podIPs": "pod_ip",
 }
 _SUBSCRIPT = re.compile(r"(metadata\.(?:labels|annotations))\['(.+)'\]")
 _MIB = 1_024**2
@@ -138,6 +139,19 @@ def _container(pod: JsonObject, own: JsonObject, stage: Stage) -> Container:
         not_root=bool(around.get("runAsNonRoot")),
         user=around.get("runAsUser"),
         group=around.get("runAsGroup"),
+        asks=_asks(own),
+    )
+
+
+def _asks(own: JsonObject) -> Resources:
+    """As the pod's whole is counted: of memory its limit, where that is more."""
+    requests, limits = (part(own, "resources", which) for which in ("requests", "limits"))
+    gpus = [int(quantities.amount(requests[each])) for each in requests if is_gpu(each)]
+    memory = [each["memory"] for each in (requests, limits) if "memory" in each]
+    return Resources(
+        cpu_milli=quantities.milli(requests.get("cpu", "0")),
+        memory_mib=max(map(quantities.mib, memory), default=0),
+        gpu_milli=1_000 * sum(gpus),
     )
 
 

@@ -404,7 +404,7 @@ class PodKeeper:
             is_gang=found.is_gang,
             status=status,
             why_pending=self._why(pod, view, now),
-            host=HERE,
+            host=status.host_ip if status is not None and status.host_ip else HERE,
             is_own=True,
             now=now,
         )
