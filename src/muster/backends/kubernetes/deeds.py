@@ -7,7 +7,7 @@ from functools import partial
 
 from muster.backends.attempts import Deed, End, Kill, Resume, Send
 from muster.backends.base import Run
-from muster.backends.kubernetes import manifest
+from muster.backends.kubernetes import manifest, pod_manifest
 from muster.backends.kubernetes.client import Client, Json, KubernetesRefusedError
 from muster.backends.kubernetes.hands import Hands
 from muster.backends.kubernetes.manifest import Identity, Manner, binding, name_of
@@ -52,8 +52,9 @@ class Deeds:
         """Make all that the attempt needs. Its pods do not run yet: they have no node."""
         if run.launch.adopts:
             return self._opened(run.launch.adopts)
-        made = manifest.pods(run, self._manner, key, whose)
-        self._made("secrets", manifest.secret(run, self._manner, key))
+        kind = pod_manifest if run.launch.pods else manifest
+        made = kind.pods(run, self._manner, key, whose)
+        self._made("secrets", kind.secret(run, self._manner, key))
         meeting = manifest.service(run, self._manner, key)
         if meeting is not None:
             self._made("services", meeting)

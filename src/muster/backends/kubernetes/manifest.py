@@ -41,12 +41,17 @@ Json = dict[str, Any]
 _FOLDER = "/muster"
 _SEAL_LENGTH = 12
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LONGEST_LABEL = 63
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _OF_THE_HOST = frozenset(
     {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "SHELL", "TMPDIR", "XDG_RUNTIME_DIR"}
 )
 """What a script took along from where it was submitted, and what its image knows better."""
 _THEIRS = frozenset({"NVIDIA_VISIBLE_DEVICES"})
 """The device plugin says which GPUs a container has."""
+
+NO_GPUS: Json = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+"""Some images ask for every GPU of the node, and some nodes give them."""
 
 _START = """#!/bin/sh
 # Muster begins a job with this: it keeps the job's code, and passes signals on to all of it.
@@ -135,13 +140,12 @@ class NoImageError(Exception):
         )
 
 
-class NoPodsError(Exception):
-    """The user: what `kubectl` was given runs on this machine so far."""
+class Part(Value):
+    """One task of an attempt. whose: as whom it runs; None for what its image says."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "pods of the Kubernetes API do not run on other clusters yet; use a script"
-        )
+    rank: int
+    placement: Placement
+    whose: Identity | None
 
 
 def name_of(key: Key) -> str:
@@ -161,10 +165,27 @@ def prepared_for(run: Run, manner: Manner, key: Key) -> PreparedAttempt:
         DeviceAccess(devices=tuple(str(number) for number in range(len(each.devices))))
         for each in placements
     ]
-    name = name_of(key)
-    alone = len(placements) == 1
-    master = "127.0.0.1" if alone else f"{name}-0.{name}.{_namespace(run, manner)}.svc"
+    master = "127.0.0.1" if len(placements) == 1 else address_of(run, manner, key, 0)
     return prepare(run, access, master=master)
+
+
+def meeting(prepared: PreparedAttempt) -> Mapping[str, str]:
+    """Where tasks meet. Each pod has a network of its own, in which every port is free."""
+    return {"MASTER_PORT": str(prepared.master_port)}
+
+
+def address_of(run: Run, manner: Manner, key: Key, rank: int) -> str:
+    """Where the others find this task, by the attempt's Service."""
+    return f"{hostname_of(run, key, rank)}.{name_of(key)}.{namespace_of(run, manner)}.svc"
+
+
+def hostname_of(run: Run, key: Key, rank: int) -> str:
+    """A pod of a user's keeps its own, unless that is no name there or another one's too."""
+    names = [each.hostname for each in run.launch.pods]
+    own = names[rank] if names else ""
+    if _LABEL.fullmatch(own) and names.count(own) == 1:
+        return own
+    return f"{name_of(key)}-{rank}"[-_LONGEST_LABEL:].lstrip("-")
 
 
 def secret(run: Run, manner: Manner, key: Key) -> Json:
@@ -174,20 +195,23 @@ def secret(run: Run, manner: Manner, key: Key) -> Json:
     files = {
         "start": _start(run),
         "hold": _HOLD,
-        "env": _exports(prepared.env),
+        "env": _exports({**prepared.env, **meeting(prepared)}),
         **{f"env-{rank}": _exports(task.env) for rank, task in enumerate(prepared.tasks)},
     }
     if launch.script is not None:
         files["script"] = launch.script
-    data = {name: base64.b64encode(text.encode()).decode() for name, text in files.items()}
-    fixed = {"immutable": True}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _named(run, key, manner),
-        "data": data,
-        **fixed,
-    }
+    held = holding({name: text.encode() for name, text in files.items()})
+    return {**secret_of(run, manner, key), "data": held, "immutable": True}
+
+
+def secret_of(run: Run, manner: Manner, key: Key) -> Json:
+    """The Secret of an attempt, with nothing in it."""
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": named(run, key, manner)}
+
+
+def holding(kept: Mapping[str, bytes]) -> dict[str, str]:
+    """As Secrets write what they hold."""
+    return {name: base64.b64encode(content).decode() for name, content in kept.items()}
 
 
 def service(run: Run, manner: Manner, key: Key) -> Json | None:
@@ -197,7 +221,7 @@ def service(run: Run, manner: Manner, key: Key) -> Json | None:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _named(run, key, manner),
+        "metadata": named(run, key, manner),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -209,41 +233,26 @@ def service(run: Run, manner: Manner, key: Key) -> Json | None:
 
 def pods(run: Run, manner: Manner, key: Key, whose: Identity | None) -> tuple[Json, ...]:
     """A pod for each task, in the order of the ranks."""
-    if run.launch.pods:
-        raise NoPodsError
     image = run.launch.image or manner.image_of(run.job.spec.queue)
     if not image:
         raise NoImageError
-    placements = run.allocation.placements
-    return tuple(
-        _pod(run, _Part(rank=rank, placement=placement, image=image, whose=whose), manner, key)
-        for rank, placement in enumerate(placements)
+    parts = (
+        Part(rank=rank, placement=placement, whose=whose)
+        for rank, placement in enumerate(run.allocation.placements)
     )
+    return tuple(_pod(run, part, image, manner, key) for part in parts)
 
 
-class _Part(Value):
-    rank: int
-    placement: Placement
-    image: str
-    whose: Identity | None
-
-
-def _pod(run: Run, part: _Part, manner: Manner, key: Key) -> Json:
+def frame(run: Run, part: Part, manner: Manner, key: Key) -> Json:
+    """The pod of a task without its containers: what holds whatever runs in it."""
     name = name_of(key)
-    holds = _only_holds(run, part.rank)
-    volumes = [{"name": "muster", "secret": {"secretName": name, "defaultMode": 0o555}}]
-    volumes += [_volume(number, each) for number, each in enumerate(manner.mounts)]
     spec: Json = {
         "schedulerName": SCHEDULER,
-        "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "hostname": f"{name}-{part.rank}"[-63:].lstrip("-"),
+        "hostname": hostname_of(run, key, part.rank),
         "subdomain": name,
-        "terminationGracePeriodSeconds": max(1, -(-run.grace // 1_000)),
         "tolerations": list(_tolerations(run, part.placement, manner)),
-        "containers": [_container(run, part, manner)],
-        "volumes": volumes,
     }
     if part.whose is not None:
         spec["securityContext"] = {
@@ -255,40 +264,59 @@ def _pod(run: Run, part: _Part, manner: Manner, key: Key) -> Json:
         spec["serviceAccountName"] = manner.account
     if manner.pull_secret:
         spec["imagePullSecrets"] = [{"name": manner.pull_secret}]
-    annotations = {
+    metadata = named(run, key, manner)
+    metadata["name"] = f"{name}-{part.rank}"
+    metadata["labels"] = {**_labels(key), RANK: str(part.rank)}
+    metadata["annotations"] = {
         NODE: part.placement.node,
         TASKS: str(len(run.allocation.placements)),
         "muster.io/name": run.job.spec.name,
         "muster.io/user": run.job.spec.user,
         "muster.io/queue": run.job.spec.queue,
     }
-    if holds:
-        annotations[PART] = HOLDS
-    metadata = _named(run, key, manner)
-    metadata["name"] = f"{name}-{part.rank}"
-    metadata["labels"] = {**_labels(key), RANK: str(part.rank)}
-    metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _container(run: Run, part: _Part, manner: Manner) -> Json:
-    mounts = [{"name": "muster", "mountPath": _FOLDER, "readOnly": True}]
-    mounts += [
-        {"name": f"mount-{number}", "mountPath": each.path}
+def _pod(run: Run, part: Part, image: str, manner: Manner, key: Key) -> Json:
+    pod = frame(run, part, manner, key)
+    script = {"name": "muster", "secret": {"secretName": name_of(key), "defaultMode": 0o555}}
+    pod["spec"] |= {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": max(1, -(-run.grace // 1_000)),
+        "containers": [_container(run, part, image, manner)],
+        "volumes": [script, *shared_volumes(manner)],
+    }
+    if _only_holds(run, part.rank):
+        pod["metadata"]["annotations"][PART] = HOLDS
+    return pod
+
+
+def shared_volumes(manner: Manner) -> list[Json]:
+    """What every pod can mount."""
+    return [_volume(number, each) for number, each in enumerate(manner.mounts)]
+
+
+def shared_mounts(manner: Manner) -> list[Json]:
+    """Where every container finds it."""
+    return [
+        {"name": _mount_name(number), "mountPath": each.path}
         for number, each in enumerate(manner.mounts)
     ]
+
+
+def _container(run: Run, part: Part, image: str, manner: Manner) -> Json:
+    script = {"name": "muster", "mountPath": _FOLDER, "readOnly": True}
     found: Json = {
         "name": CONTAINER,
-        "image": reference(part.image),
+        "image": reference(image),
         "command": list(_command(run, part.rank)),
         "resources": _resources(run, part.placement),
-        "volumeMounts": mounts,
+        "volumeMounts": [script, *shared_mounts(manner)],
         "securityContext": {"allowPrivilegeEscalation": False},
         "terminationMessagePolicy": "File",
     }
     if not part.placement.devices:
-        # Some images ask for every GPU of the node, and some nodes give them.
-        found["env"] = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+        found["env"] = [NO_GPUS]
     return found
 
 
@@ -343,12 +371,13 @@ def _resources(run: Run, placement: Placement) -> Json:
     memory_mib = memory_limit_of(run, placement)
     if memory_mib:
         requests["memory"] = limits["memory"] = f"{memory_mib}Mi"
-    for name, count in _devices(placement).items():
+    for name, count in devices_of(placement).items():
         requests[name] = limits[name] = str(count)
     return {"requests": requests, "limits": limits}
 
 
-def _devices(placement: Placement) -> dict[str, int]:
+def devices_of(placement: Placement) -> dict[str, int]:
+    """How many of what a device plugin gives."""
     found: dict[str, int] = {}
     for share in placement.devices:
         name = f"{MIG}{share.slice.profile}" if isinstance(share.slice, Mig) else GPU
@@ -379,17 +408,23 @@ def _toleration(each: Toleration) -> Json:
 
 
 def _volume(number: int, mount: Mount) -> Json:
-    name = f"mount-{number}"
+    name = _mount_name(number)
     if mount.claim:
         return {"name": name, "persistentVolumeClaim": {"claimName": mount.claim}}
     return {"name": name, "hostPath": {"path": mount.path, "type": "Directory"}}
 
 
-def _named(run: Run, key: Key, manner: Manner) -> Json:
-    return {"name": name_of(key), "namespace": _namespace(run, manner), "labels": _labels(key)}
+def _mount_name(number: int) -> str:
+    return f"muster-mount-{number}"
 
 
-def _namespace(run: Run, manner: Manner) -> str:
+def named(run: Run, key: Key, manner: Manner) -> Json:
+    """What every object of an attempt says of itself."""
+    return {"name": name_of(key), "namespace": namespace_of(run, manner), "labels": _labels(key)}
+
+
+def namespace_of(run: Run, manner: Manner) -> str:
+    """Where the objects of the attempt are."""
     return manner.namespace_of(run.job.spec.queue)
 
 

@@ -14,8 +14,8 @@ SITE, JOB, ATTEMPT, RANK = "muster.io/site", "muster.io/job", "muster.io/attempt
 TASKS, NODE, PART = "muster.io/tasks", "muster.io/node", "muster.io/part"
 ADMITTED, HOLD = "muster.io/admitted-job", "muster.io/hold"
 """Of a pod: the Job of batch/v1 that went on for our sake. Of such a Job: that it must stand."""
-HOLDS = "holds"
-"""The part of a pod that only keeps its room."""
+HOLDS, OF_USERS = "holds", "pod"
+"""The part of a pod that only keeps its room; and of one that is a user's, of our own API."""
 CONTAINER = "job"
 
 _LOST = frozenset({"ContainerStatusUnknown", "Unknown"})

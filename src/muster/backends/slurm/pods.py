@@ -13,6 +13,7 @@ from muster.backends.attempts import Look, Phase
 from muster.backends.base import Run
 from muster.backends.notes import NotedPod
 from muster.backends.slurm.listing import Key
+from muster.launch.pods.names import renamed
 from muster.launch.pods.variables import NodeFacts, command, environment
 from muster.launch.prepare import PreparedAttempt
 from muster.lifecycle.pod_abilities import has_token, taken_by_pods
@@ -159,12 +160,12 @@ def _own_lines(
     found = environment(container, run.supplies, facts, given)
     names = {each.name for each in container.env}
     env = {
-        name: _renamed(text, mates) if name in names else text
+        name: renamed(text, mates) if name in names else text
         for name, text in found.items()
         if name in names or name not in given
     }
     entrypoint, args = command(container, {**found, **env})
-    argv = tuple(_renamed(word, mates) for word in (*entrypoint, *args))
+    argv = tuple(renamed(word, mates) for word in (*entrypoint, *args))
     words = in_image(_plain_run(run, rank, container, argv))
     begins = ""
     if container.workdir and words == argv:
@@ -182,13 +183,6 @@ def _plain_run(run: Run, rank: int, container: Container, argv: tuple[str, ...])
     """The container's command as that of a job with one task."""
     allocation = replace(run.allocation, placements=(run.allocation.placements[rank],))
     return replace(run, allocation=allocation, launch=Launch(argv=argv, image=container.image))
-
-
-def _renamed(text: str, mates: Mapping[str, str]) -> str:
-    """Pods of a gang know each other by name; under Slurm these are names of nodes."""
-    for name in sorted(mates, key=len, reverse=True) if len(mates) > 1 else ():
-        text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", mates[name], text)
-    return text
 
 
 def _exports(env: Mapping[str, str]) -> str:

@@ -62,9 +62,9 @@ def environment(
     """All variables: what every process has, keys of sources, and then those by name."""
     found = dict(given)
     for each in container.env_of:
-        found |= _all_of(each, sources)
+        found |= all_of(each, sources)
     for variable in container.env:
-        value = _value(variable.value, sources, node)
+        value = value_of(variable.value, sources, node)
         if value is None:
             continue
         is_text = isinstance(variable.value, Text)
@@ -124,7 +124,8 @@ def wanted_sources(pod: PodLaunch) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _all_of(bulk: VariablesOf, sources: Sources) -> dict[str, str]:
+def all_of(bulk: VariablesOf, sources: Sources) -> dict[str, str]:
+    """All keys of a source that can be variables; MissingError when it is not there."""
     held = sources.get(source_key(bulk.kind, bulk.name))
     if held is None:
         if bulk.optional:
@@ -137,7 +138,8 @@ def _all_of(bulk: VariablesOf, sources: Sources) -> dict[str, str]:
     }
 
 
-def _value(said: Said, sources: Sources, node: NodeFacts) -> str | None:
+def value_of(said: Said, sources: Sources, node: NodeFacts) -> str | None:
+    """What it stands for; None where that may be missing, and is."""
     match said:
         case Text(value=value):
             return value
@@ -178,7 +180,7 @@ def _projected(
     match source:
         case TextsAsFiles(files=files):
             for each in files:
-                text = _value(each.value, sources, node) or ""
+                text = value_of(each.value, sources, node) or ""
                 yield File(path=each.path, content=text.encode(), mode=_mode(each, mode))
         case TokenFile(path=path, audience=audience):
             held = sources.get(source_key("token", audience)) or {}
