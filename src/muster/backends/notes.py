@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from muster.backends.base import Run, Stop
-from muster.backends.kept import SUFFIX, kept
+from muster.backends.kept import SUFFIX, KeptJob, kept
 from muster.model.event import JobCheckpointed, JobEnded
 from muster.model.launch import Checkpointing, Warn
 from muster.model.value import Duration, Instant, JobId, NodeId, UserName, Value
@@ -21,7 +21,10 @@ _SUFFIX = ".json"
 
 
 class NotedPod(Value, gc=False):
-    """A pod of the attempt, of one container. without_token: it was to have one, and has none."""
+    """A pod of the attempt, and the container that people mean when they name none.
+
+    without_token: it was to have one, and has none.
+    """
 
     container: str
     image: str = ""
@@ -35,7 +38,8 @@ class Note(Value, omit_defaults=True):
     named there, where that was not ours to choose.
     began_at: when it was sent to us; started_at: when it was seen to run. checkpoint: absolute.
     changed_limit: `ends_at` counts in the place of `limit`.
-    pods: where its tasks are pods that we run; leader: the rank whose end is the job's.
+    pods: where its tasks are pods that we run; leader: the rank whose end is the job's;
+    let_go: those that were told to end while the others go on.
     """
 
     job: JobId
@@ -59,6 +63,7 @@ class Note(Value, omit_defaults=True):
     ended: JobEnded | None = None
     pods: tuple[NotedPod, ...] = ()
     leader: int | None = None
+    let_go: tuple[int, ...] = ()
 
 
 class Notes:
@@ -85,6 +90,13 @@ class Notes:
         """Write down whose attempt it is, should the database be lost."""
         path = self._path(run.job.id, run.allocation.attempt)
         path.with_suffix(SUFFIX).write_bytes(kept(run))
+
+    def job(self, job: JobId, attempt: int) -> KeptJob | None:
+        """Whose attempt it is, as it was written down."""
+        path = self._path(job, attempt).with_suffix(SUFFIX)
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(path.read_bytes(), type=KeptJob)
+        return None
 
     def drop(self, job: JobId, attempt: int) -> None:
         path = self._path(job, attempt)

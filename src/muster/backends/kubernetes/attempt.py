@@ -28,6 +28,7 @@ _PULL_MS = 300_000
 """How long an image may fail to come, or a container to begin."""
 _SECOND_MS = 999
 _LOST_NODE = frozenset({"DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet"})
+_BEFELL = NodeFailed | Requeued
 _REJECTED = frozenset({"UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "TaintToleration"})
 
 
@@ -54,6 +55,47 @@ def look_of(pods: Sequence[Pod], gone: Sequence[Pod], down: Iterable[NodeId], no
     if all_began or is_broken(pods, gone, lost_nodes):
         return Look(phase=Phase.RUNS, started_at=started_at or now)
     return Look(phase=Phase.WAITS)
+
+
+def as_led(seen: Look, pods: Iterable[Pod], note: Note) -> Look:
+    """A gang with a leader ends as that did, unless something befell the gang."""
+    leader = next((pod for pod in pods if pod.rank == note.leader and pod.is_over), None)
+    if leader is None or seen.phase is not Phase.OVER or isinstance(seen.why, _BEFELL):
+        return seen
+    return replace(seen, why=_fault(leader, frozenset()) or Exited(code=0))
+
+
+def must_end(pods: Sequence[Pod], gone: Sequence[Pod], down: Iterable[NodeId], note: Note) -> bool:
+    """Must those that are left end? Pods of users end each for itself, but for their leader's."""
+    if not note.pods:
+        return is_broken(pods, gone, down)
+    lost_nodes = frozenset(down)
+    if gone or any(_is_lost(pod, lost_nodes) for pod in pods):
+        return True
+    over = [pod for pod in pods if pod.is_over]
+    befell = any(isinstance(_fault(pod, lost_nodes), _BEFELL) for pod in over)
+    return befell or any(pod.rank == note.leader for pod in over)
+
+
+def apart(
+    pods: Iterable[Pod], gone: Iterable[Pod], note: Note
+) -> tuple[tuple[Pod, ...], tuple[Pod, ...]]:
+    """Those that count as there, and as gone.
+
+    One that was told to end while the others go on is there, and over well.
+    """
+    asked = [over(pod) for pod in gone if pod.rank in note.let_go]
+    there = tuple(_well(pod) if pod.rank in note.let_go else pod for pod in (*pods, *asked))
+    return there, tuple(pod for pod in gone if pod.rank not in note.let_go)
+
+
+def over(pod: Pod) -> Pod:
+    """As it was last seen, now that it is gone."""
+    return replace(pod, stage=Stage.OVER)
+
+
+def _well(pod: Pod) -> Pod:
+    return replace(pod, code=0, out_of_memory=False, lost=False, disruption="", reason="")
 
 
 def final(seen: Look) -> Look:

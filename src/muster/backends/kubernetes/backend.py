@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from signal import SIGTERM
 
-from muster.backends.attempts import Attempt, Deed, End, Send
+from muster.backends.attempts import Attempt, Deed, End, Look, Send
 from muster.backends.base import (
     Action,
     Continue,
@@ -27,35 +28,43 @@ from muster.backends.base import (
 )
 from muster.backends.fleet import NodeWatch
 from muster.backends.kubernetes.adoption import Adoption
-from muster.backends.kubernetes.attempt import final, hopeless, is_broken, look_of, unknown_pod
+from muster.backends.kubernetes.attempt import (
+    apart,
+    as_led,
+    final,
+    hopeless,
+    look_of,
+    must_end,
+    over,
+    unknown_pod,
+)
 from muster.backends.kubernetes.client import (
     Client,
-    Json,
     KubernetesDownError,
     KubernetesRefusedError,
 )
-from muster.backends.kubernetes.deeds import Deeds, Place
+from muster.backends.kubernetes.deeds import Deeds
 from muster.backends.kubernetes.hands import Hands
 from muster.backends.kubernetes.known import (
     MUSTER,
-    identity_of,
     note_of,
     note_of_run,
     shares_of,
     told_again,
 )
 from muster.backends.kubernetes.link import KubernetesLink
+from muster.backends.kubernetes.logs import Logs
+from muster.backends.kubernetes.making import Making
 from muster.backends.kubernetes.mirror import Mirror
 from muster.backends.kubernetes.nodes import Fleet, node_of
-from muster.backends.kubernetes.output import MOST, KeptOutput, part_of
-from muster.backends.kubernetes.pods import CONTAINER, Pod, Stage, pod_of, taken_by
+from muster.backends.kubernetes.pods import Pod, Stage, pod_of, taken_by
 from muster.backends.kubernetes.register import AttemptId, Register
 from muster.backends.kubernetes.strangers import Strangers
 from muster.backends.looking import CheckpointLook
 from muster.backends.notes import Note, Notes
 from muster.launch.attempt import in_rank_order
+from muster.launch.pods.variables import MissingError
 from muster.model.cluster import Abilities, BackendKind, Cluster, Node, NodeState
-from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded
 from muster.model.job import LaunchFailed, Preempted, Requeued
 from muster.model.placement import Allocation
@@ -83,7 +92,6 @@ class KubernetesBackend:
         self._hands = Hands()
         self._deeds = Deeds(client, link.manner, self._hands)
         self._notes = Notes(folder / "attempts")
-        self._kept = KeptOutput(folder / "output")
         fleet = Fleet(cluster=link.name, models=link.models, levels=link.levels)
         self._node_mirror: Mirror[Node] = Mirror(
             client, "/api/v1/nodes", lambda found: node_of(found, fleet), self._poke
@@ -98,7 +106,10 @@ class KubernetesBackend:
             device_wall=False,
             image_files=False,
             commands=bool(link.manner.image),
-            pods=False,
+            host_paths=False,
+            tokens=False,
+            stop_signals=False,
+            checkpoint_probes=False,
             terminals=False,
             steps=False,
             adoption=link.adopts,
@@ -115,6 +126,8 @@ class KubernetesBackend:
         self._woken = threading.Event()
         self._closing = False
         self._register = Register(link)
+        self._logs = Logs(folder / "output", link, self._deeds, self._register)
+        self._making = Making(link, self._register, self._deeds, self._notes, self._hands)
         self._strangers = Strangers(link.name, self._register, self._deeds, self._notes)
         self._due: deque[tuple[AttemptId, Deed]] = deque()
         self._nodes = NodeWatch()
@@ -177,20 +190,7 @@ class KubernetesBackend:
 
     def output(self, query: OutputQuery) -> Output:
         """Of the pod while it is there, and what was kept of it after that."""
-        if query.stderr and query.launch.stderr is not None:
-            raise UnknownError("a pod writes what it says and its errors into one log")
-        key = (query.job.id, query.attempt)
-        attempt = self._register.attempts.get(key)
-        usual = self._link.manner.namespace_of(query.job.spec.queue)
-        where = Place(namespace=usual, key=self._register.mark(key))
-        where = self._register.place(key) if attempt else where
-        adopts = query.launch.adopts
-        container = adopts[query.task].container if adopts else CONTAINER
-        try:
-            content = self._deeds.log(where, query.task, query.container or container, MOST)
-        except (KubernetesDownError, KubernetesRefusedError):
-            content = self._kept.read(query.job.id, query.attempt, query.task)
-        return part_of(content, query.offset, query.limit)
+        return self._logs.read(query)
 
     def close(self) -> None:
         self._stop_threads()
@@ -293,7 +293,7 @@ class KubernetesBackend:
 
     def _refuse(self, run: Run, error: Exception) -> None:
         key = (run.job.id, run.allocation.attempt)
-        self._register.unbegun.pop(key, None)
+        self._register.begun(key)
         attempt = self._register.attempts.setdefault(key, Attempt(note=self._begun(run)))
         self._finish(key, attempt.end(LaunchFailed(text=str(error)), self._clock()))
 
@@ -309,7 +309,10 @@ class KubernetesBackend:
                     self._order(attempt, action)
             case Forget():
                 self._forget((action.job, action.attempt))
-            case Suspend() | Continue() | Supply() | Cut() | Mend():
+            case Supply():
+                nodes = {node.id: node for node in self._node_mirror.all()}
+                self._making.supply(action, nodes)
+            case Suspend() | Continue() | Cut() | Mend():
                 """None of these is among its abilities, and its nodes are Kubernetes' to mend."""
 
     def _run(self, run: Run) -> None:
@@ -327,42 +330,28 @@ class KubernetesBackend:
 
         What was made before an answer was lost is found under its name, and made no second time.
         """
-        keys = tuple(self._register.unbegun)
+        keys = tuple(each for each in self._register.unbegun if each not in self._register.lacking)
         failures: list[Exception] = []
-        tried = self._hands.at_once([partial(self._begin, key) for key in keys])
+        tried = self._hands.at_once([partial(self._making.begin, key) for key in keys])
         for key, bound in zip(keys, tried, strict=True):
             if isinstance(bound, KubernetesDownError | OSError):
                 failures.append(bound)
+            elif isinstance(bound, MissingError):
+                self._lacks(key, str(bound))
             elif isinstance(bound, Exception):
                 log.warning("cluster %s cannot begin job %s: %s", self._link.name, key[0], bound)
                 self._refuse(self._register.unbegun[key], bound)
             else:
-                del self._register.unbegun[key]
+                self._register.begun(key)
                 failures += self._not_bound(bound)
         if failures:
             raise failures[0]
 
-    def _begin(self, key: AttemptId) -> Sequence[Exception | None]:
-        """Make its pods, note that they are made, and only then let them run; how that went.
-
-        Of pods that somebody else made nothing is noted before: they are theirs with or without us.
-        """
-        run, attempt = self._register.unbegun[key], self._register.attempts[key]
-        self._notes.keep_job(run)
-        if not run.launch.adopts:
-            self._keep(attempt)
-        made = self._made(key)
-        uids = tuple(pod["metadata"]["uid"] for pod in made)
-        attempt.note = replace(attempt.note, handle=self._register.called(key), parts=uids)
-        self._keep(attempt)
-        mark = self._register.mark(key)
-        return self._hands.at_once(
-            [
-                partial(self._deeds.bind, pod, placement.node, mark)
-                for pod, placement in zip(made, run.allocation.placements, strict=True)
-                if not pod["spec"].get("nodeName")
-            ]
-        )
+    def _lacks(self, key: AttemptId, why: str) -> None:
+        """As with a kubelet, it waits until what it reads is there."""
+        self._register.lacking.add(key)
+        note = self._register.attempts[key].note
+        self._news.extend(self._register.news_of(key).lacking(note, why, self._clock()))
 
     def _not_bound(self, tried: Sequence[Exception | None]) -> Iterator[Exception]:
         """Those whose server did not answer: a look will tell, and bind what has no node."""
@@ -371,15 +360,6 @@ class KubernetesBackend:
                 yield each
             elif isinstance(each, Exception):
                 log.warning("cluster %s: a pod was not bound: %s", self._link.name, each)
-
-    def _made(self, key: AttemptId) -> tuple[Json, ...]:
-        """The pods of an attempt, without a node."""
-        run, mark = self._register.unbegun[key], self._register.mark(key)
-        try:
-            return self._deeds.begin(run, mark, identity_of(run.job.spec.user, self._link.manner))
-        except KubernetesRefusedError:
-            self._deeds.clear(self._register.place(key), len(run.allocation.placements))
-            raise
 
     def _stop(self, order: Stop) -> None:
         key = (order.job, order.attempt)
@@ -397,7 +377,7 @@ class KubernetesBackend:
             run = self._register.unbegun.get(key)
             if run is not None:
                 self._deeds.clear(self._register.place(key), len(run.allocation.placements))
-                del self._register.unbegun[key]
+                self._register.begun(key)
             self._finish(key, attempt.end(order.why, self._clock()))
 
     def _order(self, attempt: Attempt, action: Signal | Limit) -> None:
@@ -407,7 +387,19 @@ class KubernetesBackend:
             return
         pods = self._register.last.get((action.job, action.attempt), {})
         wanted = [pod for rank, pod in pods.items() if action.task in {None, rank}]
+        if action.task is not None and action.signal == SIGTERM and attempt.note.pods:
+            self._let_go(attempt, action.task, wanted)
+            return
         self._deeds.do(wanted, Send(signal=action.signal, first_only=action.shell_only))
+
+    def _let_go(self, attempt: Attempt, rank: int, pods: Iterable[Pod]) -> None:
+        """End one pod of a gang, as it says itself; the others go on."""
+        if rank not in attempt.note.let_go:
+            attempt.note = replace(attempt.note, let_go=(*attempt.note.let_go, rank))
+            self._keep(attempt)
+        for pod in pods:
+            self._logs.keep((attempt.note.job, attempt.note.attempt), [pod])
+            self._deeds.let_go(pod)
 
     def _forget(self, key: AttemptId) -> None:
         places = self._register.places(key)
@@ -461,32 +453,42 @@ class KubernetesBackend:
         at: tuple[frozenset[NodeId], Instant],
     ) -> None:
         down, now = at
-        gone = self._gone(key, attempt, pods)
+        note, is_adopted = attempt.note, bool(attempt.note.names)
+        pods, gone = apart(pods, self._gone(key, attempt, pods), note)
         unbound = [pod for pod in pods if pod.stage is Stage.UNBOUND and not pod.leaves]
-        if unbound and not gone and attempt.note.stop is None:
+        if unbound and not gone and note.stop is None:
             for pod in unbound:
                 self._deeds.bind_seen(pod, self._register.mark(key))
             return
         if not pods and not gone:
             return
-        is_adopted = bool(attempt.note.names)
-        seen = look_of(pods, gone, down, now)
+        seen = as_led(look_of(pods, gone, down, now), pods, note)
         seen = final(seen) if is_adopted else seen
-        if not any(pod.started_at for pod in (*pods, *gone)) and attempt.note.started_at is None:
+        if not any(pod.started_at for pod in (*pods, *gone)) and note.started_at is None:
             seen = replace(seen, started_at=None)
-        found = tuple(attempt.look(seen, now))
-        if any(isinstance(event, JobEnded) for event in found):
-            self._keep_output(key, (*pods, *gone))
-        self._finish(key, found)
+        self._tell(key, attempt, (seen, now), (*pods, *map(over, gone)))
         if attempt.is_over or is_adopted:
             # What becomes of the others is for those to say whose pods they are.
             return
-        if is_broken(pods, gone, down):
+        if must_end(pods, gone, down, attempt.note):
             self._break_off(attempt, pods, now)
-        elif (why := hopeless(pods, attempt.note, now)) is not None and attempt.note.stop is None:
-            order = Stop(job=key[0], attempt=key[1], why=why, grace=attempt.note.grace)
+        elif (why := hopeless(pods, attempt.note, now)) is not None and note.stop is None:
+            order = Stop(job=key[0], attempt=key[1], why=why, grace=note.grace)
             attempt.stop(order, now)
             self._keep(attempt)
+
+    def _tell(
+        self, key: AttemptId, attempt: Attempt, seen: tuple[Look, Instant], pods: tuple[Pod, ...]
+    ) -> None:
+        """What is new of it; how its pods are is told before its end."""
+        look, now = seen
+        found = tuple(attempt.look(look, now))
+        ends = [each for each in found if isinstance(each, JobEnded)]
+        if ends:
+            self._logs.keep(key, pods)
+        others = [each for each in found if not isinstance(each, JobEnded)]
+        news = self._register.news_of(key).of(attempt.note, pods, look, now)
+        self._finish(key, (*others, *news, *ends))
 
     def _break_off(self, attempt: Attempt, pods: Iterable[Pod], now: Instant) -> None:
         """One part is over: the others end too, and its end stays the reason."""
@@ -544,7 +546,7 @@ class KubernetesBackend:
     def _end_or_send(self, key: AttemptId, deed: Deed) -> None:
         pods = self._register.last.get(key, {}).values()
         if isinstance(deed, End):
-            self._keep_output(key, pods)
+            self._logs.keep(key, pods)
         self._deeds.tell_of_end(pods, deed, is_final=self._is_final(key))
         self._deeds.do(pods, deed)
 
@@ -561,14 +563,6 @@ class KubernetesBackend:
         """Will the job not be tried again, as far as we are asked?"""
         stop = self._register.attempts[key].note.stop
         return stop is None or not isinstance(stop.why, Preempted | Requeued)
-
-    def _keep_output(self, key: AttemptId, pods: Iterable[Pod]) -> None:
-        """Pods take their logs with them."""
-        for pod in pods:
-            with contextlib.suppress(KubernetesDownError, KubernetesRefusedError):
-                place = self._register.place(key)
-                content = self._deeds.log(place, pod.rank, pod.container, MOST)
-                self._kept.keep(*key, pod.rank, content)
 
     def _finish(self, key: AttemptId, events: Iterable[Event]) -> None:
         """Tell what happened, and note an end before it is told."""

@@ -11,6 +11,7 @@ from muster.backends.kubernetes import manifest, pod_manifest
 from muster.backends.kubernetes.client import Client, Json, KubernetesRefusedError
 from muster.backends.kubernetes.hands import Hands
 from muster.backends.kubernetes.manifest import Identity, Manner, binding, name_of
+from muster.backends.kubernetes.output import MOST
 from muster.backends.kubernetes.pods import HOLD, Key, Pod
 from muster.backends.kubernetes.signals import Signals
 from muster.model.launch import AdoptedPod
@@ -99,7 +100,7 @@ class Deeds:
                 case Send(signal=number, first_only=first_only):
                     self._signal(pod, number, first_only=first_only)
                 case End(grace=grace):
-                    self._end(pod, max(grace, _AT_ONCE))
+                    self._end(pod, grace)
                 case Kill():
                     self._end(pod, _AT_ONCE)
                 case Resume():
@@ -136,10 +137,20 @@ class Deeds:
         for kind in ("secrets", "services"):
             self._client.delete(_path(kind, where.namespace, name), {})
 
-    def log(self, where: Place, rank: int, container: str, most: int) -> bytes:
-        """What the task wrote, the first so many bytes of it."""
+    def let_go(self, pod: Pod) -> None:
+        """End it as it says itself: it is a user's, and the others go on."""
+        self._end(pod, pod.grace or _AT_ONCE)
+
+    def refresh(self, secret: Json) -> None:
+        """What containers read from now on, where they read files."""
+        metadata = secret["metadata"]
+        path = _path("secrets", metadata["namespace"], metadata["name"])
+        self._client.merge(path, {"data": secret["data"]})
+
+    def log(self, where: Place, rank: int, container: str, **query: str) -> bytes:
+        """What the task wrote, the first of it that we keep."""
         path = f"{where.pod(rank)}/log"
-        return self._client.text(path, container=container, limitBytes=str(most))
+        return self._client.text(path, container=container, limitBytes=str(MOST), **query)
 
     def _opened(self, adopts: Sequence[AdoptedPod]) -> tuple[Json, ...]:
         """What somebody else made, and nothing keeps from being bound any more."""
@@ -194,6 +205,7 @@ class Deeds:
         self._signals.send(pod, number, first_only=first_only)
 
     def _end(self, pod: Pod, grace: Duration) -> None:
+        grace = max(_AT_ONCE, grace if pod.grace is None else min(grace, pod.grace))
         options = {"gracePeriodSeconds": -(-grace // 1_000), "preconditions": {"uid": pod.uid}}
         self._client.delete(pod.path, options)
 

@@ -2,17 +2,22 @@
 
 import os
 import pwd
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from muster.backends.base import Run
+from muster.backends.base import Run, Supplies
+from muster.backends.kept import KeptJob
 from muster.backends.kubernetes.client import KubernetesRefusedError
 from muster.backends.kubernetes.manifest import Identity, Manner, prepared_for
+from muster.backends.kubernetes.pod_news import noted
 from muster.backends.kubernetes.pods import Key
 from muster.backends.notes import Note
+from muster.launch.attempt import in_rank_order
+from muster.model.cluster import Node
 from muster.model.event import Event, JobStarted
+from muster.model.job import Job, JobState
 from muster.model.placement import Allocation, DeviceShare
-from muster.model.value import Instant, UserName, replace
+from muster.model.value import Instant, NodeId, UserName, replace
 
 MUSTER = UserName("muster")
 """On whose behalf is what nobody else asked for."""
@@ -52,7 +57,30 @@ def note_of_run(run: Run, manner: Manner, mark: Key, now: Instant) -> Note:
         checkpoint=checkpoint,
         parts=tuple(each.uid for each in adopts),
         names=tuple(each.name for each in adopts),
+        pods=noted(run.launch),
+        leader=None if run.launch.gang is None else run.launch.gang.leader,
     )
+
+
+def run_again(kept: KeptJob, nodes: Mapping[NodeId, Node], supplies: Supplies) -> Run:
+    """An attempt that was begun, as it was written down, with what its pods read now."""
+    spec = kept.spec
+    job = Job(
+        id=kept.job,
+        spec=spec,
+        state=JobState.RUNNING,
+        submitted_at=kept.submitted_at,
+        attempt=kept.allocation.attempt,
+    )
+    names = {each.node for each in kept.allocation.placements}
+    run = Run(
+        job=job,
+        allocation=kept.allocation,
+        launch=spec.launch,
+        nodes={name: nodes[name] for name in sorted(names & nodes.keys())},
+        supplies=supplies,
+    )
+    return in_rank_order(run)
 
 
 def told_again(note: Note) -> Iterable[Event]:

@@ -119,7 +119,7 @@ def _pod(run: Run, readable: Readable, whose: Identity | None, manner: Manner, k
     spec: Json = made["spec"]
     spec |= {
         "restartPolicy": _RESTARTS[pod.restart],
-        "terminationGracePeriodSeconds": pod.grace_s,
+        "terminationGracePeriodSeconds": max(1, pod.grace_s),
         **containers(around),
         "volumes": [*pod_values.volumes(readable), *shared_volumes(manner)],
         "hostAliases": _aliases(pod, readable),

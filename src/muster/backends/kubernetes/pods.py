@@ -1,13 +1,14 @@
 """What an API server says of a pod, as far as we ask. Pure."""
 
 from collections.abc import Iterable, Mapping, Set
-from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from muster.backends.fleet import Taken
 from muster.backends.kubernetes.amounts import largest, plain, taken_of
-from muster.model.value import Instant, NodeId, Value
+from muster.backends.kubernetes.container_status import LOST, instant, life_of, statuses_of
+from muster.model.pod import ContainerStatus
+from muster.model.value import Duration, Instant, NodeId, Value, replace
 
 SCHEDULER = "muster"
 SITE, JOB, ATTEMPT, RANK = "muster.io/site", "muster.io/job", "muster.io/attempt", "muster.io/rank"
@@ -17,9 +18,6 @@ ADMITTED, HOLD = "muster.io/admitted-job", "muster.io/hold"
 HOLDS, OF_USERS = "holds", "pod"
 """The part of a pod that only keeps its room; and of one that is a user's, of our own API."""
 CONTAINER = "job"
-
-_LOST = frozenset({"ContainerStatusUnknown", "Unknown"})
-"""How a kubelet says that it does not know how a container ended: the node went down with it."""
 
 
 class Key(Value, gc=False):
@@ -50,8 +48,9 @@ class Pod(Value):
     code: None where it is over and nobody knows how. reason, message: of the pod, not of the job.
     disruption: who deletes it, if Kubernetes itself does. leaves: it was deleted.
     admitted: the Job of batch/v1 that made it, and that stands again when it must make room.
-    container: the one that counts. document: all of it, of one that somebody else made and that
-    waits for us to give it a node.
+    container: the one that counts. statuses: of all of them, where the pod is a user's of our own
+    API; ip, host_ip: its addresses; grace: what it may take to stop.
+    document: all of it, of one that somebody else made and that waits for us to give it a node.
     """
 
     namespace: str
@@ -79,6 +78,10 @@ class Pod(Value):
     waiting: str = ""
     admitted: str = ""
     container: str = CONTAINER
+    statuses: tuple[ContainerStatus, ...] = ()
+    ip: str = ""
+    host_ip: str = ""
+    grace: Duration | None = None
     document: Mapping[str, Any] | None = None
 
     @property
@@ -105,7 +108,7 @@ def pod_of(document: Mapping[str, Any]) -> Pod:
     stage = _stage(status.get("phase") or "", node, is_running=bool(running))
     leaves = "deletionTimestamp" in metadata
     is_offered = scheduler == SCHEDULER and key is None and stage is Stage.UNBOUND and not leaves
-    return Pod(
+    pod = Pod(
         namespace=metadata["namespace"],
         name=metadata["name"],
         uid=metadata["uid"],
@@ -118,12 +121,12 @@ def pod_of(document: Mapping[str, Any]) -> Pod:
         tasks=_number(notes.get(TASKS)) or 1,
         wanted=NodeId(notes[NODE]) if NODE in notes else None,
         only_holds=notes.get(PART) == HOLDS,
-        started_at=_instant(running.get("startedAt") or ran.get("startedAt")),
-        ended_at=_instant(ran.get("finishedAt")),
+        started_at=instant(running.get("startedAt") or ran.get("startedAt")),
+        ended_at=instant(ran.get("finishedAt")),
         code=ran.get("exitCode"),
         signal=ran.get("signal") or 0,
         out_of_memory=ran.get("reason") == "OOMKilled",
-        lost=ran.get("reason") in _LOST,
+        lost=ran.get("reason") in LOST,
         leaves=leaves,
         disruption=_disruption(status),
         reason=plain(status.get("reason") or ""),
@@ -132,6 +135,31 @@ def pod_of(document: Mapping[str, Any]) -> Pod:
         admitted=_admitted(metadata, notes),
         container=first_container(spec),
         document=document if is_offered else None,
+    )
+    is_users = notes.get(PART) == OF_USERS and key is not None
+    return _of_user(pod, spec, status) if is_users else pod
+
+
+def _of_user(pod: Pod, spec: Mapping[str, Any], status: Mapping[str, Any]) -> Pod:
+    """All of its containers count, and it runs as soon as the first of them has begun."""
+    statuses = statuses_of(status)
+    life, stage = life_of(statuses), pod.stage
+    if stage in {Stage.WAITS, Stage.RUNS}:
+        stage = Stage.WAITS if life.started_at is None else Stage.RUNS
+    return replace(
+        pod,
+        stage=stage,
+        started_at=life.started_at,
+        ended_at=life.ended_at,
+        code=0 if status.get("phase") == "Succeeded" else life.code,
+        signal=0,
+        out_of_memory=life.out_of_memory,
+        lost=life.lost,
+        waiting=life.waiting,
+        statuses=statuses,
+        ip=plain(status.get("podIP") or ""),
+        host_ip=plain(status.get("hostIP") or ""),
+        grace=Duration(1_000 * int(spec.get("terminationGracePeriodSeconds") or 0)),
     )
 
 
@@ -209,10 +237,6 @@ def _disruption(status: Mapping[str, Any]) -> str:
 def _waiting(state: Mapping[str, Any]) -> str:
     reason, message = state.get("reason") or "", state.get("message") or ""
     return plain(f"{reason}: {message}" if message else reason)
-
-
-def _instant(text: str | None) -> Instant | None:
-    return None if not text else Instant(int(datetime.fromisoformat(text).timestamp()) * 1_000)
 
 
 def _number(text: str | None) -> int:

@@ -5,6 +5,7 @@ from muster.backends.base import Run
 from muster.backends.kubernetes.deeds import Place
 from muster.backends.kubernetes.link import KubernetesLink
 from muster.backends.kubernetes.manifest import name_of
+from muster.backends.kubernetes.pod_news import PodNews
 from muster.backends.kubernetes.pods import Key, Pod
 from muster.backends.looking import CheckpointLook
 from muster.backends.notes import Note
@@ -17,7 +18,8 @@ AttemptId = tuple[JobId, int]
 class Register:
     """Attempts by their keys, with what was last seen of each. The backend's thread writes.
 
-    unbegun: those whose pods are not all there yet, or were not given to us yet.
+    unbegun: those whose pods are not all there yet, or were not given to us yet; lacking: those of
+    them that read what is not there. pods: what was told of pods of users.
     """
 
     def __init__(self, link: KubernetesLink) -> None:
@@ -25,13 +27,16 @@ class Register:
         self.attempts: dict[AttemptId, Attempt] = {}
         self.unbegun: dict[AttemptId, Run] = {}
         self.last: dict[AttemptId, dict[int, Pod]] = {}
+        self.lacking: set[AttemptId] = set()
+        self.pods: dict[AttemptId, PodNews] = {}
         self.looks: dict[AttemptId, CheckpointLook] = {}
         self.devices: dict[AttemptId, tuple[DeviceShare, ...]] = {}
         self._adopted: dict[str, tuple[AttemptId, int]] = {}
 
     def clear(self) -> None:
-        for each in (self.attempts, self.unbegun, self.last, self.looks, self.devices):
+        for each in (self.attempts, self.unbegun, self.last, self.looks, self.devices, self.pods):
             each.clear()
+        self.lacking.clear()
         self._adopted.clear()
 
     def enter(self, attempt: Attempt) -> None:
@@ -45,11 +50,20 @@ class Register:
     def drop(self, key: AttemptId) -> Attempt | None:
         """Nothing of it is known any more."""
         attempt = self.attempts.pop(key, None)
-        for each in (self.unbegun, self.looks, self.devices):
+        self.begun(key)
+        for each in (self.looks, self.devices, self.pods):
             each.pop(key, None)
         for uid in attempt.note.parts if attempt is not None and attempt.note.names else ():
             self._adopted.pop(uid, None)
         return attempt
+
+    def begun(self, key: AttemptId) -> None:
+        """Nothing more has to be made for it."""
+        self.unbegun.pop(key, None)
+        self.lacking.discard(key)
+
+    def news_of(self, key: AttemptId) -> PodNews:
+        return self.pods.setdefault(key, PodNews())
 
     def is_adopted(self, uid: str) -> bool:
         return uid in self._adopted

@@ -21,6 +21,7 @@ IN_ITS_NAMESPACES = (
     ("create", "pods/binding"),
     ("create", "pods/exec"),
     ("get", "pods/log"),
+    ("patch", "secrets"),
     *((verb, kind) for kind in ("secrets", "services") for verb in ("get", "create", "delete")),
 )
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from muster.backends.kubernetes.client import Client, KubernetesDownError, KubernetesRefusedError
 from muster.backends.kubernetes.pods import Pod
+from muster.model.pod import Phase
 from muster.model.value import Value
 
 log = logging.getLogger(__name__)
@@ -22,14 +23,16 @@ class Command(Value, gc=False):
     """What sends a signal inside of a pod."""
 
     pod: Pod
+    container: str
     signal: int
     first_only: bool
 
     @property
     def argv(self) -> tuple[str, ...]:
         # Our first process passes signals on to the job's own; -1 is every process but the first.
-        # In a pod that somebody else made, the first one is the job.
-        whom = "1" if self.first_only or self.pod.key is None else "-1"
+        # In a pod that somebody else made, or that is a user's, the first one is theirs.
+        is_theirs = self.pod.key is None or bool(self.pod.statuses)
+        whom = "1" if self.first_only or is_theirs else "-1"
         return ("/bin/sh", "-c", f"kill -{self.signal} {whom}")
 
 
@@ -45,7 +48,17 @@ class Signals:
 
     def send(self, pod: Pod, signal: int, *, first_only: bool) -> None:
         """Returns at once."""
-        command = Command(pod=pod, signal=signal, first_only=first_only)
+        running = [each.name for each in pod.statuses if each.phase is Phase.RUNNING]
+        for container in running if pod.statuses else (pod.container,):
+            self._send(Command(pod=pod, container=container, signal=signal, first_only=first_only))
+
+    def close(self) -> None:
+        """What is not sent by now is not sent any more."""
+        self._closed.set()
+        self._hands.shutdown(wait=False, cancel_futures=True)
+
+    def _send(self, command: Command) -> None:
+        pod = command.pod
         with self._lock:
             waiting = self._waiting.get(pod.uid)
             if waiting is None:
@@ -56,11 +69,6 @@ class Signals:
             else:
                 log.warning("pod %s has too many signals that wait", pod.name)
 
-    def close(self) -> None:
-        """What is not sent by now is not sent any more."""
-        self._closed.set()
-        self._hands.shutdown(wait=False, cancel_futures=True)
-
     def _send_all(self, uid: str) -> None:
         while True:
             with self._lock:
@@ -68,13 +76,13 @@ class Signals:
                     del self._waiting[uid]
                     return
                 command = self._waiting[uid].popleft()
-            self._send(command)
+            self._try(command)
 
-    def _send(self, command: Command) -> None:
+    def _try(self, command: Command) -> None:
         name = command.pod.name
         for _ in range(_TRIES):
             try:
-                self._client.run_inside(command.pod.path, command.pod.container, command.argv)
+                self._client.run_inside(command.pod.path, command.container, command.argv)
             except KubernetesRefusedError as error:
                 # It has just ended, its image has no shell, or its shell does not end.
                 log.warning("pod %s was not sent signal %s: %s", name, command.signal, error)
