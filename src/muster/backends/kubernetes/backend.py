@@ -5,7 +5,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from signal import SIGTERM
@@ -435,8 +435,10 @@ class KubernetesBackend:
         for key, attempt in tuple(self._register.attempts.items()):
             if attempt.is_over or attempt.note.handle is None:
                 continue
-            found = ours.get(key, {})
-            self._register.last[key] = {**self._register.last.get(key, {}), **found}
+            found, before = ours.get(key, {}), self._register.last.get(key, {})
+            self._register.last[key] = {**before, **found}
+            # Kubelets keep the last run but one for a moment only.
+            self._logs.keep(key, (each for each in found.values() if _began_again(each, before)))
             lost = down | {each for each in attempt.note.nodes if each not in there}
             at = (frozenset(lost), now)
             self._tried(key, partial(self._look_at, key, attempt, tuple(found.values()), at))
@@ -579,6 +581,11 @@ class KubernetesBackend:
     def _begun(self, run: Run) -> Note:
         mark = self._register.mark((run.job.id, run.allocation.attempt))
         return note_of_run(run, self._link.manner, mark, self._clock())
+
+
+def _began_again(pod: Pod, before: Mapping[int, Pod]) -> bool:
+    known = before.get(pod.rank)
+    return pod.restarts > (0 if known is None else known.restarts)
 
 
 def _uid_of(note: Note, rank: int) -> str:

@@ -16,6 +16,9 @@ from muster.model.pod import ContainerStatus, Phase, Stage
 from muster.model.running import Output
 from muster.model.value import replace
 
+_NO_LOG = b"unable to retrieve container logs"
+"""What a kubelet writes in place of a log that it has removed: lines of logs begin with a time."""
+
 
 class Logs:
     """Those of one cluster. Pods take their logs with them, so they are kept before pods go."""
@@ -55,6 +58,8 @@ class Logs:
             return self._deeds.log(where, log.rank, container)
         asked = {"timestamps": "true"} | ({"previous": "true"} if log.previous else {})
         raw = self._deeds.log(where, log.rank, log.container, **asked)
+        if raw.startswith(_NO_LOG):
+            raise KubernetesRefusedError(404, "the kubelet has removed that log")
         return as_lines(raw, is_whole=log.previous or not self._goes_on(log))
 
     def _goes_on(self, log: LogName) -> bool:

@@ -89,6 +89,11 @@ class Pod(Value):
         return self.stage is Stage.OVER
 
     @property
+    def restarts(self) -> int:
+        """How often a container of it has begun again."""
+        return sum(each.restarts for each in self.statuses)
+
+    @property
     def path(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
