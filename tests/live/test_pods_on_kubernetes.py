@@ -311,7 +311,9 @@ def test_a_pytorchjob_is_a_gang_there(site: Site) -> None:
     assert said.strip().rpartition(":")[2].isdecimal()
     nodes = {there[f"train-{each}-0"]["spec"]["nodeName"] for each in ("master", "worker")}
     assert len(nodes) == 2
-    until(site.there, lambda found: "train-worker-0" not in found)
+    assert "train-worker-0" in site.there()
+    site.house.kubectl("delete pytorchjob train")
+    until(site.there, lambda found: not {"train-master-0", "train-worker-0"} & found.keys())
 
 
 def test_one_pod_of_a_gang_can_be_deleted_while_the_other_goes_on(site: Site) -> None:
@@ -337,3 +339,43 @@ def test_one_pod_of_a_gang_can_be_deleted_while_the_other_goes_on(site: Site) ->
     until(site.there, lambda found: "pair-b" not in found)
     site.house.kubectl("delete pod pair-a --wait")
     until(site.there, lambda found: "pair-a" not in found)
+
+
+def test_the_same_gang_by_sbatch_and_by_kubectl_is_shown_alike(site: Site) -> None:
+    slurm = 'eval "$(muster slurm env)";'
+    asked = "-p lab -J same -N 2 --ntasks-per-node=1 --gres=gpu:2 -c 1 --mem=64M"
+    job = int(site.house.shell(f"{slurm} sbatch --parsable {asked} --wrap 'sleep 600'").out)
+    site.applies(a_gang("same", "sleep 600", "sleep 600", gpus=2))
+
+    def shown() -> list[Json]:
+        listed: list[Json] = json.loads(site.house.shell("muster ps -o json").out)
+        return [each for each in listed if each["name"].startswith("same")]
+
+    both = until(shown, lambda found: [each["state"] for each in found] == ["running"] * 2)
+    by_sbatch, by_kubectl = sorted(both, key=lambda each: each["id"] != job)
+    pods = until(lambda: running_pods(site), lambda found: len(found) == 4)
+
+    of_script = {node for name, node in pods.items() if name.startswith(f"same-{job}-")}
+    assert of_script == set(by_sbatch["nodes"])
+    assert {pods["same-master-0"], pods["same-worker-0"]} == set(by_kubectl["nodes"])
+    squeue = site.house.shell(f"{slurm} squeue -h -n same,same-master-0 -o '%T %D'").out
+    there = [
+        each["spec"]["nodeName"]
+        for each in site.lab.ask(THERE)["items"]
+        if each["metadata"]["labels"].get("muster.io/job") in {str(job), str(by_kubectl["id"])}
+    ]
+    assert "RUNNING 2" in squeue
+    assert sorted(there) == sorted(pods.values())
+    site.house.kubectl("delete pytorchjob same")
+    site.house.kubectl(f"delete pod -l muster.io/job={job} --grace-period=1")
+    until(shown, lambda found: not found)
+
+
+def running_pods(site: Site) -> dict[str, str]:
+    """The nodes of those that run, as Muster's own API shows them."""
+    listed = json.loads(site.house.kubectl("get pods -o json"))["items"]
+    return {
+        each["metadata"]["name"]: each["spec"]["nodeName"]
+        for each in listed
+        if each["metadata"]["name"].startswith("same") and each["status"]["phase"] == "Running"
+    }

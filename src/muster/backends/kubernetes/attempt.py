@@ -66,15 +66,13 @@ def as_led(seen: Look, pods: Iterable[Pod], note: Note) -> Look:
 
 
 def must_end(pods: Sequence[Pod], gone: Sequence[Pod], down: Iterable[NodeId], note: Note) -> bool:
-    """Must those that are left end? Pods of users end each for itself, but for their leader's."""
+    """Must those that are left end? Pods of users end each for itself, unless one is lost."""
     if not note.pods:
         return is_broken(pods, gone, down)
     lost_nodes = frozenset(down)
     if gone or any(_is_lost(pod, lost_nodes) for pod in pods):
         return True
-    over = [pod for pod in pods if pod.is_over]
-    befell = any(isinstance(_fault(pod, lost_nodes), _BEFELL) for pod in over)
-    return befell or any(pod.rank == note.leader for pod in over)
+    return any(pod.is_over and isinstance(_fault(pod, lost_nodes), _BEFELL) for pod in pods)
 
 
 def apart(

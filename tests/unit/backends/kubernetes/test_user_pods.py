@@ -178,14 +178,14 @@ def test_an_image_that_does_not_come_ends_a_pod_that_has_not_begun() -> None:
     assert hopeless([begun], NOTE, NOW) is None
 
 
-def test_the_others_of_a_gang_go_on_when_one_fails() -> None:
+def test_the_others_of_a_gang_go_on_when_one_ends_and_not_when_one_is_lost() -> None:
     failed = seen("Failed", container(ended(1)))
     mate = seen("Running", container(RUNNING), rank=1)
 
     assert not must_end([failed, mate], [], [], NOTE)
     assert must_end([mate], [failed], [], NOTE)
-    assert must_end([failed, mate], [], [], replace(NOTE, leader=0))
-    assert not must_end([failed, mate], [], [], replace(NOTE, leader=1))
+    assert not must_end([failed, mate], [], [], replace(NOTE, leader=0))
+    assert must_end([replace(mate, leaves=True)], [], [NodeId("n1")], NOTE)
 
 
 def test_an_evicted_pod_takes_its_gang_along() -> None:
