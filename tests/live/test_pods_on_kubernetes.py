@@ -228,6 +228,34 @@ def test_a_pod_waits_for_the_configmap_that_it_names(site: Site) -> None:
     assert site.house.kubectl("logs early") == "there\n"
 
 
+def test_people_get_into_their_pods_there(site: Site) -> None:
+    text = "echo beats > /tmp/index.html; httpd -p 8080 -h /tmp; while :; do echo up; sleep 1; done"
+    site.applies(pod("open", text, terminationGracePeriodSeconds=1))
+    site.until_logged("open", "up")
+
+    assert site.house.kubectl("exec open -- cat /tmp/index.html") == "beats\n"
+    assert site.house.kubectl("exec -i open -- wc -c", stdin="12345") == "5\n"
+    failed = site.house.shell("kubectl exec open -- sh -c 'echo wrong >&2; exit 7'")
+    assert (failed.code, failed.err.splitlines()[0]) == (7, "wrong")
+    missing = site.house.shell("kubectl exec open -- no-such-program")
+    assert 'exec: "no-such-program"' in missing.err
+    assert missing.err.count("error executing command in container") == 1
+    assert missing.code
+    site.house.shell("echo copied > mine")
+    site.house.kubectl("cp mine open:/tmp/theirs")
+    assert site.house.kubectl("exec open -- cat /tmp/theirs") == "copied\n"
+    watched = site.house.shell("timeout 5 kubectl attach open")
+    assert "up" in watched.out
+    forwarded = site.house.shell(
+        "kubectl port-forward pod/open :8080 > ports & "
+        "until grep -q Forwarding ports; do sleep 0.1; done; "
+        "port=$(sed -n 's/.*127.0.0.1:\\([0-9]*\\) .*/\\1/p' ports); "
+        "curl -sS http://127.0.0.1:$port/; kill %1"
+    )
+    assert forwarded.out == "beats\n", forwarded.err
+    site.house.kubectl("delete pod open")
+
+
 def test_what_is_not_to_be_had_there_is_refused_in_words(site: Site) -> None:
     volumes = [{"name": "data", "hostPath": {"path": "/data"}}]
     document = pod("hosted", "sleep 1", volumes=volumes)

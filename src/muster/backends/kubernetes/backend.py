@@ -5,7 +5,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from signal import SIGTERM
@@ -60,16 +60,18 @@ from muster.backends.kubernetes.nodes import Fleet, node_of
 from muster.backends.kubernetes.pods import Pod, Stage, pod_of, taken_by
 from muster.backends.kubernetes.register import AttemptId, Register
 from muster.backends.kubernetes.strangers import Strangers
+from muster.backends.kubernetes.visits import ClusterVisit
 from muster.backends.looking import CheckpointLook
 from muster.backends.notes import Note, Notes
 from muster.launch.attempt import in_rank_order
 from muster.launch.pods.variables import MissingError
 from muster.model.cluster import Abilities, BackendKind, Cluster, Node, NodeState
+from muster.model.errors import UnknownError
 from muster.model.event import ClusterSeen, Event, JobEnded
 from muster.model.job import LaunchFailed, Preempted, Requeued
 from muster.model.placement import Allocation
-from muster.model.running import Output
-from muster.model.value import Instant, NodeId, replace
+from muster.model.running import Output, Visit, VisitStream
+from muster.model.value import Instant, JobId, NodeId, replace
 
 Clock = Callable[[], Instant]
 
@@ -191,6 +193,15 @@ class KubernetesBackend:
     def output(self, query: OutputQuery) -> Output:
         """Of the pod while it is there, and what was kept of it after that."""
         return self._logs.read(query)
+
+    def visit(self, job: JobId, attempt: int, task: int, wanted: Visit) -> VisitStream:
+        pod = self._register.last.get((job, attempt), {}).get(task)
+        if pod is None or not pod.statuses or pod.is_over:
+            raise UnknownError("the pod does not run")
+        try:
+            return ClusterVisit(self._client.way(), pod.path, wanted)
+        except KubernetesDownError as error:
+            raise UnknownError(str(error)) from error
 
     def close(self) -> None:
         self._stop_threads()
@@ -437,8 +448,7 @@ class KubernetesBackend:
                 continue
             found, before = ours.get(key, {}), self._register.last.get(key, {})
             self._register.last[key] = {**before, **found}
-            # Kubelets keep the last run but one for a moment only.
-            self._logs.keep(key, (each for each in found.values() if _began_again(each, before)))
+            self._logs.keep_earlier_runs(key, found, before)
             lost = down | {each for each in attempt.note.nodes if each not in there}
             at = (frozenset(lost), now)
             self._tried(key, partial(self._look_at, key, attempt, tuple(found.values()), at))
@@ -581,11 +591,6 @@ class KubernetesBackend:
     def _begun(self, run: Run) -> Note:
         mark = self._register.mark((run.job.id, run.allocation.attempt))
         return note_of_run(run, self._link.manner, mark, self._clock())
-
-
-def _began_again(pod: Pod, before: Mapping[int, Pod]) -> bool:
-    known = before.get(pod.rank)
-    return pod.restarts > (0 if known is None else known.restarts)
 
 
 def _uid_of(note: Note, rank: int) -> str:

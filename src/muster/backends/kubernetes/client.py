@@ -32,6 +32,7 @@ from websockets.typing import Subprotocol
 from muster.backends.kubernetes.amounts import plain
 from muster.backends.kubernetes.hands import HANDS
 from muster.backends.kubernetes.kubeconfig import Access, Program
+from muster.backends.kubernetes.visits import Way
 
 Json = dict[str, Any]
 
@@ -202,6 +203,15 @@ class Client:
             raise KubernetesDownError(f"no command could be run in {path}: {error}") from None
         if outcome:
             _demand_success(outcome)
+
+    def way(self) -> Way:
+        """For whoever speaks to the API server without us."""
+        return Way(
+            server=self._access.server,
+            tls=self._tls,
+            headers=self._shown(),
+            server_name=self._access.server_name or None,
+        )
 
     def _opened(self, path: str, query: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
         timeout = Timeout(connect=5, read=_WATCH_S + 30)

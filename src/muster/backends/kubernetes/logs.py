@@ -1,7 +1,7 @@
 """What attempts write: read from their pods while those are there, and what was kept after."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from muster.backends.base import OutputQuery
@@ -51,6 +51,13 @@ class Logs:
             for log in _logs_of(key, pod):
                 with contextlib.suppress(KubernetesDownError, KubernetesRefusedError):
                     self._kept.keep(log, self._written(place, log, pod.container))
+
+    def keep_earlier_runs(
+        self, key: AttemptId, now: Mapping[int, Pod], before: Mapping[int, Pod]
+    ) -> None:
+        """Of containers that began again: kubelets have the last run but one for a moment only."""
+        known = {rank: pod.restarts for rank, pod in before.items()}
+        self.keep(key, (pod for rank, pod in now.items() if pod.restarts > known.get(rank, 0)))
 
     def _written(self, where: Place, log: LogName, container: str) -> bytes:
         """container: the one that is meant where the log names none."""

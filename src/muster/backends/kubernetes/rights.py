@@ -19,7 +19,7 @@ IN_ITS_NAMESPACES = (
     ("create", "pods"),
     ("delete", "pods"),
     ("create", "pods/binding"),
-    ("create", "pods/exec"),
+    *(("create", f"pods/{each}") for each in ("exec", "attach", "portforward")),
     ("get", "pods/log"),
     ("patch", "secrets"),
     *((verb, kind) for kind in ("secrets", "services") for verb in ("get", "create", "delete")),
