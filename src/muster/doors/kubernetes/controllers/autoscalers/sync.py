@@ -33,15 +33,23 @@ from muster.doors.kubernetes.objects.value import (
     JsonObject,
     items,
     labels_of,
+    metadata,
     namespace_of,
     part,
     uid_of,
 )
-from muster.model.value import SECOND, Instant
+from muster.model.value import SECOND, Instant, Value
 
 SOURCE = "horizontal-pod-autoscaler"
 EVERY = 15 * SECOND
 TARGETS = {each.kind: each for each in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET)}
+
+
+class Looked(Value):
+    """When an autoscaler last looked, at which version of what it is told to do."""
+
+    at: Instant
+    generation: int
 
 
 class Autoscalers:
@@ -50,15 +58,23 @@ class Autoscalers:
     def __init__(self, readings: Readings) -> None:
         self._readings = readings
         self._memories: dict[str, Memory] = {}
+        self._looks: dict[str, Looked] = {}
 
     def sync(self, autoscaler: JsonObject, cluster: Cluster, now: Instant) -> Outcome:
         """Scale what it targets, if that is due, and say what was seen."""
+        uid = uid_of(autoscaler)
         if is_leaving(autoscaler):
-            self._memories.pop(uid_of(autoscaler), None)
+            self._memories.pop(uid, None)
+            self._looks.pop(uid, None)
             return NOTHING
-        memory = self._memories.get(uid_of(autoscaler), Memory())
+        new = Looked(at=now, generation=metadata(autoscaler).get("generation", 1))
+        last = self._looks.get(uid)
+        if last is not None and last.generation == new.generation and now < last.at + EVERY:
+            # What it wrote itself is no reason to grow once more before pods have started.
+            return Outcome(again_at=Instant(last.at + EVERY))
+        self._looks[uid] = new
         look = _Look(autoscaler, cluster, self._readings, now)
-        outcome, self._memories[uid_of(autoscaler)] = look.outcome(memory)
+        outcome, self._memories[uid] = look.outcome(self._memories.get(uid, Memory()))
         return outcome
 
 

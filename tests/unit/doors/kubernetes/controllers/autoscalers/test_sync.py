@@ -66,6 +66,19 @@ def test_more_use_than_the_target_asks_for_more_replicas() -> None:
     assert status["lastScaleTime"] == "2026-11-16T09:00:00Z"
 
 
+def test_it_grows_at_most_to_four_or_twofold_every_fifteen_seconds() -> None:
+    world, web, _ = scaled(cpu_milli=2_000, replicas=1, maxReplicas=50)
+    assert world.fresh(web)["spec"]["replicas"] == 4
+
+    world.passes(14)
+    world.settles()
+    assert world.fresh(web)["spec"]["replicas"] == 4
+
+    world.passes(1)
+    world.settles()
+    assert world.fresh(web)["spec"]["replicas"] == 8
+
+
 def test_near_the_target_nothing_changes() -> None:
     world, web, scaler = scaled(cpu_milli=85, replicas=2)
 
