@@ -17,6 +17,7 @@ from muster.model.job import EndReason, Exited, Job, JobSpec, JobState, TaskGrou
 from muster.model.launch import Launch
 from muster.model.placement import Allocation, Placement
 from muster.model.samples import Samples
+from muster.model.site import SHARED_TMP, Confinement
 from muster.model.value import ClusterName, Instant, JobId, QueuePath, UserName
 
 ROOT = Path(__file__).parents[2]
@@ -35,8 +36,10 @@ class Jobs:
         *,
         machine: Machine | None = None,
         user: str | None = None,
+        confinement: Confinement = SHARED_TMP,
     ) -> None:
         self._home = home
+        self._confinement = confinement
         self._woken = threading.Event()
         self._machine = machine or find_machine(home, pretend)
         self._user = user or getpass.getuser()
@@ -94,6 +97,7 @@ class Jobs:
             ),
             launch=Launch(argv=argv, env=env, workdir=str(ROOT), stdout=f"{self._home}/%j-%t.out"),
             nodes={node.id: node for node in self._machine.nodes()},
+            confinement=self._confinement,
         )
 
     def _ended(self, job: JobId) -> EndReason:

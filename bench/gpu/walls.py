@@ -3,6 +3,8 @@
 Run as root: `PYTHONPATH=$PWD/src python -m bench.gpu.walls --out bench/gpu/walls.json`.
 Three jobs (without GPUs, with an MPS share, with the whole GPU), each by root and by nobody, try
 everything in `intruder.py`; and the first of them once more without the wall, as it was before.
+The last two are nobody's once more, in a /tmp, an IPC namespace and, but for the share, a /dev/shm
+of their own, as new installations have it.
 It changes no setting of the GPU, and ends with 1 if anything does not hold.
 """
 
@@ -24,6 +26,7 @@ from muster.model.cluster import Node
 from muster.model.gpu import MpsShare, enforcement
 from muster.model.placement import Allocation, DeviceShare, Placement
 from muster.model.resources import Resources
+from muster.model.site import Confinement
 from muster.model.value import NodeId
 
 HERE = Path(__file__).parent
@@ -31,6 +34,8 @@ USERS = ("root", "nobody")
 MPS = MpsShare(milli=250, memory_mib=2_048)
 OTHER_GPU = "another-gpu"
 """A node like that of a second GPU, which this machine need not have."""
+
+APART = "in a /tmp of its own"
 
 Found = dict[str, Any]
 
@@ -79,6 +84,14 @@ def proved(folder: Path) -> Found:
             found[f"{name}, by {user}"] = tried(jobs, placement, nodes)
     jobs = Jobs(made(folder / "before"), machine=Unwalled(machine), user="nobody")
     found["no GPUs, by nobody, without the wall"] = tried(jobs, placed(node, ()), nodes)
+    for name, placement in list(placements(node))[1:]:
+        jobs = Jobs(
+            made(folder / f"{name}-apart"),
+            machine=machine,
+            user="nobody",
+            confinement=Confinement(),
+        )
+        found[f"{name}, by nobody, {APART}"] = tried(jobs, placement, nodes)
     neighbour.release(share)
     neighbour.close()
     machine.close()
@@ -129,6 +142,10 @@ def judged(found: Found) -> Iterable[bool]:
             yield given["opens"]["nvidia0"] == given["opens"]["nvidiactl"] == "opened"
             yield given["opens"][OTHER_GPU] == "Operation not permitted"
             yield not any(how == "opened" for node, how in given["opens"].items() if "cap" in node)
+    for name in ("whole GPU", "MPS share"):
+        apart = found[f"{name}, by nobody, {APART}"]["tries"]["as it was started"]
+        # With a share it is a client of the daemon, and has no more of the GPU than before.
+        yield apart == found[f"{name}, by nobody"]["tries"]["as it was started"]
     before = found["no GPUs, by nobody, without the wall"]
     yield before["tries"]["without CUDA_VISIBLE_DEVICES"]["computed"]
 
