@@ -134,18 +134,23 @@ class _Channel:
                 is_last = True
                 self._failed("a mistake of ours, see the log")
             else:
-                self.counts["sent"] += 1
                 self.problem = ""
+                self._count("sent")
                 return
             if is_last or self._is_over_after(pause_s or 0.0):
-                self.counts["dropped"] += 1
+                self._count("dropped")
                 return
 
     def _failed(self, text: str) -> None:
-        self.counts["failed"] += 1
+        self._count("failed")
         if text != self.problem:
             log.warning("receiver %s: %s", self.receiver.name, text)
         self.problem = text
+
+    def _count(self, outcome: str) -> None:
+        """Both those who put messages here and this thread count what was dropped."""
+        with self._changed:
+            self.counts[outcome] += 1
 
     def _is_over_after(self, pause_s: float) -> bool:
         with self._changed:
