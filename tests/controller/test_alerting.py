@@ -9,18 +9,26 @@ from typing import Any
 
 import pytest
 
+from controller.desk import SITE, Desk
+from muster.backends.simulated.attempt import Behaviour
 from muster.controller.alerting.board import MOST_SHOWN, AlertBoard, Standing
 from muster.controller.alerting.delivery import Delivery, Message, NotDeliveredError
+from muster.controller.alerting.job_news import JobNewsSource, Knowledge
+from muster.controller.alerting.job_teller import JobTeller
 from muster.controller.alerting.kept import RULES_KEY, rules_body
 from muster.controller.alerting.loop import AlertLoop, shipped_rules
 from muster.controller.alerting.outbox import MOST_WAITING, Outbox
 from muster.controller.alerting.queries import AlertQueries
 from muster.controller.alerting.use_cases import SilenceRequest, make_silence
+from muster.controller.loop.controller import LastPlan
 from muster.controller.messages import Caller
+from muster.controller.watching.left_out import LeftOut
 from muster.controller.world.record import Record
 from muster.controller.world.transaction import Transaction
-from muster.model.alerting import Alerting, Receiver, ReceiverKind, Route
+from muster.doors.rest.words import ended
+from muster.model.alerting import Alerting, JobRoute, Receiver, ReceiverKind, Route
 from muster.model.errors import ForbiddenError
+from muster.model.job import Exited
 from muster.model.kept_object import KeptObject
 from muster.model.queue import Queue
 from muster.model.site import Grant, Role, Site, User
@@ -96,6 +104,33 @@ def test_an_alertmanager_is_told_again_and_again(tmp_path: Path, hook: Hook) -> 
     assert hook.bodies[0][1][0]["labels"]["severity"] == "critical"
 
 
+@pytest.mark.parametrize("kind", [ReceiverKind.WEBHOOK, ReceiverKind.ALERTMANAGER])
+def test_a_job_that_fails_is_told_as_it_fails(
+    tmp_path: Path, hook: Hook, kind: ReceiverKind
+) -> None:
+    to = receiver(tmp_path, kind, hook.url)
+    route = JobRoute(receivers=(to.name,))
+    alerting = Alerting(receivers={to.name: to}, jobs=(route,), wait=Duration(0))
+    desk = Desk(site=replace(SITE, alerts=alerting))
+    knowledge = Knowledge(last_plan=LastPlan(), words=ended)
+    news, outbox = JobNewsSource(desk.record, knowledge), Outbox(Delivery(None))
+    teller = JobTeller(desk.record, news, outbox, lambda: desk.simulation.now, LeftOut())
+    desk.simulation.journal.subscribers.add(teller.note)
+    desk.simulation.journal.write(teller.begin).result()
+    job = desk.submits()
+    desk.will_go(job, Behaviour(work=Duration(1_000), end=Exited(code=3)))
+
+    desk.lets_all_end()
+
+    assert hook.came.wait(60)
+    teller.close()
+    outbox.close()
+    (_, body), *_ = hook.bodies
+    (alert,) = body["alerts"] if kind is ReceiverKind.WEBHOOK else body
+    assert (alert["labels"]["alertname"], alert["labels"]["job"]) == ("JobFailed", str(job))
+    assert alert["startsAt"] < alert["endsAt"]
+
+
 def test_more_alerts_than_anybody_reads_are_told_in_bounds(tmp_path: Path, hook: Hook) -> None:
     to = receiver(tmp_path, ReceiverKind.WEBHOOK, f"{hook.url}/in")
     loop, board = judged_by(to, lambda _: busy(MOST_SHOWN + 500), rules=BUSY)
@@ -129,6 +164,26 @@ def test_what_waits_for_an_alertmanager_is_only_what_is_so_now() -> None:
     wait_until(lambda: told[-2:] == ["4a", "4b"])
 
     assert len(told) <= 3
+    outbox.close()
+
+
+def test_what_happened_is_told_although_what_is_so_is_told_anew() -> None:
+    gate, told = Event(), list[str]()
+
+    def deliver(_: Receiver, message: Message) -> None:
+        gate.wait()
+        told.append(message.text)
+
+    outbox = Outbox(deliver)
+    outbox.use([mail("slow")])
+    outbox.put(Message(receiver="slow", text="job 1 failed"))
+    for turn in range(3):
+        outbox.replace("slow", [Message(receiver="slow", text=str(turn))])
+        outbox.put(Message(receiver="slow", text=f"job {turn + 2} failed"))
+    gate.set()
+    wait_until(lambda: told[-1:] == ["2"])
+
+    assert [text for text in told if "failed" in text] == [f"job {n} failed" for n in (1, 2, 3, 4)]
     outbox.close()
 
 

@@ -19,6 +19,8 @@ from muster.backends.local.hardware.machine import find_machine
 from muster.backends.local.hardware.pretend import Pretend, parse_pretend
 from muster.backends.local.hardware.racks import pretend_racks
 from muster.controller.alerting.delivery import Delivery
+from muster.controller.alerting.job_news import JobNewsSource, Knowledge
+from muster.controller.alerting.job_teller import JobTeller
 from muster.controller.alerting.loop import AlertLoop
 from muster.controller.alerting.outbox import Outbox
 from muster.controller.dates.board import DateBoard
@@ -45,6 +47,7 @@ from muster.controller.world.record import Record, dependencies_of
 from muster.controller.world.request_keys import latest_requests
 from muster.controller.world.transaction import Transaction
 from muster.doors.config.default import DEFAULT_SITE
+from muster.doors.rest.words import ended
 from muster.doors.slurm.mail import letter
 from muster.lifecycle.notices import Notice
 from muster.model.cluster import Pool
@@ -132,7 +135,9 @@ class Muster:
         self.watching = Watching(self.journal, self.controller, self.backends, clock, facts)
         self.watching.keep_in(open_measured(store_url(home, settings), home / MEASURED_NAME))
         self.controller.companions.append(self.watching)
-        self.alerts = self._made_alerts(parts.mail_program)
+        outbox = self._made_outbox(parts.mail_program)
+        self.alerts = self._made_alerts(outbox)
+        self.job_teller = self._made_job_teller(outbox)
         queries = Queries(self.journal, self.controller, self.backends, clock, self.watching)
         self.sending = self._made_sending(queries)
         self.service = Service(self.writer.write, queries)
@@ -171,6 +176,7 @@ class Muster:
         if self._log is not None:
             self._log.detach()
         self.sending.close()
+        self.job_teller.close()
         self.alerts.close()
         self.dates.close()
         self.writer.close()
@@ -210,22 +216,34 @@ class Muster:
             to = job.spec.mail.to or job.spec.user
             self._mailing.post(Letter(to=to, subject=subject, body=text))
 
-    def _made_alerts(self, program: str | None) -> AlertLoop:
-        """What judges the rules after every look, and tells whoever must act."""
+    def _made_outbox(self, program: str | None) -> Outbox:
+        """What sends messages to whom the rules name."""
         mail = MailProgram(program).send if program else None
         delivery = Delivery(
             None
             if mail is None
             else lambda to, subject, text: mail(Letter(to=to, subject=subject, body=text))
         )
+        return Outbox(delivery)
+
+    def _made_alerts(self, outbox: Outbox) -> AlertLoop:
+        """What judges the rules after every look, and tells whoever must act."""
         metrics = self.watching.metrics
-        alerts = AlertLoop(
-            self.journal.record, metrics.families, self.watching.board, Outbox(delivery)
-        )
+        alerts = AlertLoop(self.journal.record, metrics.families, self.watching.board, outbox)
         metrics.sources.append(alerts.families)
         self.watching.watcher.subscribers.append(alerts.note)
         self.controller.companions.append(alerts)
         return alerts
+
+    def _made_job_teller(self, outbox: Outbox) -> JobTeller:
+        """What tells receivers what happens to jobs."""
+        record = self.journal.record
+        knowledge = Knowledge(last_plan=self.controller.last_plan, words=ended)
+        news = JobNewsSource(record, knowledge)
+        teller = JobTeller(record, news, outbox, clock, self.watching.left_out)
+        self.journal.subscribers.add(teller.note)
+        self.controller.companions.append(teller)
+        return teller
 
     def _made_sending(self, queries: Queries) -> Sending:
         """What sends logs and metrics to whom the rules name."""

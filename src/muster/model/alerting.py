@@ -56,8 +56,41 @@ class Route(Value):
     owner: bool = False
 
 
+class JobNews(StrEnum):
+    """What happens to a job that somebody may want to be told of.
+
+    FAILED: it ended, and neither well nor because somebody cancelled it. REQUEUED: its attempt is
+    over, for another reason than that it made room, and it waits for the next.
+    WAITS_LONG: it has waited for as long as the route says, and nobody holds it.
+    """
+
+    STARTED = "started"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"
+    REQUEUED = "requeued"
+    WAITS_LONG = "waits_long"
+    MISSES_DEADLINE = "misses_deadline"
+
+
+class JobRoute(Value):
+    """What of which jobs is told to which receivers.
+
+    users: only jobs of these; if empty, of all. queue: it and those below it.
+    owner: the user of the job is told by mail as well. waits: for WAITS_LONG alone.
+    """
+
+    receivers: tuple[str, ...] = ()
+    on: tuple[JobNews, ...] = (JobNews.FAILED,)
+    queue: QueuePath | None = None
+    users: tuple[UserName, ...] = ()
+    owner: bool = False
+    waits: Duration = Duration(4 * HOUR)
+
+
 class Alerting(Value):
-    """How alerts are told.
+    """How alerts are told, and what happens to jobs.
 
     wait: how long a new group waits for others like it. changes: how soon a group that was told of
     is told of again when it changed. repeat: when it is told again although nothing changed.
@@ -66,6 +99,7 @@ class Alerting(Value):
 
     receivers: Mapping[str, Receiver] = {}
     routes: tuple[Route, ...] = ()
+    jobs: tuple[JobRoute, ...] = ()
     wait: Duration = Duration(30 * SECOND)
     changes: Duration = Duration(5 * MINUTE)
     repeat: Duration = Duration(4 * HOUR)

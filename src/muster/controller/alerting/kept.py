@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from muster.controller.world.record import Record
 from muster.model.alerting import Silence
 from muster.model.kept_object import KeptObject, ObjectKey
 
@@ -34,6 +35,13 @@ def silences_of(objects: Iterable[KeptObject]) -> tuple[Silence, ...]:
     """The earliest to end first."""
     found = (_SILENCES.decode(each.body) for each in objects if each.key.shelf == SILENCES)
     return tuple(sorted(found, key=lambda each: (each.ends_at, each.id)))
+
+
+def silences_in(record: Record) -> tuple[Silence, ...]:
+    """All that are kept, active or not."""
+    with record.lock:
+        kept = [each for key, each in record.objects.items() if key.shelf == SILENCES]
+    return silences_of(kept)
 
 
 def rules_body(text: str) -> str:

@@ -8,24 +8,19 @@ from typing import Final
 
 from muster.controller.alerting.board import AlertBoard, Standing, standing_of
 from muster.controller.alerting.delivery import Message
-from muster.controller.alerting.kept import RULES_KEY, SILENCES, rules_text, silences_of
+from muster.controller.alerting.kept import RULES_KEY, rules_text, silences_in
 from muster.controller.alerting.outbox import Outbox
+from muster.controller.alerting.telling import message_of, receivers_of
 from muster.controller.world.record import Record
 from muster.controller.world.transaction import Transaction
-from muster.model.alerting import OWNER, Alerting, Receiver, ReceiverKind, Silence
+from muster.model.alerting import Alerting
 from muster.model.value import Duration, Instant, replace
-from muster.telemetry.alerting.bodies import (
-    alertmanager_bodies,
-    mail_text,
-    slack_body,
-    teams_body,
-    webhook_body,
-)
+from muster.telemetry.alerting.bodies import alertmanager_bodies
 from muster.telemetry.alerting.judging import AlertState, Judge, Judgement
 from muster.telemetry.alerting.muting import Muting, mutes
 from muster.telemetry.alerting.reading import BadRulesError, rule_groups
 from muster.telemetry.alerting.reasons import with_reasons
-from muster.telemetry.alerting.routing import Notification, Router, for_alertmanagers
+from muster.telemetry.alerting.routing import Router, for_alertmanagers
 from muster.telemetry.alerting.rules import RuleGroup
 from muster.telemetry.family import Family
 from muster.telemetry.look import Look
@@ -97,14 +92,14 @@ class AlertLoop:
         """Judge, tell, and show."""
         self._follow_rules()
         alerting = self._record.site.alerts
-        self._outbox.use(_receivers(alerting))
+        self._outbox.use(receivers_of(alerting))
         self._router.use(alerting)
         families = tuple(self._families(now))
         found = self._judge.look(families, now)
         found = replace(found, alerts=with_reasons(found.alerts, families))
         muted = mutes(found.alerts, self._muting(families), now)
         for told in self._router.due(found.alerts, now, muted):
-            self._tell(alerting, told)
+            self._outbox.put(message_of(told, alerting))
         loud = [alert for alert in found.alerts if alert not in muted]
         for name, alerts in for_alertmanagers(alerting, loud).items():
             if alerts:
@@ -159,28 +154,7 @@ class AlertLoop:
             return ()
 
     def _muting(self, families: Iterable[Family]) -> Muting:
-        return Muting(silences=self._silences(), devices=_held_devices(families))
-
-    def _silences(self) -> tuple[Silence, ...]:
-        with self._record.lock:
-            kept = [each for key, each in self._record.objects.items() if key.shelf == SILENCES]
-        return silences_of(kept)
-
-    def _tell(self, alerting: Alerting, told: Notification) -> None:
-        address = told.key.address
-        if address.receiver == OWNER:
-            self._outbox.put(_mail(told, address.user))
-            return
-        receiver = alerting.receivers[address.receiver]
-        match receiver.kind:
-            case ReceiverKind.MAIL:
-                self._outbox.put(_mail(told, receiver.to))
-            case ReceiverKind.SLACK:
-                self._outbox.put(Message(receiver=receiver.name, body=slack_body(told)))
-            case ReceiverKind.TEAMS:
-                self._outbox.put(Message(receiver=receiver.name, body=teams_body(told)))
-            case ReceiverKind.WEBHOOK | ReceiverKind.COMMAND | ReceiverKind.ALERTMANAGER:
-                self._outbox.put(Message(receiver=receiver.name, body=webhook_body(told)))
+        return Muting(silences=silences_in(self._record), devices=_held_devices(families))
 
     def _problems(self, found: Judgement) -> tuple[str, ...]:
         failures = tuple(f"rule {each.rule}: {each.text}" for each in found.failures)
@@ -193,19 +167,6 @@ def firing(standing: Standing) -> int:
         alert.state is AlertState.FIRING and alert not in standing.mutes
         for alert in standing.alerts
     )
-
-
-def _receivers(alerting: Alerting) -> tuple[Receiver, ...]:
-    """Those of the file, and the owners of jobs where a route names them."""
-    owner = Receiver(name=OWNER, kind=ReceiverKind.MAIL)
-    owners = (owner,) if any(route.owner for route in alerting.routes) else ()
-    return (*alerting.receivers.values(), *owners)
-
-
-def _mail(told: Notification, to: str) -> Message:
-    text = mail_text(told)
-    receiver = told.key.address.receiver
-    return Message(receiver=receiver, mail_to=to, subject=text.subject, text=text.body)
 
 
 def _held_devices(families: Iterable[Family]) -> Mapping[str, frozenset[str]]:

@@ -6,7 +6,7 @@ What cannot be sent is tried again, later each time, and dropped in the end; all
 import logging
 from collections import Counter, deque
 from collections.abc import Iterable
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import Final
 
 from muster.controller.alerting.delivery import Deliver, Message, NotDeliveredError
@@ -32,19 +32,25 @@ class Outbox:
     def __init__(self, deliver: Deliver, pauses_s: tuple[float, ...] = PAUSES_S) -> None:
         self._deliver = deliver
         self._pauses_s = pauses_s
+        self._lock = Lock()
+        # Never changed in place: others look at it meanwhile.
         self._channels: dict[str, _Channel] = {}
 
     def use(self, receivers: Iterable[Receiver]) -> None:
         """These receivers from now on; messages for others are not sent any more."""
         wanted = {each.name: each for each in receivers}
-        for name in [name for name in self._channels if name not in wanted]:
-            self._channels.pop(name).close()
-        for name, receiver in wanted.items():
-            known = self._channels.get(name)
-            if known is None:
-                self._channels[name] = _Channel(receiver, self._deliver, self._pauses_s)
-            else:
-                known.receiver = receiver
+        with self._lock:
+            channels = self._channels.copy()
+            left = [channels.pop(name) for name in self._channels if name not in wanted]
+            for name, receiver in wanted.items():
+                known = channels.get(name)
+                if known is None:
+                    channels[name] = _Channel(receiver, self._deliver, self._pauses_s)
+                else:
+                    known.receiver = receiver
+            self._channels = channels
+        for channel in left:
+            channel.close()
 
     def put(self, message: Message) -> None:
         channel = self._channels.get(message.receiver)
@@ -52,7 +58,7 @@ class Outbox:
             channel.put(message)
 
     def replace(self, receiver: str, messages: Iterable[Message]) -> None:
-        """These instead of what still waits, because they say all of it again."""
+        """These instead of those that waited here so: they say again how everything stands."""
         channel = self._channels.get(receiver)
         if channel is not None:
             channel.replace(messages)
@@ -88,6 +94,7 @@ class _Channel:
         self._deliver = deliver
         self._pauses_s = pauses_s
         self._waiting: deque[Message] = deque()
+        self._standing: deque[Message] = deque()
         self._changed = Condition()
         self._is_closing = False
         self._thread = Thread(target=self._run, name=f"alerts-{receiver.name}", daemon=True)
@@ -103,8 +110,7 @@ class _Channel:
 
     def replace(self, messages: Iterable[Message]) -> None:
         with self._changed:
-            self._waiting.clear()
-            self._waiting.extend(messages)
+            self._standing = deque(messages)
             self._changed.notify()
 
     def close(self) -> None:
@@ -119,8 +125,10 @@ class _Channel:
 
     def _next(self) -> Message | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_closing)
-            return None if self._is_closing else self._waiting.popleft()
+            self._changed.wait_for(lambda: self._waiting or self._standing or self._is_closing)
+            if self._is_closing:
+                return None
+            return (self._waiting or self._standing).popleft()
 
     def _send(self, message: Message) -> None:
         for pause_s in (*self._pauses_s, None):

@@ -61,8 +61,8 @@ class NoticeSource:
 
     def of(self, batch: Batch, changes: tuple[Change, ...]) -> Iterator[Outgoing]:
         """What follows from a commit; call it for each, in their order."""
-        is_anothers = self._is_anothers(batch)
-        reported = {} if is_anothers else _reported_by_job(batch)
+        is_foreign = is_anothers(batch, self._record)
+        reported = {} if is_foreign else _reported_by_job(batch)
         for change in changes:
             # All parts of an array are counted before it is asked whether any is left.
             self._arrays.count(change.before, change.after)
@@ -71,7 +71,7 @@ class NoticeSource:
         for change in changes:
             yield from self._of_array(change.after, is_reported=change.after.id in reported)
         yield from self._too_late(batch)
-        if not is_anothers:
+        if not is_foreign:
             yield from self._hopeless(batch, changes)
 
     def due(self, now: Instant) -> Iterator[Notice]:
@@ -85,11 +85,6 @@ class NoticeSource:
     def next_at(self) -> Instant | None:
         """When something will be due."""
         return self._marks.next_at()
-
-    def _is_anothers(self, batch: Batch) -> bool:
-        """Did a process write this that led? It sends the mails that follow from it."""
-        led = any(isinstance(event, Reported) for event in batch.events)
-        return led and batch.version == self._record.foreign_version
 
     def _of_job(self, change: Change, reported: list[Event]) -> Iterator[Outgoing]:
         job = change.after
@@ -138,6 +133,12 @@ class NoticeSource:
         notice = lost_hope(job, before, after)
         if notice is not None and self._is_news(notice):
             yield notice
+
+
+def is_anothers(batch: Batch, record: Record) -> bool:
+    """Did a process write this that led? It tells what follows from it."""
+    led = any(isinstance(event, Reported) for event in batch.events)
+    return led and batch.version == record.foreign_version
 
 
 def _mails_as_a_whole(job: Job) -> bool:

@@ -8,7 +8,15 @@ from muster.model.value import Instant
 from muster.telemetry import names
 from muster.telemetry.family import Family, Point
 
-KINDS = ("devices", "device_jobs", "node_troubles", "gpu_health", "findings", "measured")
+KINDS = (
+    "devices",
+    "device_jobs",
+    "node_troubles",
+    "gpu_health",
+    "findings",
+    "measured",
+    "job_news",
+)
 
 
 class LeftOut:

@@ -5,7 +5,7 @@ from itertools import chain
 
 from muster.doors.config.faults import Path, suggestion
 from muster.doors.units import amount_text
-from muster.model.alerting import OWNER, Receiver, ReceiverKind
+from muster.model.alerting import OWNER, JobRoute, Receiver, ReceiverKind, Route
 from muster.model.cluster import AmountReserved
 from muster.model.queue import Percent, Queue, Quota, Scope
 from muster.model.sinks import UNDERSTOOD, Sent, Sink, SinkKind
@@ -174,12 +174,17 @@ def _receivers_can_be_told(site: Site) -> Iterator[Mistake]:
         if (text := _receiver_fault(receiver)) is not None:
             yield Mistake(keys=("alerts", "receivers", name), text=text)
     for number, route in enumerate(site.alerts.routes):
-        keys = ("alerts", "routes", number)
-        for place, name in enumerate(route.receivers):
-            where = (*keys, "receivers", place)
-            yield from _missing(name, site.alerts.receivers, where, "receiver")
-        if route.queue is not None:
-            yield from _missing(route.queue, site.queues, (*keys, "queue"), "queue")
+        yield from _route_leads_somewhere(site, route, ("alerts", "routes", number))
+    for number, route in enumerate(site.alerts.jobs):
+        yield from _route_leads_somewhere(site, route, ("alerts", "jobs", number))
+
+
+def _route_leads_somewhere(site: Site, route: Route | JobRoute, keys: Path) -> Iterator[Mistake]:
+    for place, name in enumerate(route.receivers):
+        where = (*keys, "receivers", place)
+        yield from _missing(name, site.alerts.receivers, where, "receiver")
+    if route.queue is not None:
+        yield from _missing(route.queue, site.queues, (*keys, "queue"), "queue")
 
 
 def _receiver_fault(receiver: Receiver) -> str | None:

@@ -6,10 +6,19 @@ from muster.doors.config.kinds import (
     SPAN_ABOVE_ZERO,
     TEXT,
     TRUTH,
+    USER,
     choice,
 )
 from muster.doors.config.shapes import Key, Many, NamedMapping, Section, ValueList
-from muster.model.alerting import Alerting, Receiver, ReceiverKind, Route, Severity
+from muster.model.alerting import (
+    Alerting,
+    JobNews,
+    JobRoute,
+    Receiver,
+    ReceiverKind,
+    Route,
+    Severity,
+)
 
 RECEIVER = Section(
     title="A receiver of alerts: `alerts.receivers.*`",
@@ -88,6 +97,52 @@ ROUTE = Section(
     ),
 )
 
+JOB_ROUTE = Section(
+    title="Routes of what happens to jobs: `alerts.jobs[]`",
+    noun="route",
+    makes=(JobRoute,),
+    blank=JobRoute(),
+    keys=(
+        Key(
+            name="receivers",
+            shape=Many(each=NAME),
+            meaning="who is told; the receivers of all routes that a job fits",
+            example="[ops]",
+        ),
+        Key(
+            name="on",
+            shape=Many(each=choice(JobNews)),
+            meaning="what is told; `waits_long`: that it has waited for as long as `waits` says",
+            example="[failed, preempted]",
+        ),
+        Key(
+            name="queue",
+            shape=QUEUE_PATH,
+            optional=True,
+            meaning="only jobs of this queue and its child queues",
+            example="acme/nlp",
+        ),
+        Key(
+            name="users",
+            shape=Many(each=USER),
+            meaning="only jobs of these users; if empty, of all",
+            example="[ada]",
+        ),
+        Key(
+            name="owner",
+            shape=TRUTH,
+            meaning="mail it to the user of the job as well",
+            example="true",
+        ),
+        Key(
+            name="waits",
+            shape=SPAN_ABOVE_ZERO,
+            meaning="after how long a job counts as one that waits too long",
+            example="2h",
+        ),
+    ),
+)
+
 ALERTS = Section(
     title="Alerts: `alerts`",
     noun="alerts",
@@ -105,9 +160,14 @@ ALERTS = Section(
             meaning="which alerts go to whom",
         ),
         Key(
+            name="jobs",
+            shape=ValueList(section=JOB_ROUTE),
+            meaning="what happens to which jobs is told to whom",
+        ),
+        Key(
             name="wait",
             shape=SPAN_ABOVE_ZERO,
-            meaning="how long a new group of alerts waits for others like it",
+            meaning="how long a new group of alerts, or of jobs, waits for others like it",
             example="1m",
         ),
         Key(

@@ -17,7 +17,7 @@ from muster.doors.config.kinds import (
     WHOLE,
     choice,
 )
-from muster.doors.config.of_alerts import ALERTS, RECEIVER, ROUTE
+from muster.doors.config.of_alerts import ALERTS, JOB_ROUTE, RECEIVER, ROUTE
 from muster.doors.config.of_classes import CEILING, CLASS, IDLE
 from muster.doors.config.of_machines import POOL, RESERVATION
 from muster.doors.config.of_policy import BURST, ORDER, POLICY, PREEMPT, SHARE
@@ -355,6 +355,7 @@ SECTIONS = (
     ALERTS,
     RECEIVER,
     ROUTE,
+    JOB_ROUTE,
     MEASURED_ELSEWHERE,
     SINK,
 )

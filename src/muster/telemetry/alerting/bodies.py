@@ -6,6 +6,7 @@ Texts come from users too: they are escaped, and cut where a receiver would refu
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from muster.model.alerting import Severity
 from muster.model.value import Duration, Instant, Value
 from muster.telemetry.alerting.judging import Alert, AlertState
 from muster.telemetry.alerting.reasons import WHY
@@ -29,7 +30,7 @@ def webhook_body(told: Notification) -> Json:
     return {
         "version": "4",
         "groupKey": str(told.key),
-        "truncatedAlerts": len(told.alerts) - len(shown),
+        "truncatedAlerts": len(told.alerts) - len(shown) + told.more,
         "status": "resolved" if told.is_over else "firing",
         "receiver": told.key.address.receiver,
         "groupLabels": group,
@@ -90,7 +91,7 @@ def teams_body(told: Notification) -> Json:
             "text": cut(teams_text(headline(told))),
             "weight": "Bolder",
             "size": "Medium",
-            "color": "Good" if told.is_over else "Attention",
+            "color": _colour(told),
             "wrap": True,
         }
     ]
@@ -105,6 +106,12 @@ def teams_body(told: Notification) -> Json:
     }
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     return {"type": "message", "attachments": [attachment]}
+
+
+def _colour(told: Notification) -> str:
+    if told.happened and told.alerts[0].label("severity") == Severity.INFO:
+        return "Default"
+    return "Good" if told.is_over else "Attention"
 
 
 class MailText(Value):
@@ -122,7 +129,7 @@ def mail_text(told: Notification) -> MailText:
         for name in ("description", WHY, "action", "muster", "runbook_url"):
             if text := alert.annotation(name):
                 lines.append(f"    {text}" if name != "muster" else f"    $ {text}")
-        lines.append("    since " + rfc3339(alert.since))
+        lines.append(f"    {'at' if told.happened else 'since'} {rfc3339(alert.since)}")
         lines.append("")
     body = "\n".join([*lines, *_more(told)])
     subject = "".join(letter if letter.isprintable() else " " for letter in headline(told))
@@ -131,10 +138,20 @@ def mail_text(told: Notification) -> MailText:
 
 def headline(told: Notification) -> str:
     """`[FIRING:2] GpuBroken acme: GPU 0 of n1 is broken`."""
+    if told.happened:
+        return _happened(told)
     firing = sum(alert.state is AlertState.FIRING for alert in told.alerts)
     state = f"FIRING:{firing}" if firing else "RESOLVED"
     queue = f" {told.key.queue}" if told.key.queue else ""
     return f"[{state}] {told.key.alert}{queue}: {told.alerts[0].annotation('summary')}"
+
+
+def _happened(told: Notification) -> str:
+    """`JobFailed acme: job 17 (train) of ada failed, and 2 more`."""
+    count = len(told.alerts) + told.more
+    queue = f" {told.key.queue}" if told.key.queue else ""
+    more = f", and {count - 1} more" if count > 1 else ""
+    return f"{told.key.alert}{queue}: {told.alerts[0].annotation('summary')}{more}"
 
 
 def fingerprint(alert: Alert) -> str:
@@ -214,5 +231,6 @@ def _mark(alert: Alert) -> str:
 
 
 def _more(told: Notification) -> list[str]:
-    left = len(told.alerts) - MOST_SHOWN
-    return [f"and {left} more; see muster alerts"] if left > 0 else []
+    left = len(told.alerts) - MOST_SHOWN + told.more
+    look = "muster ps" if told.happened else "muster alerts"
+    return [f"and {left} more; see {look}"] if left > 0 else []

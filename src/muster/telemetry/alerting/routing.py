@@ -27,11 +27,17 @@ class GroupKey(Value):
 
 
 class Notification(Value):
-    """One message: all that fires in a group, and what of it is over since the last message."""
+    """One message: all that fires in a group, and what of it is over since the last message.
+
+    happened: it tells what happened to jobs, which neither fires nor is over.
+    more: how many alike are not in it.
+    """
 
     key: GroupKey
     alerts: tuple[Alert, ...]
     at: Instant
+    happened: bool = False
+    more: int = 0
 
     @property
     def is_over(self) -> bool:
