@@ -243,7 +243,7 @@ def test_a_job_that_stands_in_a_queue_goes_on_and_its_pods_wait_together(here: S
 
 def test_a_job_that_must_make_room_has_its_grace_stands_and_goes_on_later(here: Site) -> None:
     text = (
-        "echo begins >> /said/low; trap 'sleep 2; echo saved >> /said/low; exit 1' TERM; "
+        "trap 'sleep 2; echo saved >> /said/low; exit 1' TERM; echo begins >> /said/low; "
         "until test -e /said/go; do sleep 0.2; done; echo ends >> /said/low"
     )
     rank = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
@@ -437,13 +437,14 @@ def pod(
 
 
 def template(here: Site, text: str, gpus: int) -> Any:
-    amounts = {"nvidia.com/gpu": str(gpus)}
+    # A pod that asks for no CPU is given next to none where the machine is busy.
+    amounts = {"limits": {"nvidia.com/gpu": str(gpus)}, "requests": {"cpu": "200m"}}
     container = {
         "name": "main",
         "image": BUSYBOX,
         "imagePullPolicy": "Never",
         "command": ["sh", "-c", text],
-        "resources": {"limits": amounts},
+        "resources": amounts,
         "volumeMounts": [{"name": "said", "mountPath": "/said"}],
     }
     return {

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PATIENCE_S = 180
 """So long a test waits for what must come: long enough for a machine that has much else to do."""
 PATIENT = f"--timeout={PATIENCE_S}s"
@@ -20,6 +22,13 @@ LONGEST_S = PATIENCE_S + 60
 
 KUBECTLS = Path(__file__).parents[3] / ".tools" / "kubectls"
 """Other versions of kubectl, as `make kubectls` puts them there: kubectl-1.28 ..."""
+
+
+def there_is(program: str) -> str:
+    """A kubectl to type; the test is skipped where nobody has put that version there."""
+    if program != "kubectl" and shutil.which(program, path=KUBECTLS) is None:
+        pytest.skip(f"there is no {program}: run make kubectls")
+    return program
 
 
 @dataclass(frozen=True, kw_only=True)

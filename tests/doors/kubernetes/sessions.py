@@ -178,6 +178,12 @@ class Session:
     def compared(self) -> list[Case]:
         return [each for each in self.cases if each.is_compared]
 
+    @property
+    def programs(self) -> list[str]:
+        """The versions of kubectl that it types."""
+        words = [word for each in self.cases for word in each.line.split()]
+        return sorted({word for word in words if re.fullmatch(r"kubectl-1\.\d+", word)})
+
 
 def all_sessions() -> list[Session]:
     return [read(path) for path in sorted(SESSIONS.glob("*.txt"))]

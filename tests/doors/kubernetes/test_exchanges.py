@@ -18,12 +18,20 @@ metadata: {name: b}
 spec: {minAvailable: 1, selector: {matchLabels: {"n": "2"}}}
 """
 
+HOLDS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: holds, finalizers: [example.com/held]}
+"""
+LETS_GO = """patch configmap holds -n raw-tmp -p '{"metadata":{"finalizers":null}}'"""
+
 
 def test_requests_are_answered_as_a_real_kubernetes_does(real_house: KubernetesHouse) -> None:
     _begins(real_house)
     wire = _wire(real_house)
 
     answers = {each.name: (each, wire.answers(each)) for each in all_exchanges()}
+    real_house.kubectl(LETS_GO)
 
     assert {name: _report(*found) for name, found in answers.items() if _surprises(*found)} == {}
 
@@ -36,6 +44,8 @@ def _begins(house: KubernetesHouse) -> None:
         called = f"r{number} -n {space} --labels=n={number}"
         house.kubectl(f"run {called} --image=busybox:1.36 -- sleep 3600")
     house.kubectl("create -n rawf -f -", stdin=KEEPS_ONE)
+    # Then it is still there when it is deleted for the second time.
+    house.kubectl("create -n raw-tmp -f -", stdin=HOLDS)
     for space in ("raw", "rawf"):
         house.kubectl(f"wait -n {space} pods --all --for=condition=Ready {PATIENT}")
     house.kubectl(f"wait -n rawf pdb/b --for=jsonpath={{.status.currentHealthy}}=1 {PATIENT}")

@@ -3,7 +3,6 @@
 `make kubectls` installs them. Each types the same session, with pods that really run.
 """
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from containers.images import IMAGE, MODEST, own_podman
-from doors.kubernetes.cluster import KUBECTLS, KubernetesHouse, kubernetes_house
+from doors.kubernetes.cluster import KubernetesHouse, kubernetes_house, there_is
 
 pytestmark = pytest.mark.slow
 
@@ -208,7 +207,4 @@ def test_a_watch_of_a_version_tells_what_comes(house: KubernetesHouse, version: 
 
 def of_version(version: str) -> str:
     """What to type for this version."""
-    program = "kubectl" if version == OF_THE_TESTS else f"kubectl-{version}"
-    if version != OF_THE_TESTS and shutil.which(program, path=KUBECTLS) is None:
-        pytest.skip(f"there is no {program}: run make kubectls")
-    return program
+    return "kubectl" if version == OF_THE_TESTS else there_is(f"kubectl-{version}")

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -17,11 +16,11 @@ from websockets.typing import Subprotocol
 
 from containers.images import IMAGE, MODEST, own_podman
 from doors.kubernetes.cluster import (
-    KUBECTLS,
     PATIENCE_S,
     PATIENT,
     KubernetesHouse,
     kubernetes_house,
+    there_is,
 )
 from muster.doors.kubernetes.serve.channels import V5
 
@@ -99,13 +98,6 @@ def test_a_command_is_written_down_without_its_arguments(house: KubernetesHouse)
 
 PROGRAMS = ("kubectl", "kubectl-1.28")
 """The one that speaks WebSocket, and one that speaks SPDY alone."""
-
-
-def there_is(program: str) -> str:
-    if program != "kubectl" and shutil.which(program, path=KUBECTLS) is None:
-        pytest.skip(f"there is no {program}: run make kubectls")
-    return program
-
 
 NOBODY_THERE = """
 apiVersion: admissionregistration.k8s.io/v1
