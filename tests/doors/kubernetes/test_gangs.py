@@ -181,6 +181,28 @@ def test_the_launcher_of_an_mpijob_finds_a_list_of_its_workers(house: Kubernetes
     until(lambda: ended(house, "ring") == 1)
 
 
+def test_an_mpijob_of_version_2_runs_whole_and_its_workers_need_no_command(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('mpi-two')}"
+    worker = a_replica("main", "", 1)
+    del worker["template"]["spec"]["containers"][0]["command"]
+    launcher = a_replica("main", "echo $K_MPI_JOB_ROLE; cat /etc/mpi/hostfile")
+    replicas = {"Launcher": launcher, "Worker": worker}
+    job = a_training("MPIJob", "two", runLauncherAsWorker=True, mpiReplicaSpecs=replicas)
+
+    house.kubectl(
+        f"apply {place} -f -", stdin=job.replace("kubeflow.org/v1", "kubeflow.org/v2beta1")
+    )
+    house.kubectl(
+        f"wait {place} --for=condition=Succeeded mpijobs.v2beta1.kubeflow.org/two {PATIENT}"
+    )
+
+    said = house.kubectl(f"logs {place} two-launcher").splitlines()
+    assert said == ["launcher", "two-launcher slots=1", "two-worker-0 slots=1"]
+    until(lambda: phases(house, place) == {"two-launcher": "Succeeded"})
+
+
 ACCOUNT = """
 apiVersion: v1
 kind: ServiceAccount

@@ -10,7 +10,7 @@ from muster.doors.kubernetes.controllers.specs.fields import PodSpecs
 from muster.doors.kubernetes.controllers.specs.rules import workload_rules
 from muster.doors.kubernetes.controllers.volcano.rules import volcano_rules
 from muster.doors.kubernetes.foreign.definitions import DEFINITIONS
-from muster.doors.kubernetes.foreign.kinds import VOLCANO_JOB
+from muster.doors.kubernetes.foreign.kinds import VOLCANO_JOB, in_every_version
 from muster.doors.kubernetes.objects.basics import (
     CONFIG_MAPS,
     EVENTS,
@@ -87,7 +87,11 @@ _ADDED: dict[Kind, Rules] = {
 }
 
 FOREIGN: dict[Kind, Rules] = {
-    **{each.kind: training_rules(each, _POD_SPECS) for each in TRAINING_JOBS},
+    **{
+        kind: training_rules(each, _POD_SPECS)
+        for each in TRAINING_JOBS
+        for kind in in_every_version(each.kind)
+    },
     VOLCANO_JOB: volcano_rules(_POD_SPECS),
 }
 """What built-in kinds of other projects add to their schemas."""

@@ -19,8 +19,9 @@ PyTorchJob: elasticPolicy=ElasticPolicy nprocPerNode=string pytorchReplicaSpecs=
     runPolicy=RunPolicy
 TFJob: enableDynamicWorker=boolean runPolicy=RunPolicy successPolicy=SuccessPolicy
     tfReplicaSpecs={ReplicaSpec}!
-MPIJob: cleanPodPolicy=CleanPodPolicy mainContainer=string mpiReplicaSpecs={ReplicaSpec}!
-    runPolicy=RunPolicy slotsPerWorker=integer
+MPIJob: cleanPodPolicy=CleanPodPolicy launcherCreationPolicy=LauncherPolicy mainContainer=string
+    mpiImplementation=MpiImplementation mpiReplicaSpecs={ReplicaSpec}! runLauncherAsWorker=boolean
+    runPolicy=RunPolicy slotsPerWorker=integer sshAuthMountPath=string
 ElasticPolicy: maxReplicas=integer maxRestarts=integer metrics=[any] minReplicas=integer
     nProcPerNode=integer rdzvBackend=string rdzvConf=[RdzvConf] rdzvHost=string rdzvId=string
     rdzvPort=integer standalone=boolean
@@ -82,6 +83,8 @@ _PLAIN: dict[str, Schema] = {
     "PodTemplate": {"allOf": [{"$ref": f"{PREFIX}io.k8s.api.core.v1.PodTemplateSpec"}]},
     "RestartPolicy": {"type": "string", "enum": ["Always", "OnFailure", "Never", "ExitCode"]},
     "SuccessPolicy": {"type": "string", "enum": ["", "AllWorkers"]},
+    "LauncherPolicy": {"type": "string", "enum": ["AtStartup", "WaitForWorkersReady"]},
+    "MpiImplementation": {"type": "string", "enum": ["OpenMPI", "Intel", "MPICH"]},
     "CleanPodPolicy": {"type": "string", "enum": ["All", "Running", "None", ""]},
 }
 
@@ -92,7 +95,9 @@ WARNED: dict[str, str] = {
     "ElasticPolicy.metrics": "the number of replicas is not changed by metrics",
     "TFJob.enableDynamicWorker": "a gang has as many workers as it began with",
     "MPIJob.cleanPodPolicy": "say it in runPolicy",
+    "MPIJob.launcherCreationPolicy": "a gang starts whole",
     "MPIJob.mainContainer": "every container of the launcher finds the workers",
+    "MPIJob.sshAuthMountPath": "processes are started with kubectl exec, without keys",
     "SchedulingPolicy.minResources": _OWN_AMOUNTS,
     "SchedulingPolicy.scheduleTimeoutSeconds": _PATIENT,
     "ResourceFlavor.nodeTaints": "taints are said for nodes",
@@ -151,7 +156,8 @@ REFUSED: dict[str, str] = {
     "NativeTemplate.resourceClaims": "ask for nvidia.com/gpu",
 }
 _HARMLESS: dict[str, tuple[Any, ...]] = {
-    "RunPolicy.managedBy": ("kubeflow.org/training-operator",),
+    "MPIJob.launcherCreationPolicy": ("AtStartup",),
+    "RunPolicy.managedBy": ("kubeflow.org/training-operator", "kubeflow.org/mpi-operator"),
     "VolcanoJob.schedulerName": ("volcano",),
     "VolcanoQueue.dequeueStrategy": ("traverse",),
     "ClusterQueue.queueingStrategy": ("BestEffortFIFO",),

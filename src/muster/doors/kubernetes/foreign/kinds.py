@@ -60,6 +60,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         kind="MPIJob",
         plural="mpijobs",
         type="MPIJob",
+        versions=("v2beta1", "v1"),
         columns=(_STATE, _AGE),
     ),
     Definition(
@@ -225,6 +226,12 @@ def foreign_kinds() -> dict[tuple[str, str, str], CustomKind]:
         for each in DEFINITIONS
         for version in each.versions
     }
+
+
+def in_every_version(kind: Kind) -> tuple[Kind, ...]:
+    """A built-in kind in each of its versions."""
+    every = (each.kind for each in foreign_kinds().values())
+    return tuple(each for each in every if each.qualified_kind == kind.qualified_kind)
 
 
 def foreign_kind(api_version: str, kind: str) -> Kind | None:

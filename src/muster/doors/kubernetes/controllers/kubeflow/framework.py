@@ -11,15 +11,15 @@ Environment = Callable[[JsonObject, "Replica"], list[JsonObject]]
 Beside = Callable[[JsonObject], list[JsonObject]]
 """What a job has beside its pods and their Services."""
 
-Furnish = Callable[[JsonObject, JsonObject], None]
-"""Adds to the spec of a job's pod what it finds there."""
+Furnish = Callable[[JsonObject, "Replica", JsonObject], None]
+"""Adds to the spec of a replica's pod what it finds there."""
 
 
 def _nothing_beside(_: JsonObject) -> list[JsonObject]:
     return []
 
 
-def _as_it_is(_job: JsonObject, _spec: JsonObject) -> None:
+def _as_it_is(_job: JsonObject, _replica: "Replica", _spec: JsonObject) -> None:
     return
 
 

@@ -2,7 +2,11 @@
 
 `mpirun` starts its daemons in the workers' pods with `kubectl exec`, as the training operator's
 version 1 does; the launcher's image brings kubectl, and its service account the right to exec.
+Jobs of version 2, whose operator has ssh do that, are run in the same way: pods share the network
+of their machine, where only one of them could listen at the port of ssh.
 """
+
+from collections.abc import Mapping
 
 from muster.doors.kubernetes.controllers.kubeflow.framework import (
     Framework,
@@ -23,6 +27,10 @@ FIELD = "mpiReplicaSpecs"
 LAUNCHER, WORKER = "Launcher", "Worker"
 FOLDER, HOSTS, AGENT = "/etc/mpi", "hostfile", "kubexec.sh"
 VOLUME = "mpi-job-config"
+OPEN_MPI = "OpenMPI"
+STAYS = ("sleep", "365d")
+"""What a worker does that is told nothing: its processes are started from outside."""
+
 _RUNS_FOR_ALL = 0o755
 _AGENT_TEXT = """#!/bin/sh
 # Runs a command in the pod of a worker: kubexec.sh POD COMMAND...
@@ -34,16 +42,47 @@ exec kubectl exec "$pod" -- /bin/sh -c "$*"
 
 
 def environment(job: JsonObject, replica: Replica) -> list[JsonObject]:
-    """What Open MPI reads; only the launcher starts it."""
-    if replica.role != LAUNCHER:
-        return []
-    found = {
-        "OMPI_MCA_plm_rsh_agent": f"{FOLDER}/{AGENT}",
-        "OMPI_MCA_orte_default_hostfile": f"{FOLDER}/{HOSTS}",
-        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-        "OMPI_MCA_orte_set_default_slots": str(_slots(job)),
-    }
+    """What mpirun reads; only the launcher starts it."""
+    found: dict[str, str] = {}
+    if _is_second(job):
+        found["K_MPI_JOB_ROLE"] = replica.role.lower()
+    if replica.role == LAUNCHER:
+        found |= _of_launcher(job)
     return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def _is_second(job: JsonObject) -> bool:
+    """Is it of version 2 of the operator?"""
+    return str(job.get("apiVersion")).startswith("kubeflow.org/v2")
+
+
+def _of_launcher(job: JsonObject) -> Mapping[str, str]:
+    agent, hosts, slots = f"{FOLDER}/{AGENT}", f"{FOLDER}/{HOSTS}", str(_slots(job))
+    match _implementation(job):
+        case "Intel":
+            return {
+                "I_MPI_HYDRA_BOOTSTRAP": "rsh",
+                "I_MPI_HYDRA_BOOTSTRAP_EXEC": agent,
+                "I_MPI_HYDRA_HOST_FILE": hosts,
+                "I_MPI_PERHOST": slots,
+            }
+        case "MPICH":
+            return {
+                "HYDRA_LAUNCHER": "rsh",
+                "HYDRA_LAUNCHER_EXEC": agent,
+                "HYDRA_HOST_FILE": hosts,
+            }
+        case _:
+            return {
+                "OMPI_MCA_plm_rsh_agent": agent,
+                "OMPI_MCA_orte_default_hostfile": hosts,
+                "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+                "OMPI_MCA_orte_set_default_slots": slots,
+            }
+
+
+def _implementation(job: JsonObject) -> str:
+    return str(part(job, "spec").get("mpiImplementation") or OPEN_MPI)
 
 
 def _slots(job: JsonObject) -> int:
@@ -52,11 +91,9 @@ def _slots(job: JsonObject) -> int:
 
 def configuration(job: JsonObject) -> list[JsonObject]:
     """A ConfigMap with the workers and how to reach them."""
-    hosts = [
-        f"{each.name_in(job)} slots={_slots(job)}\n"
-        for each in MPI.replicas(job)
-        if each.role == WORKER
-    ]
+    working = {WORKER, *((LAUNCHER,) if part(job, "spec").get("runLauncherAsWorker") else ())}
+    slots = f" slots={_slots(job)}" if _implementation(job) == OPEN_MPI else f":{_slots(job)}"
+    hosts = [f"{each.name_in(job)}{slots}\n" for each in MPI.replicas(job) if each.role in working]
     config: JsonObject = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -74,13 +111,16 @@ def _config_name(job: JsonObject) -> str:
     return f"{name_of(job)}-config"
 
 
-def furnish(job: JsonObject, spec: JsonObject) -> None:
+def furnish(job: JsonObject, replica: Replica, spec: JsonObject) -> None:
     """Each pod finds the list, and the launcher starts what it is told with it."""
     config = {"name": _config_name(job), "defaultMode": _RUNS_FOR_ALL}
     spec["volumes"] = [*items(spec, "volumes"), {"name": VOLUME, "configMap": config}]
     mount = {"name": VOLUME, "mountPath": FOLDER}
     for container in items(spec, "containers"):
         container["volumeMounts"] = [*items(container, "volumeMounts"), mount]
+        is_told = container.get("command") or container.get("args")
+        if replica.role == WORKER and not is_told:
+            container["command"] = list(STAYS)
 
 
 def leader(_: JsonObject) -> str:

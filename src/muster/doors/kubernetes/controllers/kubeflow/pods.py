@@ -68,7 +68,7 @@ def pod_of(framework: Framework, job: JsonObject, replica: Replica) -> JsonObjec
     spec["restartPolicy"] = _NEVER_AGAIN.get(wanted, wanted)
     if policy.get("priorityClass"):
         spec.setdefault("priorityClassName", str(policy["priorityClass"]))
-    framework.furnish(job, spec)
+    framework.furnish(job, replica, spec)
     variables = framework.environment(job, replica)
     for container in items(spec, "containers"):
         container["env"] = [*items(container, "env"), *variables]

@@ -2,7 +2,7 @@ from muster.doors.kubernetes.catalogue import FOREIGN
 from muster.doors.kubernetes.controllers.conditions import is_true
 from muster.doors.kubernetes.controllers.kubeflow.mpi import configuration
 from muster.doors.kubernetes.foreign.fields import warnings
-from muster.doors.kubernetes.foreign.kinds import MPI_JOB
+from muster.doors.kubernetes.foreign.kinds import MPI_JOB, in_every_version
 from muster.doors.kubernetes.objects.value import JsonObject, items, name_of, part
 from properties.kubernetes_world import KubernetesWorld, template
 
@@ -25,11 +25,20 @@ def a_job(workers: int = 2) -> JsonObject:
     }
 
 
-def begun() -> tuple[KubernetesWorld, JsonObject]:
+def begun(job: JsonObject | None = None) -> tuple[KubernetesWorld, JsonObject]:
     world = KubernetesWorld()
-    job = world.create(a_job())
+    made = world.create(job or a_job())
     world.settles()
-    return world, job
+    return world, made
+
+
+def of_version_2(**spec: object) -> JsonObject:
+    job = a_job()
+    return {**job, "apiVersion": "kubeflow.org/v2beta1", "spec": {**job["spec"], **spec}}
+
+
+def variables(pod: JsonObject) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in pod["spec"]["containers"][0]["env"]}
 
 
 def test_the_launcher_and_its_workers_start_together() -> None:
@@ -91,3 +100,60 @@ def test_fields_that_have_no_effect_are_warned_of() -> None:
 
     assert len(told) == 2
     assert "say it in runPolicy" in told[0]
+
+
+def test_a_worker_that_is_told_nothing_stays_and_a_launcher_runs_what_its_image_says() -> None:
+    world, _ = begun()
+
+    launcher, worker, _ = world.pods()
+
+    assert worker["spec"]["containers"][0]["command"] == ["sleep", "365d"]
+    assert "command" not in launcher["spec"]["containers"][0]
+
+
+def test_a_job_of_version_2_is_a_gang_whose_pods_know_their_roles() -> None:
+    world, _ = begun(of_version_2())
+
+    roles = [variables(each)["K_MPI_JOB_ROLE"] for each in world.pods()]
+
+    assert roles == ["launcher", "worker", "worker"]
+    assert variables(world.pods()[0])["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"
+    said = [part(each, "metadata", "annotations") for each in world.pods()]
+    assert {each["muster.io/gang-size"] for each in said} == {"3"}
+
+
+def test_each_mpi_is_told_in_its_own_words() -> None:
+    intel, _ = begun(of_version_2(mpiImplementation="Intel"))
+    mpich, _ = begun(of_version_2(mpiImplementation="MPICH"))
+
+    told = variables(intel.pods()[0])
+    assert told["I_MPI_HYDRA_BOOTSTRAP_EXEC"] == "/etc/mpi/kubexec.sh"
+    assert told["I_MPI_PERHOST"] == "4"
+    assert variables(mpich.pods()[0])["HYDRA_LAUNCHER_EXEC"] == "/etc/mpi/kubexec.sh"
+    config = configuration(of_version_2(mpiImplementation="MPICH"))[0]
+    assert config["data"]["hostfile"] == "t-worker-0:4\nt-worker-1:4\n"
+
+
+def test_a_launcher_that_works_is_the_first_host() -> None:
+    config = configuration(of_version_2(runLauncherAsWorker=True))[0]
+
+    assert config["data"]["hostfile"].splitlines()[0] == "t-launcher slots=4"
+
+
+def test_what_only_ssh_needs_is_warned_of() -> None:
+    (told,) = warnings(
+        {"sshAuthMountPath": "/root/.ssh", "launcherCreationPolicy": "AtStartup"}, "MPIJob"
+    )
+
+    assert "kubectl exec" in told
+
+
+def test_version_2_is_checked_as_version_1_is() -> None:
+    job = of_version_2()
+    del job["spec"]["mpiReplicaSpecs"]["Launcher"]
+
+    for kind in in_every_version(MPI_JOB):
+        rules = FOREIGN[kind]
+        assert rules.validate is not None
+        assert "mpiReplicaSpecs[Launcher]" in str(rules.validate(job, None))
+    assert {each.version for each in in_every_version(MPI_JOB)} == {"v1", "v2beta1"}
