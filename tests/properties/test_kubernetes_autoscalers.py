@@ -32,12 +32,7 @@ MOMENTS = st.lists(
     ),
     max_size=5,
 ).map(tuple)
-MEMORIES = st.builds(
-    lambda said, ups, downs: Memory(recommendations=said, ups=ups, downs=downs),
-    MOMENTS,
-    MOMENTS,
-    MOMENTS,
-)
+MEMORIES = st.builds(Memory, recommendations=MOMENTS, ups=MOMENTS, downs=MOMENTS)
 BOUNDS = (
     st.tuples(*[st.integers(min_value=1, max_value=20)] * 3)
     .map(sorted)

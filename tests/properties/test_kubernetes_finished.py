@@ -17,8 +17,7 @@ def test_a_job_goes_when_its_time_after_its_end_is_up_and_not_before(
     ttl_s: int | None, runs_s: int, code: int, later: list[int]
 ) -> None:
     world = KubernetesWorld()
-    more = {} if ttl_s is None else {"ttlSecondsAfterFinished": ttl_s}
-    made = world.create(job(backoffLimit=0, **more))
+    made = world.create(job(backoffLimit=0, ttlSecondsAfterFinished=ttl_s))
     world.settles()
 
     world.passes(runs_s)
