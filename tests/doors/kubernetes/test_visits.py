@@ -196,10 +196,10 @@ def spoken_to(
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_ports_are_forwarded(house: KubernetesHouse, program: str) -> None:
+    forwards = [there_is(program), "port-forward", "p"]
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
         threading.Thread(target=_echoes, args=(server,), daemon=True).start()
-        argv = [there_is(program), "port-forward", "p", f":{port}"]
+        argv = [*forwards, f":{server.getsockname()[1]}"]
         with subprocess.Popen(  # noqa: S603 -- what a test types
             argv, stdout=subprocess.PIPE, text=True, env=house.environ
         ) as forwarding:
