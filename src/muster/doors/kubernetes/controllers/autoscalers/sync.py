@@ -6,6 +6,7 @@ from muster.doors.kubernetes.controllers.amounts import thousandths, without_zer
 from muster.doors.kubernetes.controllers.autoscalers.behaviour import (
     Bounds,
     Memory,
+    Moment,
     allowed,
     remembered,
 )
@@ -38,7 +39,7 @@ from muster.doors.kubernetes.objects.value import (
     part,
     uid_of,
 )
-from muster.model.value import SECOND, Instant, Value
+from muster.model.value import SECOND, Instant, Value, replace
 
 SOURCE = "horizontal-pod-autoscaler"
 EVERY = 15 * SECOND
@@ -121,6 +122,10 @@ class _Look:
 
     def _scale(self, target: JsonObject, memory: Memory) -> Memory:
         current: int = part(target, "spec").get("replicas", 1)
+        if not memory.recommendations:
+            # What somebody chose before is not taken away in haste.
+            chosen = Moment(at=self._now, replicas=current)
+            memory = replace(memory, recommendations=(chosen,))
         least: int = self._spec.get("minReplicas", 1)
         most: int = self._spec["maxReplicas"]
         self._status["currentReplicas"] = part(target, "status").get("replicas", 0)

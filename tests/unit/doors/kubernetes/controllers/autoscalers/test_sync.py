@@ -79,6 +79,18 @@ def test_it_grows_at_most_to_four_or_twofold_every_fifteen_seconds() -> None:
     assert world.fresh(web)["spec"]["replicas"] == 8
 
 
+def test_a_new_one_takes_nothing_away_for_five_minutes() -> None:
+    world, web, _ = scaled(cpu_milli=1, replicas=3)
+
+    world.passes(299)
+    world.settles()
+    assert world.fresh(web)["spec"]["replicas"] == 3
+
+    world.passes(15)
+    world.settles()
+    assert world.fresh(web)["spec"]["replicas"] == 1
+
+
 def test_near_the_target_nothing_changes() -> None:
     world, web, scaler = scaled(cpu_milli=85, replicas=2)
 
