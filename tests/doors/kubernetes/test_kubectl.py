@@ -339,3 +339,34 @@ def reach(house: KubernetesHouse) -> str:
             f"| base64 -d > {ca}"
         )
     return f"--server={server} --certificate-authority={ca}"
+
+
+RUNTIME = """
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: sandbox}
+handler: kata
+overhead: {podFixed: {cpu: 250m}}
+scheduling: {nodeSelector: {sandboxes: "yes"}}
+"""
+WAITS = '{"spec":{"runtimeClassName":"sandbox","schedulingGates":[{"name":"a/b"}]}}'
+
+
+def test_a_pod_has_what_its_runtime_class_says_as_long_as_there_is_one(
+    house: KubernetesHouse,
+) -> None:
+    place = f"-n {house.has_namespace('runtimes')}"
+    line = f"{place} --image=busybox --overrides='{WAITS}'"
+    house.kubectl("apply -f -", stdin=RUNTIME)
+
+    house.kubectl(f"run first {line}")
+
+    made = json.loads(house.kubectl(f"get pod first {place} -o json"))
+    noted = made["metadata"]["annotations"]["muster.io/warnings"]
+    assert "spec.runtimeClassName has no effect: its class counts" in noted
+    spec = made["spec"]
+    assert (spec["overhead"], spec["nodeSelector"]) == ({"cpu": "250m"}, {"sandboxes": "yes"})
+    changed = house.refused("apply -f -", stdin=RUNTIME.replace("kata", "gvisor"))
+    assert 'handler: Invalid value: "gvisor": field is immutable' in changed
+    house.kubectl("delete runtimeclass sandbox")
+    assert 'RuntimeClass "sandbox" not found' in house.refused(f"run second {line}")

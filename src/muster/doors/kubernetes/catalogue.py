@@ -38,6 +38,7 @@ from muster.doors.kubernetes.objects.kinds import (
     RESOURCE_QUOTA,
     ROLE,
     ROLE_BINDING,
+    RUNTIME_CLASS,
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
@@ -52,6 +53,7 @@ from muster.doors.kubernetes.pods.defaults import admitted, defaulted, fill_temp
 from muster.doors.kubernetes.pods.limits import defaulted_range, range_causes
 from muster.doors.kubernetes.pods.priority_classes import class_causes, defaulted_class
 from muster.doors.kubernetes.pods.quota import quota_causes
+from muster.doors.kubernetes.pods.runtime_classes import defaulted_runtime, runtime_causes
 from muster.doors.kubernetes.pods.selecting import OF_NODES, SELECTABLE, grace_of
 from muster.doors.kubernetes.tables.printing import printing_of
 from muster.model.value import replace
@@ -77,6 +79,7 @@ _ADDED: dict[Kind, Rules] = {
     ),
     PRIORITY_CLASS: Rules(default=defaulted_class, validate=class_causes),
     RESOURCE_QUOTA: Rules(validate=quota_causes),
+    RUNTIME_CLASS: Rules(default=defaulted_runtime, validate=runtime_causes),
     SECRET: SECRETS,
     SERVICE: SERVICES,
     SERVICE_ACCOUNT: SERVICE_ACCOUNTS,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from muster.doors.kubernetes.objects.errors import StatusError, forbidden
 from muster.doors.kubernetes.objects.kinds import POD
 from muster.doors.kubernetes.objects.value import JsonObject, name_of, namespace_of, part
+from muster.doors.kubernetes.pods.runtime_classes import refusal_of, with_runtime
 from muster.model.value import Value
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -20,13 +21,14 @@ class Known(Value):
     """What a new pod may name.
 
     priorities: the values of priority classes by name. usual: the class of pods that name none.
-    preempts: which of them preempt.
+    preempts: which of them preempt. runtimes: RuntimeClasses by name.
     """
 
     priorities: Mapping[str, int] = {}
     usual: str | None = None
     accounts: frozenset[str] = frozenset({"default"})
     preempts: frozenset[str] = frozenset()
+    runtimes: Mapping[str, JsonObject] = {}
 
 
 def refusal(pod: JsonObject, known: Known) -> StatusError | None:
@@ -36,6 +38,11 @@ def refusal(pod: JsonObject, known: Known) -> StatusError | None:
         if why:
             return forbidden(POD, name_of(pod), why)
     return None
+
+
+def filled(pod: JsonObject, known: Known) -> JsonObject:
+    """The pod with what the classes that it names add. The object is the caller's own."""
+    return with_runtime(with_priority(pod, known), known.runtimes)
 
 
 def with_priority(pod: JsonObject, known: Known) -> JsonObject:
@@ -75,11 +82,5 @@ def _of_account(pod: JsonObject, known: Known) -> str:
     return f'error looking up service account {where}: serviceaccount "{name}" not found'
 
 
-def _of_runtime(pod: JsonObject, _: Known) -> str:
-    spec = part(pod, "spec")
-    runtime = spec.get("runtimeClassName")
-    if runtime:
-        return f'pod rejected: RuntimeClass "{runtime}" not found'
-    if part(spec, "overhead"):
-        return "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-    return ""
+def _of_runtime(pod: JsonObject, known: Known) -> str:
+    return refusal_of(part(pod, "spec"), known.runtimes)

@@ -123,6 +123,10 @@ _WARNED: dict[str, tuple[str, tuple[Any, ...]]] = {
         "the job class says whom it preempts",
         ("PreemptLowerPriority",),
     ),
+    "PodSpec.runtimeClassName": (
+        "its class counts, and Muster's container tool runs every pod",
+        ("nvidia",),
+    ),
     "PodSpec.schedulerName": ("Muster schedules every pod", ("default-scheduler", "muster")),
     "PodSpec.setHostnameAsFQDN": (_OWN_NETWORK, (False,)),
     "PodSpec.shareProcessNamespace": ("each container sees its own processes", (False,)),
@@ -171,7 +175,6 @@ _REFUSED: dict[str, str] = {
     **{f"PodSpec.{name}": _OF_POD_SECURITY for name in _SECURED},
     "PodSpec.ephemeralContainers": "are added to a pod that runs; use exec",
     "PodSpec.resourceClaims": "ask for nvidia.com/gpu",
-    "PodSpec.runtimeClassName": "there are no runtime classes",
     "PodAffinityTerm.matchLabelKeys": "name the label in the selector",
     "PodAffinityTerm.mismatchLabelKeys": "name the label in the selector",
     "PodAffinityTerm.namespaceSelector": "the pods of all namespaces count",

@@ -31,6 +31,7 @@ from muster.doors.kubernetes.objects.kinds import (
     NODE,
     POD,
     RESOURCE_QUOTA,
+    RUNTIME_CLASS,
     SERVICE,
     SERVICE_ACCOUNT,
     kind_of,
@@ -147,7 +148,7 @@ class PodEntry:
         refused = admission.refusal({**new, "metadata": {"namespace": namespace, **meta}}, known)
         if refused is not None:
             raise refused
-        return admission.with_priority(new, known)
+        return admission.filled(new, known)
 
     def changed(self, kind: Kind, new: JsonObject, old: JsonObject, by: Caller) -> JsonObject:
         """The new object, with whose it was; StatusError when who writes may not be that person."""
@@ -280,6 +281,7 @@ class PodEntry:
         return admission.Known(
             priorities={name: site.classes[each].priority for name, each in classes.items()},
             accounts=frozenset({*accounts, "default"}),
+            runtimes={name_of(each): each for each in self.view.objects(RUNTIME_CLASS)},
             preempts=frozenset(
                 name for name, each in classes.items() if site.classes[each].preempts
             ),
