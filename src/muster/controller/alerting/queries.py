@@ -9,7 +9,7 @@ from muster.controller.world.record import Record
 from muster.model.alerting import Silence
 from muster.model.site import Role
 from muster.model.value import QueuePath, replace
-from muster.telemetry.alerting.judging import Alert
+from muster.telemetry.alerting.judging import Alert, AlertState
 
 
 class AlertQueries:
@@ -35,6 +35,13 @@ class AlertQueries:
     def problems(self) -> tuple[str, ...]:
         """Rules and receivers that do not work."""
         return self._board.standing.problems
+
+    def firing(self) -> tuple[Alert, ...] | None:
+        """What fires, for parts of Muster itself; None where nobody has judged rules yet."""
+        standing = self._board.standing
+        if standing.at is None:
+            return None
+        return tuple(each for each in standing.alerts if each.state is AlertState.FIRING)
 
     def silences(self, caller: Caller) -> tuple[Silence, ...]:
         """Those that have not ended, of what the caller may see."""

@@ -2,7 +2,8 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from muster.doors.kubernetes.objects.times import stamp
 from muster.doors.kubernetes.objects.value import JsonObject, items
@@ -16,6 +17,9 @@ from muster.model.gpu import Device
 from muster.model.value import GpuModel, Instant, Value
 
 _MOST_PODS = 110
+_Row = tuple[str, bool | None, str, str]
+"""A condition: its type, whether it is so (None: nobody knows), the reason, and a text."""
+
 _IDS = uuid.UUID("b0a7d9a4-4d43-5c0e-9c6f-6e6f6465f200")
 
 
@@ -35,14 +39,25 @@ class Machine(Value):
     version: str = "v1.36.3"
 
 
+class GpuAlert(NamedTuple):
+    """An alert that fires, and the number of the GPU on its node."""
+
+    gpu: str
+    name: str
+
+
 class SeenNode(Value):
-    """A node with what goes with it. since: when it was first seen."""
+    """A node with what goes with it. since: when it was first seen.
+
+    alerts: what fires of its GPUs, by their number and the alert's name; None: nobody knows.
+    """
 
     node: Node
     pool: Pool | None
     machine: Machine
     since: Instant
     now: Instant
+    alerts: tuple[GpuAlert, ...] | None = None
 
 
 def node_of(seen: SeenNode, before: JsonObject | None = None) -> JsonObject:
@@ -164,7 +179,7 @@ def _conditions(seen: SeenNode) -> list[JsonObject]:
     node = seen.node
     sick = [each for each in node.devices if not each.healthy]
     is_up = node.state is not NodeState.DOWN
-    rows = [
+    rows: list[_Row] = [
         ("MemoryPressure", False, "KubeletHasSufficientMemory", _ENOUGH.format("memory available")),
         ("DiskPressure", False, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", False, "KubeletHasSufficientPID", _ENOUGH.format("PID available")),
@@ -176,11 +191,12 @@ def _conditions(seen: SeenNode) -> list[JsonObject]:
         rows.append(("GPUsHealthy", not sick, word, why or "every GPU works"))
         # In the words of node-problem-detector, where True is a problem.
         rows.append(("GpuProblem", bool(sick), word, why or "every GPU works"))
-        rows.append(_link_condition(sick))
+        rows.append(_thermal_condition(seen))
+        rows.append(_link_condition(seen, sick))
     return [
         {
             "type": kind,
-            "status": "True" if is_so else "False",
+            "status": _STATUS[is_so],
             "lastHeartbeatTime": stamp(seen.now),
             "lastTransitionTime": stamp(seen.since),
             "reason": reason,
@@ -190,12 +206,34 @@ def _conditions(seen: SeenNode) -> list[JsonObject]:
     ]
 
 
-def _link_condition(sick: list[Device]) -> tuple[str, bool, str, str]:
-    bad = [each for each in sick if "link" in each.reason.lower()]
-    why = "; ".join(f"GPU {each.index}: {each.reason}" for each in bad)
-    word = "SomeGpuLinksFail" if bad else "AllGpuLinksWork"
-    return "GpuLinkProblem", bool(bad), word, why or "every link works"
+def _thermal_condition(seen: SeenNode) -> _Row:
+    if seen.alerts is None:
+        text = "nobody has judged how hot GPUs are"
+        return "GpuThermalProblem", None, "NotJudged", text
+    hot = _fire(seen, HEAT)
+    word = "SomeGpusAreTooHot" if hot else "AllGpusAreCoolEnough"
+    return "GpuThermalProblem", bool(hot), word, "; ".join(hot) or "every GPU is cool enough"
 
+
+def _link_condition(seen: SeenNode, sick: list[Device]) -> _Row:
+    broken = (each for each in sick if "link" in each.reason.lower())
+    bad = [f"GPU {each.index}: {each.reason}" for each in broken] + _fire(seen, LINKS)
+    word = "SomeGpuLinksFail" if bad else "AllGpuLinksWork"
+    return "GpuLinkProblem", bool(bad), word, "; ".join(bad) or "every link works"
+
+
+def _fire(seen: SeenNode, names: Collection[str]) -> list[str]:
+    """Numbers in their texts change all the time, and would make another object of the node."""
+    return [
+        f"GPU {each.gpu}: {each.name}" for each in sorted(seen.alerts or ()) if each.name in names
+    ]
+
+
+HEAT = frozenset({"GPUTemperatureTooHigh", "GpuMemoryTemperatureTooHigh", "GpuThermalThrottle"})
+LINKS = frozenset({"GpuNvlinkErrors", "GpuPcieReplays", "GpuPcieLinkNarrow"})
+"""Alerts that are conditions of the node too."""
+
+_STATUS = {True: "True", False: "False", None: "Unknown"}
 
 _ENOUGH = "kubelet has sufficient {}"
 

@@ -39,7 +39,7 @@ from muster.doors.kubernetes.objects.value import (
 from muster.doors.kubernetes.pods import events_of
 from muster.doors.kubernetes.pods.gang_marks import GANG_JOB
 from muster.doors.kubernetes.pods.job_of import is_held_back
-from muster.doors.kubernetes.pods.nodes_of import Machine, SeenNode, node_of
+from muster.doors.kubernetes.pods.nodes_of import GpuAlert, Machine, SeenNode, node_of
 from muster.doors.kubernetes.pods.pod_of import job_of_pod
 from muster.doors.kubernetes.pods.queues_of import (
     CLASS_ANNOTATION,
@@ -482,14 +482,32 @@ class PodKeeper:
         # Looked at before the fleet: what is written then is never older than what is told.
         held = {name_of(each): each for each in self._view.objects(NODE)}
         fleet, now = self._service.queries.nodes.fleet(), self._clock()
+        alerts = self._gpu_alerts()
         for name, node in sorted(fleet.nodes.items()):
-            pool = fleet.pools.get(node.pool)
-            seen = SeenNode(node=node, pool=pool, machine=self._machine, since=now, now=now)
+            seen = SeenNode(
+                node=node,
+                pool=fleet.pools.get(node.pool),
+                machine=self._machine,
+                since=now,
+                now=now,
+                alerts=None if alerts is None else tuple(alerts.get(name, ())),
+            )
             self._keep_object(NODE, node_of(seen, held.get(name, {})))
         for gone in self._view.objects(NODE):
             kept = self._view.find(NODE, "", name_of(gone))
             if kept is not None and name_of(gone) not in fleet.nodes:
                 self._writer.remove(self._request(NODE, gone), kept)
+
+    def _gpu_alerts(self) -> Mapping[str, list[GpuAlert]] | None:
+        """What fires of GPUs, by their nodes."""
+        firing = self._service.queries.alerts.firing()
+        if firing is None:
+            return None
+        found: dict[str, list[GpuAlert]] = {}
+        for each in firing:
+            gpu = GpuAlert(gpu=each.label("gpu"), name=each.name)
+            found.setdefault(each.label("Hostname"), []).append(gpu)
+        return found
 
     def _keep_namespaces(self) -> None:
         site = self._service.queries.site()

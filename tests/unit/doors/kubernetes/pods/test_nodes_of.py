@@ -1,6 +1,7 @@
 from typing import Any
 
-from muster.doors.kubernetes.pods.nodes_of import Machine, SeenNode, node_of
+from muster.controller.alerting.loop import shipped_rules
+from muster.doors.kubernetes.pods.nodes_of import HEAT, LINKS, GpuAlert, Machine, SeenNode, node_of
 from muster.model.cluster import Node, NodeState, Pool, Taint
 from muster.model.gpu import Device, MigInstance
 from muster.model.value import ClusterName, DeviceId, GpuModel, NodeId, PoolName, UserName, replace
@@ -34,11 +35,14 @@ NODE = Node(
 POOL = Pool(name=PoolName("big"), cluster=ClusterName("c"), levels=("zone", "rack"))
 
 
-def shown(node: Node, before: dict[str, Any] | None = None) -> dict[str, Any]:
-    return node_of(
-        SeenNode(node=node, pool=POOL, machine=Machine(address="192.0.2.2"), since=NOW, now=NOW),
-        before,
-    )
+def shown(
+    node: Node,
+    before: dict[str, Any] | None = None,
+    alerts: tuple[GpuAlert, ...] | None = None,
+) -> dict[str, Any]:
+    machine = Machine(address="192.0.2.2")
+    seen = SeenNode(node=node, pool=POOL, machine=machine, since=NOW, now=NOW, alerts=alerts)
+    return node_of(seen, before)
 
 
 def test_a_node_shows_what_it_has_and_what_of_it_works() -> None:
@@ -94,6 +98,26 @@ def test_health_is_a_condition() -> None:
     assert down["Ready"] == ("False", "no power")
 
 
-def conditions(node: Node) -> dict[str, tuple[str, str]]:
-    listed = shown(node)["status"]["conditions"]
+def test_alerts_about_heat_and_links_are_conditions() -> None:
+    hot = conditions(NODE, (GpuAlert("2", "GpuThermalThrottle"), GpuAlert("0", "GpuBroken")))
+    narrow = conditions(NODE, (GpuAlert("0", "GpuPcieLinkNarrow"),))
+
+    assert hot["GpuThermalProblem"] == ("True", "GPU 2: GpuThermalThrottle")
+    assert hot["GpuLinkProblem"] == ("False", "every link works")
+    assert narrow["GpuThermalProblem"] == ("False", "every GPU is cool enough")
+    assert narrow["GpuLinkProblem"] == ("True", "GPU 0: GpuPcieLinkNarrow")
+
+
+def test_heat_that_nobody_has_judged_is_not_known() -> None:
+    assert conditions(NODE)["GpuThermalProblem"][0] == "Unknown"
+
+
+def test_alerts_that_are_conditions_are_in_the_rules_that_ship() -> None:
+    assert all(f"alert: {name}\n" in shipped_rules() for name in HEAT | LINKS)
+
+
+def conditions(
+    node: Node, alerts: tuple[GpuAlert, ...] | None = None
+) -> dict[str, tuple[str, str]]:
+    listed = shown(node, alerts=alerts)["status"]["conditions"]
     return {each["type"]: (each["status"], each["message"]) for each in listed}
