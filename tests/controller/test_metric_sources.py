@@ -91,7 +91,8 @@ def test_jobs_are_counted_by_queue_and_state() -> None:
     assert jobs["a/b", "running"] == 2
     assert jobs["a/b", "pending"] == 1
     assert jobs["default", "running"] == 0
-    assert metered.values("muster_jobs_submitted_total")["a/b",] == 3
+    assert metered.values("muster_jobs_submitted_total")["a/b", "simulator"] == 3
+    assert metered.values("muster_jobs_submitted_total")["a/b", "slurm"] == 0
     assert metered.values("muster_queue_used_gpus")["a",] == 2
 
 
@@ -150,8 +151,9 @@ def test_preemptions_and_lost_time_are_counted() -> None:
 
     preempted = metered.values("muster_job_preemptions_total")
     assert sum(preempted.values()) == 1
-    assert metered.values("muster_job_requeues_total")["default",] == 1
-    assert metered.values("muster_lost_gpu_seconds_total")["default",] > 100
+    assert metered.values("muster_job_requeues_total")["default", "preempted"] == 1
+    assert metered.values("muster_lost_gpu_seconds_total")["default", "preempted"] > 100
+    assert metered.values("muster_lost_gpu_seconds_total")["default", "node_failed"] == 0
 
 
 def test_every_gpu_of_a_pool_is_in_one_state() -> None:

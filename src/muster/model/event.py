@@ -24,12 +24,16 @@ from muster.model.value import (
 
 
 class JobSubmitted(Value, tag="job_submitted"):
-    """A request was accepted; `held` when it must be released first."""
+    """A request was accepted; `held` when it must be released first.
+
+    door: through which it came; empty where nobody said so.
+    """
 
     at: Instant
     job: JobId
     spec: JobSpec
     held: bool = False
+    door: str = ""
 
 
 class JobHeld(Value, tag="job_held"):

@@ -140,6 +140,7 @@ class Site(Value):
 
     everyone: what a user of this machine may do who is not listed under `users`.
     default_pool: where jobs go whose door knows partitions, if they name none; None is anywhere.
+    currency: that of prices, as metrics name it.
     keep_history: ended jobs and their events are forgotten after this time; None keeps them.
     images_on_host: where no container tool is found, run the command without its image, in queues
     that do not say otherwise.
@@ -158,6 +159,7 @@ class Site(Value):
     default_pool: PoolName | None = None
     policy: Policy = Policy()
     reservations: tuple[Reservation, ...] = ()
+    currency: str = ""
     keep_history: Duration | None = Duration(400 * DAY)
     images_on_host: bool = False
     confinement: Confinement = SHARED_TMP

@@ -202,7 +202,9 @@ JOBS = _row("muster_jobs", _G, "Jobs that are not over, by state.", labels="queu
 JOBS_WAITING = _row(
     "muster_jobs_waiting", _G, "Jobs that wait, by why they do.", labels="queue reason"
 )
-SUBMITTED = _row("muster_jobs_submitted_total", _C, "Jobs that were submitted.", labels="queue")
+SUBMITTED = _row(
+    "muster_jobs_submitted_total", _C, "Jobs that were submitted, by door.", labels="queue door"
+)
 ENDED = _row(
     "muster_jobs_ended_total", _C, "Jobs that are over, by how.", labels="queue state reason"
 )
@@ -210,14 +212,17 @@ PREEMPTIONS = _row(
     "muster_job_preemptions_total", _C, "Attempts that had to make room.", labels="queue reason"
 )
 REQUEUES = _row(
-    "muster_job_requeues_total", _C, "Attempts after which the job waits again.", labels="queue"
+    "muster_job_requeues_total",
+    _C,
+    "Attempts after which the job waits again, by how they ended.",
+    labels="queue reason",
 )
 LOST = _row(
     "muster_lost_gpu_seconds_total",
     _C,
-    "GPU time that must be computed again.",
+    "GPU time that must be computed again, by how its attempt ended.",
     "seconds",
-    "queue",
+    "queue reason",
 )
 WAIT_SECONDS = _row(
     "muster_job_wait_seconds", _H, "From submission to the first start.", "seconds", "queue"
@@ -293,7 +298,7 @@ GPU_COST = _row(
     "muster_gpu_cost_total",
     _C,
     "What GPUs cost by the prices of their pools, by what became of them.",
-    labels="pool queue use",
+    labels="currency pool queue use",
 )
 JOB_FINDING = _row(
     "muster_job_finding",

@@ -99,7 +99,11 @@ class Submission(Value):
         first = transaction.next_job
         for spec in self._parts(accepted.spec, first):
             event = JobSubmitted(
-                at=transaction.now, job=transaction.new_id(), spec=spec, held=self.held
+                at=transaction.now,
+                job=transaction.new_id(),
+                spec=spec,
+                held=self.held,
+                door=self.caller.door,
             )
             transaction.apply(without_launch(event))
         transaction.keep_launch(first, launch)

@@ -132,6 +132,10 @@ class Diagnosing:
         pools = self._record.site.pools.values()
         return {(pool.cluster, pool.name): pool.gpu_hour_micros for pool in pools}
 
+    def currency(self) -> str:
+        """That of all prices; empty where nobody named it."""
+        return self._record.site.currency
+
     def _begin(self) -> None:
         self._at: Instant | None = None
         self._gathering = Gathering()

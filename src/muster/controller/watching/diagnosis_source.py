@@ -47,10 +47,12 @@ class DiagnosisSource:
         )
 
     def _costs(self) -> Iterator[Point]:
+        named = self._diagnosing.currency()
+        currency = (("currency", named),) if named else ()
         spent: dict[Labels, int] = {}
         for row, micros in self._diagnosing.spent().items():
             queue = "" if row.queue == NOBODY else self._names.name(row.queue)
-            labels = (("pool", row.pool), ("queue", queue), ("use", row.use))
+            labels = (*currency, ("pool", row.pool), ("queue", queue), ("use", row.use))
             spent[labels] = spent.get(labels, 0) + micros
         for labels, micros in spent.items():
             yield Point(labels, micros / _MICROS)

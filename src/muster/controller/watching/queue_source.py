@@ -36,6 +36,10 @@ USUAL_ENDS = (
 )
 """Counters are there before the first of these: what is born at 1 never seems to grow."""
 
+DOORS = ("cli", "kubernetes", "rest", "slurm")
+USUAL_RETURNS = ("exited", "node_failed", "preempted", "requeued")
+"""Why attempts are over that are not the last of their jobs."""
+
 DEEPEST_HISTOGRAM = 2
 
 
@@ -59,6 +63,8 @@ class _BornOf(Value):
 
     queues: _Born[QueuePath]
     states: _Born[tuple[QueuePath, JobState]]
+    doors: _Born[tuple[QueuePath, str]]
+    again: _Born[tuple[QueuePath, str]]
     modes: _Born[tuple[QueuePath, str]]
     ends: _Born[End]
 
@@ -111,10 +117,10 @@ class QueueSource:
 
     def _of_counters(self, born: _BornOf) -> Iterator[Family]:
         tally = self._tally
-        yield self._plain(names.SUBMITTED, born, tally.submitted)
-        yield self._plain(names.REQUEUES, born, tally.requeued)
-        lost = {path: ms / 1_000 for path, ms in tally.lost_gpu_ms.items()}
-        yield self._plain(names.LOST, born, lost)
+        yield self._told(names.SUBMITTED, born.doors, tally.submitted, "door")
+        yield self._told(names.REQUEUES, born.again, tally.requeued, "reason")
+        lost = {key: ms / 1_000 for key, ms in tally.lost_gpu_ms.items()}
+        yield self._told(names.LOST, born.again, lost, "reason")
         yield self._told(names.PREEMPTIONS, born.modes, tally.preempted, "reason")
         yield self._told(names.ENDED, born.ends, tally.ended, "state", "reason")
 
@@ -234,6 +240,8 @@ def _born_of(own: tuple[QueuePath, ...]) -> _BornOf:
     return _BornOf(
         queues=_Born(zeros=dict.fromkeys(own, 0), labels=tuple((("queue", path),) for path in own)),
         states=_born([(path, state) for path in own for state in LIVE], "state"),
+        doors=_born([(path, door) for path in own for door in DOORS], "door"),
+        again=_born([(path, why) for path in own for why in USUAL_RETURNS], "reason"),
         modes=_born([(path, str(mode)) for path in own for mode in PreemptMode], "reason"),
         ends=_born([(path, *end) for path in own for end in USUAL_ENDS], "state", "reason"),
     )

@@ -90,11 +90,11 @@ class Tally:
     """One for each process; `note` is called by those who commit, all else by whoever asks."""
 
     def __init__(self, record: Record) -> None:
-        self.submitted: Counter[QueuePath] = Counter()
+        self.submitted: Counter[tuple[QueuePath, str]] = Counter()
         self.ended: Counter[End] = Counter()
         self.preempted: Counter[tuple[QueuePath, str]] = Counter()
-        self.requeued: Counter[QueuePath] = Counter()
-        self.lost_gpu_ms: Counter[QueuePath] = Counter()
+        self.requeued: Counter[tuple[QueuePath, str]] = Counter()
+        self.lost_gpu_ms: Counter[tuple[QueuePath, str]] = Counter()
         self.waits, self.starts = Durations(), Durations()
         self.runs, self.completions = Durations(), Durations()
         self._late = LateJobs(record)
@@ -202,12 +202,15 @@ class Tally:
         for attempt in batch.attempts:
             if attempt.job in changes:
                 job = changes[attempt.job].after
-                self.requeued[job.spec.queue] += job.state not in FINAL
-                self.lost_gpu_ms[job.spec.queue] += attempt.lost_gpu_ms
+                why = "" if attempt.why is None else tag_of(attempt.why)
+                if job.state not in FINAL:
+                    self.requeued[job.spec.queue, why] += 1
+                if attempt.lost_gpu_ms:
+                    self.lost_gpu_ms[job.spec.queue, why] += attempt.lost_gpu_ms
 
     def _count_event(self, event: Event, changes: Mapping[JobId, Change]) -> None:
         if isinstance(event, JobSubmitted):
-            self.submitted[event.spec.queue] += 1
+            self.submitted[event.spec.queue, event.door] += 1
         elif isinstance(event, JobPreempted) and event.job in changes:
             job = changes[event.job].after
             self.preempted[job.spec.queue, str(event.mode)] += 1

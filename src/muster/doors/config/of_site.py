@@ -319,6 +319,12 @@ SITE = Section(
             meaning="what keeps every job to itself",
         ),
         Key(
+            name="currency",
+            shape=NAME,
+            meaning="the currency of prices, as metrics name it",
+            example="EUR",
+        ),
+        Key(
             name="alerts",
             shape=Inside(section=ALERTS),
             meaning="who is told of what is wrong",

@@ -107,7 +107,7 @@ def test_every_key_sets_its_field() -> None:
         " waited_percent: 5}, bursts: [{preferred: x, to: y, classes: [c], over_gpu_hours: 1,"
         " cost_percent: 60, transfer: 1m, transfer_cost: 2}]}\n"
         "per_user: {max_jobs: 1, max_submit: 1G}\n"
-        "history: {keep: 1d}\ncontainers: {images_on_host: true}\n"
+        "currency: EUR\nhistory: {keep: 1d}\ncontainers: {images_on_host: true}\n"
         "alerts: {receivers: {m: {kind: mail, to: u}, s: {kind: slack, url_file: /u},"
         " c: {kind: command, command: [/c]}}, routes: [{receivers: [m], severities: [info],"
         " alerts: [A], queue: q, owner: true}], jobs: [{receivers: [m], on: [failed, waits_long],"
