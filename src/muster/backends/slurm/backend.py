@@ -10,6 +10,7 @@ from pathlib import Path
 from muster.backends.base import Action, OutputQuery, Wake
 from muster.backends.local.attempt.output import read_output
 from muster.backends.slurm.images import Containers
+from muster.backends.slurm.measuring import Measuring, Running
 from muster.backends.slurm.nodes import Fleet
 from muster.backends.slurm.orders import Orders
 from muster.backends.slurm.pod_files import pod_output
@@ -21,6 +22,7 @@ from muster.model.cluster import Abilities, BackendKind, Cluster
 from muster.model.event import ClusterSeen, Event
 from muster.model.placement import Allocation
 from muster.model.running import Output
+from muster.model.samples import Samples
 from muster.model.value import ClusterName, GpuModel, Instant, NodeId, Value, replace
 
 Clock = Callable[[], Instant]
@@ -77,6 +79,7 @@ class SlurmBackend:
         self._register = Register(link.name, link.site, folder)
         self._orders = Orders(self._register, wire, link.manner, clock)
         self._watch = Watch(self._register, wire, link.manner, clock)
+        self._measuring = Measuring(link.name, wire, clock)
         self._reachable = False
         self._levels: tuple[str, ...] = ()
         self._actions: queue.SimpleQueue[Action | None] = queue.SimpleQueue()
@@ -120,6 +123,9 @@ class SlurmBackend:
         with self._lock:
             found, self._told = self._told, ()
         return found
+
+    def samples(self, now: Instant) -> Samples:
+        return self._measuring.samples(now)
 
     def output(self, query: OutputQuery) -> Output:
         """Where this machine sees the cluster's files."""
@@ -169,6 +175,7 @@ class SlurmBackend:
             self._see_nodes_if_due(now)
             self._orders.submit_again()
             self._orders.act()
+            self._measure_if_due(now)
             self._set_reachable(reachable=True)
         except (SlurmDownError, SlurmRefusedError, OSError) as error:
             log.warning("cluster %s does not answer: %s", self._link.name, error)
@@ -191,6 +198,17 @@ class SlurmBackend:
             if seen.levels != self._levels:
                 self._levels = seen.levels
                 self._report_cluster(now)
+
+    def _measure_if_due(self, now: Instant) -> None:
+        if self._measuring.is_due(now):
+            allocations = self._register.allocations
+            self._measuring.ask(
+                [
+                    Running(handle=each.note.handle, allocation=allocations[key])
+                    for key, each in self._register.attempts.items()
+                    if each.note.handle and each.timeline is not None and key in allocations
+                ]
+            )
 
     def _publish(self) -> None:
         """What one turn found is observed together: a cluster that answers, and all its nodes."""

@@ -21,6 +21,8 @@ from muster.backends.slurm.nodes import Fleet, Partition, SlurmNode, nodes, part
 from muster.backends.slurm.refusals import failure
 from muster.backends.slurm.submission import Submission
 from muster.backends.slurm.topology import Topology, topology
+from muster.backends.slurm.usage import FORMAT as FORMAT_USED
+from muster.backends.slurm.usage import Usage, usage
 from muster.backends.slurm.version import version_in
 from muster.backends.slurm.wire import SlurmDownError, SlurmRefusedError, Submitted
 from muster.model.value import UserName, Value
@@ -34,6 +36,9 @@ _SCRIPT_START = 4_096
 
 _AT_A_TIME = 4
 """Most of the time that `sbatch` takes it reads its configuration, or waits."""
+
+_ASKED_TOGETHER = 500
+"""So many jobs in one line of a command."""
 
 _MACHINE_IS_FULL = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """What passes. Any other error lies in what was to be run, such as a variable that is too long."""
@@ -85,6 +90,13 @@ class Commands:
         fields = "State,ExitCode,Start,End,NodeList"
         rows = self._ask("sacct", "-X", "-n", "-P", "-j", handle, "-o", fields).splitlines()
         return accounted(handle, rows[-1]) if rows else None
+
+    def usage(self, handles: Sequence[str]) -> Mapping[str, Usage]:
+        found: dict[str, Usage] = {}
+        for first in range(0, len(handles), _ASKED_TOGETHER):
+            several = ",".join(handles[first : first + _ASKED_TOGETHER])
+            found |= usage(self._ask("sstat", "-a", "-n", "-P", "-j", several, "-o", FORMAT_USED))
+        return found
 
     def submit(self, asked: Sequence[tuple[Submission, UserName]]) -> Sequence[Submitted]:
         with ThreadPoolExecutor(_AT_A_TIME) as pool:

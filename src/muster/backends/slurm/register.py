@@ -63,6 +63,7 @@ class Register:
         self.looks: dict[AttemptId, CheckpointLook] = {}
         self.pods: dict[AttemptId, PodFiles] = {}
         self.devices: dict[AttemptId, tuple[DeviceShare, ...]] = {}
+        self.allocations: dict[AttemptId, Allocation] = {}
         self.news: list[Event] = []
         self.gone = Gone(folder / "gone")
         # What carries our mark there, and nobody knows: it is left alone.
@@ -80,6 +81,7 @@ class Register:
                 continue
             self.attempts[key] = Attempt(note=note)
             self.devices[key] = devices_of(each)
+            self.allocations[key] = each
             self.news.extend(_told_again(note))
         for key, note in known.items():
             self.gone.add(key, note.handle, self._uid_of(note.user))
@@ -87,8 +89,8 @@ class Register:
         self.pace.nodes_at = Instant(0)
 
     def _empty(self) -> None:
-        known = (self.attempts, self.unsubmitted, self.looks, self.pods, self.devices, self.news)
-        for each in known:
+        known = (self.attempts, self.unsubmitted, self.looks, self.pods, self.devices)
+        for each in (*known, self.allocations, self.news):
             each.clear()
 
     def begin(self, run: Run, note: Note) -> None:
@@ -96,6 +98,7 @@ class Register:
         key = (note.job, note.attempt)
         self.attempts[key] = Attempt(note=note)
         self.devices[key] = devices_of(run.allocation)
+        self.allocations[key] = run.allocation
         self._notes.keep_job(run)
         self._notes.keep(note)
 
@@ -111,6 +114,7 @@ class Register:
         for event in found:
             if isinstance(event, JobEnded):
                 self.devices.pop(key, None)
+                self.allocations.pop(key, None)
                 if isinstance(event.why, NodeFailed):
                     self.pace.nodes_at = Instant(0)
         self.news.extend(found)
@@ -137,6 +141,7 @@ class Register:
         self.looks.pop(key, None)
         self.pods.pop(key, None)
         self.devices.pop(key, None)
+        self.allocations.pop(key, None)
         self._notes.drop(*key)
         if found is not None:
             self.gone.add(key, found.note.handle, self._uid_of(found.note.user))

@@ -1,6 +1,6 @@
 """What is asked of a Slurm cluster, whichever way it is reached."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from muster.backends.attempts import Deed
@@ -8,6 +8,7 @@ from muster.backends.slurm.listing import QueuedJob
 from muster.backends.slurm.nodes import Fleet, Partition, SlurmNode
 from muster.backends.slurm.submission import Submission
 from muster.backends.slurm.topology import Topology
+from muster.backends.slurm.usage import Usage
 from muster.model.value import UserName
 
 
@@ -48,6 +49,10 @@ class Wire(Protocol):
 
     def finished(self, handle: str) -> QueuedJob | None:
         """How a job ended that the queue no longer lists, if accounting knows."""
+        ...
+
+    def usage(self, handles: Sequence[str]) -> Mapping[str, Usage]:
+        """What these running jobs use; without those of which nothing is measured."""
         ...
 
     def submit(self, asked: Sequence[tuple[Submission, UserName]]) -> Sequence[Submitted]:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import pwd
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from muster.backends.slurm.orders import Orders
 from muster.backends.slurm.register import Register
 from muster.backends.slurm.submission import Manner, Submission
 from muster.backends.slurm.topology import Topology
+from muster.backends.slurm.usage import Usage
 from muster.backends.slurm.watch import Watch
 from muster.backends.slurm.wire import (
     SlurmDownError,
@@ -63,6 +64,10 @@ class Slurm:
     def finished(self, handle: str) -> QueuedJob | None:
         del handle
         return self.accounts
+
+    def usage(self, handles: Sequence[str]) -> Mapping[str, Usage]:
+        del handles
+        return {}
 
     def submit(self, asked: Sequence[tuple[Submission, UserName]]) -> Sequence[Submitted]:
         self.submitted += len(asked)
