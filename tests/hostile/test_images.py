@@ -8,14 +8,16 @@ from typing import cast
 import pytest
 
 from containers.images import IMAGE, MODEST, Podman, own_podman
+from hostile.test_devices import Walled
 from local.here import Here, Wanted
 from muster.backends.local.attempt import spool
 from muster.backends.local.attempt.process import Invocation, Streams, begin
 from muster.backends.local.isolation.container import is_reference
 from muster.backends.local.isolation.images import Images
 from muster.backends.local.isolation.users import LaunchError, local_user
-from muster.model.job import Exited, LaunchFailed
+from muster.model.job import Exited, LaunchFailed, OutOfMemory
 from muster.model.launch import Launch
+from muster.model.site import Confinement
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,7 @@ def launched() -> spool.LaunchFile:
         "cpu_milli": 0,
         "terminal": None,
         "mps": None,
+        "processes": 0,
         "marker": f"swap.{os.getpid()}",
     }
     return cast("spool.LaunchFile", found)
@@ -151,3 +154,76 @@ def test_a_job_in_an_image_still_has_its_folder(inside: Here) -> None:
     assert inside.ends().why == Exited(code=0)
     assert inside.text("out") == f"{inside.work}\n"
     assert (inside.work / "made").owner() == "daemon"
+
+
+@pytest_root
+@pytest.mark.slow
+def test_a_fork_bomb_in_an_image_ends_at_the_limit_of_its_job(inside: Here) -> None:
+    bomb = "n=0; while test $n -lt 200; do sleep 60 & n=$((n + 1)); done"
+    confined = Confinement(processes=40)
+
+    inside.run(
+        Launch(argv=("sh", "-c", bomb), image=IMAGE, stdout="out", stderr="err"),
+        Wanted(user="daemon", confinement=confined),
+    )
+
+    assert inside.ends().why != Exited(code=0)
+    assert "fork" in inside.text("err")
+
+
+@pytest_root
+@pytest.mark.slow
+def test_each_task_in_an_image_has_its_own_part_of_the_memory(inside: Here) -> None:
+    """The second task may not use what the first one leaves."""
+    hungry = "test $MUSTER_RANK = 0 || { a=x; while true; do a=$a$a; done; }"
+    shows = "cat /proc/self/cgroup > group-$MUSTER_RANK"
+
+    inside.run(
+        Launch(argv=("sh", "-c", f"{shows}; {hungry}"), image=IMAGE),
+        Wanted(user="daemon", tasks=2, memory_mib=64),
+    )
+
+    assert isinstance(inside.ends().why, OutOfMemory)
+    for rank in range(2):
+        assert f"/1.1/task-{rank}/" in inside.text(f"group-{rank}")
+
+
+@pytest_root
+@pytest.mark.slow
+def test_a_job_in_an_image_runs_behind_the_wall_of_devices(
+    podman: Podman, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its container's group is within the job's, and is allowed no more than that."""
+    monkeypatch.setenv("MUSTER_PODMAN_OPTIONS", f"{' '.join(podman.folders)} {MODEST}")
+    here = Here(home, Walled())
+    here.work.chmod(0o777)
+    here.adopts()
+    try:
+        launch = Launch(argv=("sh", "-c", "cat /proc/self/cgroup"), image=IMAGE, stdout="out")
+        here.run(launch, Wanted(user="daemon", memory_mib=64, confinement=Confinement()))
+
+        assert here.ends().why == Exited(code=0)
+        lines = here.text("out").splitlines()
+        kept = [line for line in lines if ":devices:" in line or line.startswith("0::")]
+        assert kept
+        assert any("/1.1" in line for line in kept)
+    finally:
+        here.leaves()
+
+
+@pytest_root
+@pytest.mark.slow
+def test_a_job_in_an_image_leaves_no_group_behind(inside: Here) -> None:
+    before = groups()
+
+    inside.run(
+        Launch(argv=("true",), image=IMAGE),
+        Wanted(user="daemon", tasks=2, memory_mib=64, confinement=Confinement()),
+    )
+
+    assert inside.ends().why == Exited(code=0)
+    inside.until_gone(lambda: not [each for each in groups() - before if "1.1" in each.name])
+
+
+def groups() -> set[Path]:
+    return {Path(folder) for folder, _, _ in os.walk("/sys/fs/cgroup")}

@@ -26,7 +26,8 @@ BY_NOBODY = Wanted(user="nobody", confinement=Confinement(), job=2)
 NAME = f"muster-shared-{os.getpid()}"
 WAITS = "while ! test -e go; do sleep 0.02; done"
 KEEPS = f"echo x > /dev/shm/{NAME}; touch there; {WAITS}"
-_CREATE = 0o1000
+SIZE = 1_000_000 + os.getpid()
+"""By which a segment is known that has no name."""
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +152,9 @@ def a_pod(*texts: str, mounts: tuple[Mount, ...] = ()) -> Launch:
 
 @in_containers
 def test_the_containers_of_a_pod_share_their_memory_and_another_pod_does_not(inside: Here) -> None:
-    first = "echo x > /dev/shm/first; while ! test -e /dev/shm/second; do sleep 0.02; done"
-    second = "while ! test -e /dev/shm/first; do sleep 0.02; done; echo x > /dev/shm/second"
+    one, other = f"/dev/shm/{NAME}-1", f"/dev/shm/{NAME}-2"
+    first = f"echo x > {one}; while ! test -e {other}; do sleep 0.02; done"
+    second = f"while ! test -e {one}; do sleep 0.02; done; echo x > {other}"
     waits = "while ! test -e /dev/shm/end; do sleep 0.02; done"
     inside.run(a_pod(first, f"{second}; {waits}"), BY_DAEMON)
     inside.sees(JobStarted)
@@ -160,7 +162,8 @@ def test_the_containers_of_a_pod_share_their_memory_and_another_pod_does_not(ins
     inside.run(a_pod("for each in /dev/shm/*; do test -e $each && exit 7; done; exit 0"), BY_NOBODY)
 
     assert inside.ends(2).why == Exited(code=0)
-    assert not {"first", "second"} & set(os.listdir("/dev/shm"))
+    assert not os.path.exists(one)
+    assert not os.path.exists(other)
 
 
 @in_containers
@@ -175,15 +178,14 @@ def test_a_pod_may_put_a_volume_in_the_place_of_its_shared_memory(inside: Here, 
 
 def test_what_a_job_shares_in_memory_is_no_other_jobs_and_ends_with_it(bare: Here) -> None:
     """Segments of System V have no file, and would stay for as long as the machine is up."""
-    text = "readlink /proc/self/ns/ipc > mine; ipcmk -M 4096 > made; cat /proc/sysvipc/shm > seen"
+    text = f"readlink /proc/self/ns/ipc > mine; ipcmk -M {SIZE}; cat /proc/sysvipc/shm > seen"
 
     bare.shell(text, BY_DAEMON)
 
     assert bare.ends().why == Exited(code=0)
     assert bare.text("mine").strip() != os.readlink("/proc/self/ns/ipc")
-    segment = bare.text("made").split()[-1]
-    assert segment in bare.text("seen").split()
-    assert segment not in Path("/proc/sysvipc/shm").read_text().split()
+    assert str(SIZE) in bare.text("seen").split()
+    assert str(SIZE) not in Path("/proc/sysvipc/shm").read_text().split()
 
 
 def test_messages_that_a_job_queues_are_seen_by_no_other(bare: Here) -> None:

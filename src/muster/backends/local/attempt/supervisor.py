@@ -36,6 +36,7 @@ _LOOK_AGAIN_MS = 30_000
 _LAST_LOOK_MS = 2_000
 _BREAK_OFF_MS = 5_000
 _KILL_AGAIN_MS = 50
+_KILLED = 128 + signal.SIGKILL
 _WRITE_AGAIN_MS = 200
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -413,16 +414,18 @@ class Supervisor:
             return self._steps.released
         if self._pod is not None:
             return self._pod.why()
-        if running.memory_kills():
-            return {"type": "out_of_memory", "node": self._launch["node"]}
         status = self._failed_first if self._failed_first is not None else 0
+        is_killed = os.WIFEXITED(status) and os.WEXITSTATUS(status) == _KILLED
+        if running.memory_kills() or (is_killed and running.is_full()):
+            return {"type": "out_of_memory", "node": self._launch["node"]}
         if os.WIFSIGNALED(status):
             return {"type": "signaled", "signal": os.WTERMSIG(status)}
         return _exited(os.waitstatus_to_exitcode(status))
 
     def _complain_of_memory(self, running: RunningTasks) -> None:
         """In the words that users and clients of Slurm look for in what a batch script wrote."""
-        kills = running.memory_kills()
+        # Those of a container that is gone are not counted.
+        kills = max(1, running.memory_kills())
         events = f"{kills} oom_kill event{'s' if kills > 1 else ''}"
         tasks.add_to_errors(
             running,

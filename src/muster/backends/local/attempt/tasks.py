@@ -37,7 +37,10 @@ _PORTS_TRIED = 100
 
 @dataclass(kw_only=True)
 class RunningTasks:
-    """The tasks that run. Every process of theirs is below the process that started them."""
+    """The tasks that run. Every process of theirs is below the process that started them.
+
+    around: the groups in which root's tool makes those of its containers, if it runs them.
+    """
 
     pids: list[int]
     folder: str
@@ -46,6 +49,7 @@ class RunningTasks:
     relay: TerminalRelay | None
     images: "Images | None" = None
     containers: "Containers | None" = None
+    around: list[Group] = field(default_factory=list[Group])
     private_tmp: PrivateTmp | None = None
     problems: list[str] = field(default_factory=list[str])
     step_memory_kills: int = 0
@@ -100,6 +104,10 @@ class RunningTasks:
         found = 0 if self.group is None else self.group.memory_kills()
         return found - self.step_memory_kills
 
+    def is_full(self) -> bool:
+        """Did a container want more memory than it has? Its own group may be gone by now."""
+        return any(each.has_hit_limit() for each in self.around)
+
     def take_memory_kills(self) -> bool:
         """Whether some were killed since: a step answers for them, and the job goes on."""
         kills = self.memory_kills()
@@ -120,7 +128,10 @@ class RunningTasks:
         if self.group is not None:
             # A session of ssh that was moved in is not below us, and ends with the job too.
             self.group.kill()
+            seats = {each.seat() for each in self.around}
             self.group.remove()
+            for seat in sorted(filter(None, seats)):
+                self.group.sweep(seat)
 
     def remove_tmp(self) -> None:
         """This may take a while, whatever the job left there."""
@@ -303,11 +314,13 @@ def _start_all(running: RunningTasks, way: process.Invocation, launch: spool.Lau
         if running.images is None:
             running.pids.append(process.begin(own, env, streams))
             continue
-        inner = running.images.wrapped(way.argv, rank, env)
+        inner = running.images.wrapped(way.argv, rank, env, own.group)
         outer = replace(own, argv=inner.argv, as_root=inner.as_root, binds=inner.binds)
         if inner.as_root:
-            # A container has a /tmp of its own.
-            outer = replace(outer, inside=running.tools_inside)
+            # A container has a /tmp of its own; what the tool needs is not the job's to pay for.
+            outer = replace(outer, inside=running.tools_inside, group=None)
+            if own.group is not None:
+                running.around.append(own.group)
         running.pids.append(process.begin(outer, inner.env, streams))
 
 

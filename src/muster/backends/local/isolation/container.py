@@ -32,7 +32,7 @@ class ContainerSettings(Value, kw_only=True):
     env_file: a file that `carried` gave the text of, in place of `env` when as_root.
     secrets: by their names, variables whose values the tool keeps (see `keep_argv`).
     gpus: real ones, as CUDA_VISIBLE_DEVICES names them. Pretend ones are only in the environment.
-    memory_mib, cpus: None where `cgroup_parent` has the limits already.
+    memory_mib, cpus, processes: None where `cgroup_parent` has the limits already.
     uid, gid, groups: who the command is inside.
     mounts: `outside:inside` or `outside:inside:ro`. When as_root, the caller makes sure that
         the user can reach every outside path without the tool's help, and has opened the others.
@@ -62,6 +62,7 @@ class ContainerSettings(Value, kw_only=True):
     gpus: tuple[str, ...] = ()
     memory_mib: int | None = None
     cpus: int | None = None
+    processes: int | None = None
     uid: int
     gid: int
     groups: tuple[int, ...] = ()
@@ -139,6 +140,11 @@ def runs_as_root(tool: str) -> bool:
 
 def sees_our_mounts(tool: str) -> bool:
     """Whether it mounts what its own process sees; docker's daemon sees what the machine has."""
+    return _kind(tool) == "podman"
+
+
+def takes_paths(tool: str) -> bool:
+    """Whether it makes a container's group where a path says; docker's daemon may want a slice."""
     return _kind(tool) == "podman"
 
 
@@ -356,7 +362,7 @@ def _foreground(kind: str, around: ContainerSettings) -> Iterator[str]:
 
 def _sharing(kind: str, around: ContainerSettings) -> Iterator[str]:
     """The network is the machine's own, and a job's containers share memory: NCCL needs both."""
-    yield from ("--network", "host", "--pids-limit", "-1")
+    yield from ("--network", "host")
     # podman's host is what its process sees: the job's, where the tool is in its namespaces.
     is_docker = kind == "docker" and around.shared_memory is not None
     yield from ("--ipc", "private" if is_docker else "host")
@@ -442,6 +448,7 @@ def _limits(kind: str, around: ContainerSettings) -> Iterator[str]:
     if around.cgroup_parent is not None and kind == "podman":
         # A path is given, and what podman keeps beside a container is not the job's to pay for.
         yield from ("--cgroup-manager", "cgroupfs", "--cgroups", "no-conmon")
+    yield from ("--pids-limit", str(around.processes or -1))
     if around.memory_mib is not None:
         # Swap counts too: an error that names the limit is better than a slow job.
         yield from ("--memory", f"{around.memory_mib}m", "--memory-swap", f"{around.memory_mib}m")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from muster.backends.local.attempt import spool
 from muster.backends.local.attempt.process import Bind
 from muster.backends.local.isolation import container
+from muster.backends.local.isolation.cgroup import Group
 from muster.backends.local.isolation.users import LaunchError, LocalUser, NoToolError, acting_as
 
 
@@ -61,13 +62,20 @@ class Images:
             if self._reaches_home():
                 self._opened.setdefault(user.home, _mount_point(1))
 
-    def wrapped(self, argv: tuple[str, ...], rank: int, env: dict[str, str]) -> Wrapping:
-        """What to start for the task of this rank."""
+    def wrapped(
+        self, argv: tuple[str, ...], rank: int, env: dict[str, str], group: Group | None = None
+    ) -> Wrapping:
+        """What to start for the task of this rank. group: where root's tool makes its own."""
         carried = container.carried(env)
         file = os.path.abspath(f"environment-{rank}")
         if self._as_root:
             spool.write_text(file, carried.text)
+        seat = self._seat(group)
         memory_mib, cpu_milli = self._launch["memory_mib"], self._launch["cpu_milli"]
+        processes = self._launch["processes"]
+        if seat is not None:
+            # The group has these limits.
+            memory_mib = cpu_milli = processes = 0
         around = container.ContainerSettings(
             name=self._name(rank),
             workdir=self._folder,
@@ -78,12 +86,14 @@ class Images:
             gpus=tuple(self._launch["tasks"][rank]["gpus"]),
             memory_mib=memory_mib or None,
             cpus=max(1, cpu_milli // 1_000) if cpu_milli else None,
+            processes=processes or None,
             uid=self._user.uid,
             gid=self._user.gid,
             groups=tuple(os.getgrouplist(self._user.name, self._user.gid)),
             mounts=self._mounts(),
             shared_memory=self._shared,
             terminal=self._launch["terminal"] is not None and rank == 0,
+            cgroup_parent=seat,
             as_root=self._as_root,
             init=container.has_init(self._tool),
             options=self._options,
@@ -111,6 +121,12 @@ class Images:
                 container.unpause_argv(self._tool, name, self._options) for name in names
             ),
         )
+
+    def _seat(self, group: Group | None) -> str | None:
+        """Where root's tool makes the groups of containers, if they can be within the job's."""
+        if group is None or not self._as_root or not container.takes_paths(self._tool):
+            return None
+        return group.seat()
 
     def _mounts(self) -> tuple[str, ...]:
         script, mps = os.path.abspath(spool.SCRIPT), self._launch["mps"]
