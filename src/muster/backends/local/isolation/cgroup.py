@@ -278,9 +278,11 @@ class Group:
         return self._folders.get(_V2 if is_v2 else controller)
 
     def _limit(self, limits: Limits) -> None:
-        if limits.memory_mib and (folder := self._of("memory")) is not None:
-            self._limit_memory(folder, limits.memory_mib * _MIB)
+        if (folder := self._of("memory")) is not None:
+            if limits.memory_mib:
+                self._limit_memory(folder, limits.memory_mib * _MIB)
             if "memory" in self._roots.unified:
+                # Also without a limit: a tool may make groups of containers beside.
                 self._open_for_parts(folder)
         if limits.cpu_milli and (folder := self._of("cpu")) is not None:
             self._weigh_cpu(folder, limits.cpu_milli)

@@ -60,6 +60,26 @@ def test_limits_of_version_2_are_written(unified: Path) -> None:
     assert written == [str(64 << 20), "0", "150", "0,2", "9"]
 
 
+@pytest.mark.parametrize("limits", [LIMITS, Limits(processes=9)])
+def test_processes_of_version_2_leave_room_for_groups_beside_them(
+    unified: Path, limits: Limits
+) -> None:
+    """A group with processes of its own has no others below: a container tool could make none."""
+    own = "0::/user.slice/user@7.service/app.scope\n"
+    ground = unified / "user.slice" / "user@7.service" / "muster-x"
+    (ground / "1.1").mkdir(parents=True)
+    (ground / "cgroup.subtree_control").write_text("memory cpu cpuset pids")
+    for name in ("memory.max", "cpu.weight", "cpuset.cpus", "pids.max", "cgroup.subtree_control"):
+        (ground / "1.1" / name).touch()
+
+    group = Group(roots("muster-x", mounts=mounts(unified), own=own), "1.1", limits)
+
+    procs = ground / "1.1" / "main" / "cgroup.procs"
+    procs.touch()
+    group.join()
+    assert procs.read_text() == "0"
+
+
 def test_version_1_has_a_folder_in_each_hierarchy(tmp_path: Path) -> None:
     lines: list[str] = []
     for name in ("memory", "cpu", "freezer"):
