@@ -1,6 +1,8 @@
 """A podman of our own for the tests: private folders, and one image made from busybox."""
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -61,8 +63,16 @@ class Podman:
         self, around: ContainerSettings, *argv: str, env: Mapping[str, str] = FRESH
     ) -> Generator[subprocess.Popen[str]]:
         """A process to talk with; one that never answers is killed, so that a test can fail."""
+        with self.begins(wrapped(argv, IMAGE, self.tool, around), env) as process:
+            yield process
+
+    @contextmanager
+    def begins(
+        self, line: tuple[str, ...], env: Mapping[str, str] = FRESH
+    ) -> Generator[subprocess.Popen[str]]:
+        """The same, of a whole command line."""
         with subprocess.Popen(  # noqa: S603 -- a command of our own making
-            wrapped(argv, IMAGE, self.tool, around),
+            line,
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -83,6 +93,27 @@ class Podman:
             _write_archive(archive, [each for each in listed if each != "busybox"], OF_BUSYBOX)
             for name in names:
                 self.asks("import", "--change", 'CMD ["sh"]', str(archive), name)
+
+    def has_checked(self, name: str) -> None:
+        """Let it also have an image that says how to see whether its containers are well."""
+        check = {"Test": ["CMD", "/bin/echo", "checked"], "Interval": 1_000_000}
+        with tempfile.TemporaryDirectory() as folder:
+            layer = Path(folder) / "layer.tar"
+            _write_archive(layer, PROGRAMS, {"/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"})
+            digest = hashlib.sha256(layer.read_bytes()).hexdigest()
+            config = {
+                "architecture": "amd64",
+                "os": "linux",
+                "config": {"Cmd": ["sh"], "Healthcheck": check},
+                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+            }
+            manifest = {"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}
+            (Path(folder) / "config.json").write_text(json.dumps(config))
+            (Path(folder) / "manifest.json").write_text(json.dumps([manifest]))
+            with tarfile.open(Path(folder) / "image.tar", "w") as tar:
+                for each in ("manifest.json", "config.json", "layer.tar"):
+                    tar.add(Path(folder) / each, each)
+            self.asks("load", "--input", str(Path(folder) / "image.tar"))
 
     def asks(self, *words: str) -> str:
         return finished((self.tool, *self.folders, *words)).stdout.strip()

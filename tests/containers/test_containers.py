@@ -130,6 +130,24 @@ def test_the_user_has_no_way_to_become_root(podman: Podman, tmp_path: Path) -> N
     assert int(status["CapBnd"], 16) == int(status["CapEff"], 16) == 0
 
 
+def test_an_image_has_root_run_nothing_again_and_again(podman: Podman, tmp_path: Path) -> None:
+    """A check of health is run by the tool itself, as root and outside of what the job may use."""
+    podman.has_checked("local/checked:1")
+    around = podman.around("checked", tmp_path)
+    asked = "{{json .Config.Healthcheck}}"
+    known = podman.asks("image", "inspect", "--format", "{{json .HealthCheck}}", "local/checked:1")
+
+    argv = wrapped(("sh", "-c", "echo ready; sleep 100"), "local/checked:1", podman.tool, around)
+    with podman.begins(argv) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        found = podman.asks("inspect", "--format", asked, around.name)
+        finished(stop_argv(podman.tool, around.name, podman.options))
+
+    assert "checked" in known
+    assert "checked" not in found
+
+
 def test_more_memory_than_allowed_ends_it(podman: Podman, tmp_path: Path) -> None:
     around = replace(podman.around("eats", tmp_path), memory_mib=32)
 

@@ -354,6 +354,8 @@ def _foreground(kind: str, around: ContainerSettings) -> Iterator[str]:
         yield "--rm"
     # What the command writes is in the job's own files already.
     yield from ("--log-driver", "none")
+    # An image may ask for one in each millisecond, of the tool itself.
+    yield "--no-healthcheck"
     if around.init:
         yield "--init"
     if around.terminal:
