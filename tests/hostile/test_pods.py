@@ -205,6 +205,24 @@ def test_memory_of_any_depth_goes_with_its_pod(tmp_path: Path) -> None:
     assert not folder.parent.exists()
 
 
+def test_a_pod_that_ends_again_and_again_does_not_fill_the_disk(tmp_path: Path) -> None:
+    """Each run may write 64 MiB, and Kubernetes shows no more than the last two."""
+    folder = places.log_path(tmp_path, "7.1", "", 0).parent
+    folder.mkdir(parents=True)
+    for name in ("main", "mainly"):
+        for run in range(12):
+            places.log_path(tmp_path, "7.1", name, run).touch()
+
+    places.keep_last_logs(tmp_path, "7.1", "main", 11)
+
+    left = os.listdir(folder)
+    assert sorted(each for each in left if each.startswith("main.")) == [
+        "main.10.log",
+        "main.11.log",
+    ]
+    assert len(left) == 2 + 12
+
+
 def test_what_a_pod_left_goes_when_its_supervisor_was_killed(tmp_path: Path) -> None:
     attempt = tmp_path / spool.FOLDER / "7.1"
     attempt.mkdir(parents=True)

@@ -1,6 +1,7 @@
 """Where the files of pods are: volumes and last words while they run, and what they wrote."""
 
 import contextlib
+import glob
 import os
 import shutil
 import tempfile
@@ -46,6 +47,14 @@ def newest_run(home: Path, key: str, container: str) -> int | None:
     found = (home / LOGS / key).glob(f"{container}.*.log")
     numbers = [name.split(".")[-2] for name in (path.name for path in found)]
     return max((int(each) for each in numbers if each.isdecimal()), default=None)
+
+
+def keep_last_logs(home: Path, key: str, container: str, run: int) -> None:
+    """Of runs before this one, only the log of the last can be asked for."""
+    for path in (home / LOGS / key).glob(f"{glob.escape(container)}.*.log"):
+        number = path.name.split(".")[-2]
+        if number.isdecimal() and int(number) < run - 1:
+            path.unlink(missing_ok=True)
 
 
 def made_folder(home: Path, key: str, owner: LocalUser | None) -> Path:

@@ -316,6 +316,7 @@ class PodRun:
         try:
             prepared = self._known_starter().prepared(spec, number, self._known.sources, self._node)
             log = places.log_path(self._home, self._launch["key"], spec.name, number)
+            places.keep_last_logs(self._home, self._launch["key"], spec.name, number)
             stdio = Stdio(log, spec)
             pid = begin(prepared.way, prepared.env, stdio.given)
         except MissingError as missing:
