@@ -170,7 +170,7 @@ def test_init_containers_configmaps_secrets_and_volumes_are_there_too(site: Site
         "volumeMounts": mounts[:1],
     }
     items = [{"key": "token", "path": "in/token", "mode": 0o400}]
-    volumes = [
+    volumes: list[Json] = [
         {"name": "scratch", "emptyDir": {}},
         {"name": "rates", "configMap": {"name": "rates"}},
         {"name": "key", "secret": {"secretName": "key", "items": items}},
@@ -193,7 +193,7 @@ def test_init_containers_configmaps_secrets_and_volumes_are_there_too(site: Site
 def test_a_container_that_fails_begins_again_and_is_counted(site: Site) -> None:
     text = "test -e /kept/once && exit 0; echo first; touch /kept/once; exit 4"
     kept: Json = {"volumeMounts": [{"name": "kept", "mountPath": "/kept"}]}
-    volumes = [{"name": "kept", "emptyDir": {}}]
+    volumes: list[Json] = [{"name": "kept", "emptyDir": {}}]
     site.applies(pod("again", text, container=kept, volumes=volumes, restartPolicy="OnFailure"))
 
     status = state_of(site.until_phase("again", "Succeeded"))
@@ -218,8 +218,8 @@ def test_a_pod_waits_for_the_configmap_that_it_names(site: Site) -> None:
     site.applies(pod("early", "echo $late", container=more))
 
     def waiting() -> str:
-        listed = site.pod("early")["status"].get("containerStatuses") or [{}]
-        return str(listed[0].get("state", {}).get("waiting"))
+        listed: list[Json] = site.pod("early")["status"].get("containerStatuses") or []
+        return str([each["state"] for each in listed])
 
     assert 'configmap "later" not found' in until(waiting, lambda said: "ConfigError" in said)
     site.house.kubectl("create configmap later --from-literal=late=there")

@@ -129,7 +129,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def attempt(supplies: Supplies = HELD, pods: tuple[PodLaunch, ...] = (POD,)) -> Run:
     gang = PodGang(pods=pods) if len(pods) > 1 else None
     where = [(f"n{number}", 1) for number in range(1, 1 + len(pods))]
-    made = run(Launch(pod=pods[0], gang=gang), *where)
+    made = run(Launch(pod=next(iter(pods)), gang=gang), *where)
     spec = replace(made.job.spec, user=UserName("root"), time_limit=None)
     return replace(made, job=replace(made.job, spec=spec), supplies=supplies)
 

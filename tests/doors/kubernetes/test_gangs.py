@@ -136,6 +136,40 @@ def a_training(kind: str, name: str, **spec: Any) -> str:
     )
 
 
+def test_the_same_gang_by_sbatch_and_by_kubectl_is_shown_alike(house: KubernetesHouse) -> None:
+    place = f"-n {house.has_namespace('alike')}"
+    slurm = 'eval "$(muster slurm env)";'
+    asked = "-J alike -N 2 --ntasks-per-node=1 --gres=gpu:2 -c 1 --mem=64M -o /dev/null"
+    sbatch = house.shell(f"{slurm} sbatch --parsable {asked} --wrap 'sleep 600'")
+    job = int(sbatch.out)
+    says = ("sleep 600", "sleep 600")
+    house.kubectl(f"apply {place} -f -", stdin=train("alike", says, gpus=2, workers=1))
+
+    def shown() -> list[dict[str, Any]]:
+        listed = json.loads(house.shell("muster ps -o json").out)
+        return [each for each in listed if each["name"].startswith("alike")]
+
+    def nodes() -> dict[str, str]:
+        listed = json.loads(house.kubectl("get pods -A -o json"))["items"]
+        return {
+            each["metadata"]["name"]: each["spec"]["nodeName"]
+            for each in listed
+            if each["metadata"]["name"].startswith("alike") and each["status"]["phase"] == "Running"
+        }
+
+    until(lambda: len(nodes()) == 4)
+    by_sbatch, by_kubectl = sorted(shown(), key=lambda each: each["id"] != job)
+    pods = nodes()
+
+    of_script = {node for name, node in pods.items() if name.startswith(f"alike-{job}-")}
+    assert of_script == set(by_sbatch["nodes"])
+    assert {pods["alike-master-0"], pods["alike-worker-0"]} == set(by_kubectl["nodes"])
+    assert [by_sbatch["gpus"], by_kubectl["gpus"]] == [4, 4]
+    house.kubectl(f"delete pytorchjob alike {place}")
+    house.shell(f"{slurm} scancel {job}")
+    until(lambda: not shown())
+
+
 def test_a_tfjob_is_one_job_whose_processes_find_each_other(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('flow')}"
     says = 'echo "$TF_CONFIG"'

@@ -67,7 +67,7 @@ def as_led(seen: Look, pods: Iterable[Pod], note: Note) -> Look:
 
 def must_end(pods: Sequence[Pod], gone: Sequence[Pod], down: Iterable[NodeId], note: Note) -> bool:
     """Must those that are left end? Pods of users end each for itself, unless one is lost."""
-    if not note.pods:
+    if not note.pods and not any(pod.statuses for pod in (*pods, *gone)):
         return is_broken(pods, gone, down)
     lost_nodes = frozenset(down)
     if gone or any(_is_lost(pod, lost_nodes) for pod in pods):

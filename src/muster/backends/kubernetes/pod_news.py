@@ -30,7 +30,7 @@ class PodNews:
     def of(self, note: Note, pods: Iterable[Pod], seen: Look, now: Instant) -> Iterator[PodSeen]:
         """Of each pod that is not as it was told."""
         for pod in sorted(pods, key=lambda each: each.rank):
-            if pod.statuses and pod.rank < len(note.pods):
+            if pod.statuses:
                 yield from self._news(note, pod.rank, status_of(note, pod, seen), now)
 
     def lacking(self, note: Note, why: str, now: Instant) -> Iterator[PodSeen]:
@@ -66,7 +66,7 @@ def status_of(note: Note, pod: Pod, seen: Look) -> PodStatus:
         containers = tuple(_ended(each, at) for each in containers)
     return PodStatus(
         containers=containers,
-        notes=tuple(_notes(note.pods[pod.rank], pod)),
+        notes=tuple(_notes(note.pods[pod.rank : pod.rank + 1], pod)),
         ip=pod.ip,
         host_ip=pod.host_ip,
         over=is_over,
@@ -83,7 +83,9 @@ def _ended(container: ContainerStatus, at: int) -> ContainerStatus:
     return replace(container, phase=ContainerPhase.ENDED, at=run.ended_at, ended=run, ready=False)
 
 
-def _notes(known: NotedPod, pod: Pod) -> Iterator[PodNote]:
-    at = pod.started_at
-    if known.without_token and at is not None:
-        yield PodNote(at=at, reason="NoToken", text=_GOES_WITHOUT, container=known.container)
+def _notes(known: Iterable[NotedPod], pod: Pod) -> Iterator[PodNote]:
+    for each in known:
+        if each.without_token and pod.started_at is not None:
+            yield PodNote(
+                at=pod.started_at, reason="NoToken", text=_GOES_WITHOUT, container=each.container
+            )

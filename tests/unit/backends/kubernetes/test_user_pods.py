@@ -127,6 +127,16 @@ def test_the_token_that_a_pod_goes_without_is_told() -> None:
     assert [each.reason for each in told.status.notes] == ["NoToken"]
 
 
+def test_pods_of_which_the_notes_were_lost_are_told_as_they_are() -> None:
+    note, pod = replace(NOTE, pods=()), seen("Running", container(RUNNING))
+    failed = seen("Failed", container(ended(1)), rank=1)
+
+    (told,) = PodNews().of(note, [pod], RUNS, NOW)
+
+    assert told.status.containers[0].phase is ContainerPhase.RUNNING
+    assert not must_end([pod, failed], [], [], note)
+
+
 def test_what_is_missing_is_told_of_all_pods() -> None:
     told = list(PodNews().lacking(NOTE, 'configmap "cfg" not found', NOW))
 
