@@ -39,6 +39,12 @@ class Site:
     def __init__(self, house: KubernetesHouse, process: Process, lab: Lab) -> None:
         self.house, self.process, self.lab = house, process, lab
 
+    def enters(self) -> None:
+        """Have kubectl use this Muster, wherever it listens now."""
+        entry = self.house.shell("muster kubeconfig")
+        assert entry.code == 0, entry.err
+        self.house.keeps_its_token()
+
     def applies(self, *documents: Json) -> str:
         listed = {"apiVersion": "v1", "kind": "List", "items": documents}
         return self.house.kubectl("apply -f -", stdin=json.dumps(listed))
@@ -85,10 +91,9 @@ def one_site(lab: Lab) -> Generator[Site]:
         try:
             with process.client() as client:
                 until(lambda: sum(each.gpus for each in client.nodes()), bool)
-            entry = house.shell("muster kubeconfig")
-            assert entry.code == 0, entry.err
-            house.keeps_its_token()
-            yield Site(house, process, lab)
+            found = Site(house, process, lab)
+            found.enters()
+            yield found
         finally:
             with process.client() as client:
                 jobs = [job.id for job in client.all_jobs()]
@@ -226,6 +231,25 @@ def test_a_pod_waits_for_the_configmap_that_it_names(site: Site) -> None:
     site.until_phase("early", "Succeeded")
 
     assert site.house.kubectl("logs early") == "there\n"
+
+
+def test_a_muster_that_was_killed_takes_its_pods_over(site: Site) -> None:
+    text = "echo begins; until test -e /tmp/go; do sleep 0.2; done; exit 6"
+    site.applies(pod("long", text))
+    site.until_logged("long", "begins")
+    before = site.there()["long"]["metadata"]["uid"]
+
+    site.process.kill()
+    site.process.start()
+    site.enters()
+
+    assert site.until_phase("long", "Running")["status"]["podIP"]
+    assert site.there()["long"]["metadata"]["uid"] == before
+    site.house.kubectl("exec long -- touch /tmp/go")
+    over = site.until_phase("long", "Failed")
+    assert state_of(over)["state"]["terminated"]["exitCode"] == 6
+    assert state_of(over)["restartCount"] == 0
+    assert site.house.kubectl("logs long") == "begins\n"
 
 
 def test_people_get_into_their_pods_there(site: Site) -> None:
