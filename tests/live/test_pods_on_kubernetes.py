@@ -252,6 +252,19 @@ def test_a_muster_that_was_killed_takes_its_pods_over(site: Site) -> None:
     assert site.house.kubectl("logs long") == "begins\n"
 
 
+def test_people_type_into_containers_that_take_it(site: Site) -> None:
+    where = f"--image={BUSYBOX} --restart=Never --annotations=muster.io/cluster=lab"
+
+    said = site.house.shell(
+        f"kubectl run typed -i -q {where} -- sh", stdin="echo $((6 * 7)); exit 3\n"
+    )
+
+    assert said.out == "42\n", said.err
+    assert said.code == 3
+    over = site.until_phase("typed", "Failed")
+    assert state_of(over)["state"]["terminated"]["exitCode"] == 3
+
+
 def test_people_get_into_their_pods_there(site: Site) -> None:
     text = "echo beats > /tmp/index.html; httpd -p 8080 -h /tmp; while :; do echo up; sleep 1; done"
     site.applies(pod("open", text, terminationGracePeriodSeconds=1))

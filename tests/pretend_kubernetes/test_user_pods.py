@@ -140,6 +140,7 @@ def test_the_planner_knows_what_a_pod_cannot_have_there(place: Place) -> None:
     lacking = {each for each in Ability if not getattr(can, each.value)}
 
     of_scripts = {Ability.COMMANDS, Ability.IMAGE_FILES, Ability.STEPS, Ability.ADOPTION}
+    of_scripts.add(Ability.TERMINALS)
     assert lacking - of_scripts == NOT_HERE
 
 

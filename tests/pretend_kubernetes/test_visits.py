@@ -23,7 +23,14 @@ Kubelet = Callable[[ServerConnection], Awaitable[None]]
 Visitor = Callable[[ClusterVisit], Awaitable[None]]
 
 
-def visited(kubelet: Kubelet, wanted: Visit, visitor: Visitor, refuses: int = 0) -> None:
+def visited(
+    kubelet: Kubelet,
+    wanted: Visit,
+    visitor: Visitor,
+    *,
+    refuses: int = 0,
+    terminals: frozenset[str] = frozenset(),
+) -> None:
     """Both ends, each with its own say. refuses: the code with which it does not even begin."""
 
     def refused(_: ServerConnection, _request: Request) -> Response | None:
@@ -42,7 +49,7 @@ def visited(kubelet: Kubelet, wanted: Visit, visitor: Visitor, refuses: int = 0)
                 headers={"Authorization": "Bearer t"},
                 server_name=None,
             )
-            visit = ClusterVisit(way, POD, wanted)
+            visit = ClusterVisit(way, POD, wanted, terminals)
             try:
                 await asyncio.wait_for(visitor(visit), 20)
             finally:
@@ -120,6 +127,20 @@ def test_a_pod_that_goes_without_a_word_is_gone() -> None:
             await visit.read()
 
     visited(silent, AttachTo(container="main"), visitor)
+
+
+def test_who_watches_a_terminal_says_so() -> None:
+    async def kubelet(line: ServerConnection) -> None:
+        assert line.request is not None
+        assert line.request.path == f"{POD}/attach?container=main&stdout=true&tty=true&stdin=true"
+        await line.send(SUCCESS)
+
+    async def visitor(visit: ClusterVisit) -> None:
+        assert await visit.read() == (STDOUT, b"")
+        assert (visit.exit_code, visit.failure) == (0, None)
+
+    wanted = AttachTo(container="main", stdin=True)
+    visited(kubelet, wanted, visitor, terminals=frozenset({"main"}))
 
 
 def test_a_port_begins_with_its_number_which_is_nobody_s_word() -> None:

@@ -81,8 +81,9 @@ _ADVICE = {
     "variables of spec.nodeName, status.hostIP, status.podIP and of limits that are not set.",
     Ability.POD_USERS: "runs pods only as the user whose they are. Leave out runAsUser, "
     "runAsGroup, supplementalGroups and fsGroup.",
-    Ability.TERMINALS: "connects nobody to the terminal of a job. Leave out the terminal (in a "
-    "pod: `stdin` and `tty`).",
+    Ability.POD_INPUT: "lets nobody type into containers. Leave out `stdin` and `tty`, or name "
+    "another cluster.",
+    Ability.TERMINALS: "connects nobody to the terminal of a job. Leave out the terminal.",
     Ability.STEPS: "starts no steps of ours. Submit a script with sbatch, or name another cluster.",
     Ability.ADOPTION: "places no pods that its users made. Ask an administrator for `--adopt` "
     "there.",

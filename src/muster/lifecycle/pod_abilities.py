@@ -125,5 +125,5 @@ _MARKS: tuple[tuple[Ability, Callable[[PodLaunch], bool]], ...] = (
     (Ability.ENTRYPOINTS, _runs_images_alone),
     (Ability.POD_ADDRESSES, _learns_of_its_node),
     (Ability.POD_USERS, _has_users),
-    (Ability.TERMINALS, _is_typed_into),
+    (Ability.POD_INPUT, _is_typed_into),
 )

@@ -46,6 +46,7 @@ class Ability(StrEnum):
     ENTRYPOINTS = "entrypoints"
     POD_ADDRESSES = "pod_addresses"
     POD_USERS = "pod_users"
+    POD_INPUT = "pod_input"
     TERMINALS = "terminals"
     STEPS = "steps"
     ADOPTION = "adoption"
@@ -71,7 +72,7 @@ class Abilities(Value, gc=False):
     ConfigMaps, Secrets), host_paths, tokens (of service accounts, that the pod asks for), probes
     (hooks too), stop_signals, checkpoint_probes, entrypoints (what an image runs by itself),
     pod_addresses (what a container learns of its node, and further names), pod_users (whose
-    processes they are, for those who may choose).
+    processes they are, for those who may choose), pod_input (people type into a container).
     """
 
     mig: bool = True
@@ -96,6 +97,7 @@ class Abilities(Value, gc=False):
     entrypoints: bool = True
     pod_addresses: bool = True
     pod_users: bool = True
+    pod_input: bool = True
     terminals: bool = True
     steps: bool = True
     adoption: bool = False

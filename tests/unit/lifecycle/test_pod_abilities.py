@@ -59,7 +59,7 @@ def test_the_token_that_every_pod_is_given_takes_nothing() -> None:
         (replace(MAIN, readiness=Probe(action=CheckpointSeen())), "checkpoint_probes"),
         (replace(MAIN, env=(Variable(name="N", value=OfNode(what="name")),)), "pod_addresses"),
         (replace(MAIN, user=0), "pod_users"),
-        (replace(MAIN, tty=True), "terminals"),
+        (replace(MAIN, tty=True), "pod_input"),
         (replace(MAIN, stage=Stage.SIDECAR), "containers"),
     ],
 )

@@ -199,7 +199,7 @@ class KubernetesBackend:
         if pod is None or not pod.statuses or pod.is_over:
             raise UnknownError("the pod does not run")
         try:
-            return ClusterVisit(self._client.way(), pod.path, wanted)
+            return ClusterVisit(self._client.way(), pod.path, wanted, pod.terminals)
         except KubernetesDownError as error:
             raise UnknownError(str(error)) from error
 

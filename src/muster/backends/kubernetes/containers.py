@@ -106,6 +106,9 @@ def _container(own: Container, around: Around, has: Resources) -> Json:
         "readinessProbe": _probe(own.readiness),
         "terminationMessagePath": own.message_path,
         "terminationMessagePolicy": "FallbackToLogsOnError" if own.message_of_log else "File",
+        "stdin": own.stdin or None,
+        "stdinOnce": own.stdin_once or None,
+        "tty": own.tty or None,
         "restartPolicy": "Always" if own.stage is Stage.SIDECAR else None,
     }
     return {name: value for name, value in found.items() if value not in (None, [], {})}

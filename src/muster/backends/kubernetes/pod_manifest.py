@@ -44,7 +44,6 @@ NOT_HERE = frozenset(
         Ability.TOKENS,
         Ability.STOP_SIGNALS,
         Ability.CHECKPOINT_PROBES,
-        Ability.TERMINALS,
     }
 )
 """What pods may have, and have not on a cluster that is not Muster's own machine."""

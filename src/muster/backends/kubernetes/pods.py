@@ -49,7 +49,8 @@ class Pod(Value):
     disruption: who deletes it, if Kubernetes itself does. leaves: it was deleted.
     admitted: the Job of batch/v1 that made it, and that stands again when it must make room.
     container: the one that counts. statuses: of all of them, where the pod is a user's of our own
-    API; ip, host_ip: its addresses; grace: what it may take to stop.
+    API; ip, host_ip: its addresses; grace: what it may take to stop; terminals: containers that
+    run on one.
     document: all of it, of one that somebody else made and that waits for us to give it a node.
     """
 
@@ -82,6 +83,7 @@ class Pod(Value):
     ip: str = ""
     host_ip: str = ""
     grace: Duration | None = None
+    terminals: frozenset[str] = frozenset()
     document: Mapping[str, Any] | None = None
 
     @property
@@ -165,6 +167,9 @@ def _of_user(pod: Pod, spec: Mapping[str, Any], status: Mapping[str, Any]) -> Po
         ip=plain(status.get("podIP") or ""),
         host_ip=plain(status.get("hostIP") or ""),
         grace=Duration(1_000 * int(spec.get("terminationGracePeriodSeconds") or 0)),
+        terminals=frozenset(
+            str(each.get("name")) for each in spec.get("containers") or () if each.get("tty")
+        ),
     )
 
 

@@ -8,7 +8,7 @@ import contextlib
 import json
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -47,10 +47,16 @@ class Way:
 
 
 class ClusterVisit:
-    """A visit; it is begun when it is first used, in the loop of whoever uses it."""
+    """A visit; it is begun when it is first used, in the loop of whoever uses it.
 
-    def __init__(self, way: Way, pod: str, wanted: Visit) -> None:
+    terminals: containers of the pod that run on one.
+    """
+
+    def __init__(
+        self, way: Way, pod: str, wanted: Visit, terminals: Set[str] = frozenset()
+    ) -> None:
         self._way, self._pod, self._wanted = way, pod, wanted
+        self._terminals = terminals
         self._stream: ClientConnection | None = None
         self._opening = asyncio.Lock()
         self._exit_code: int | None = None
@@ -136,7 +142,8 @@ class ClusterVisit:
                 asked = [*_streams(container, stdin=stdin, tty=tty), *words]
                 return f"{self._pod}/exec?{urlencode(asked)}"
             case AttachTo(container=container, stdin=stdin):
-                return f"{self._pod}/attach?{urlencode(_streams(container, stdin=stdin))}"
+                asked = _streams(container, stdin=stdin, tty=container in self._terminals)
+                return f"{self._pod}/attach?{urlencode(asked)}"
             case ConnectTo(port=port):
                 return f"{self._pod}/portforward?{urlencode([('ports', str(port))])}"
 
@@ -187,7 +194,7 @@ def _spoken(wanted: Visit) -> list[Subprotocol]:
     return [_PLAIN] if isinstance(wanted, ConnectTo) else [_CLOSABLE, _PLAIN]
 
 
-def _streams(container: str, *, stdin: bool, tty: bool = False) -> list[tuple[str, str]]:
+def _streams(container: str, *, stdin: bool, tty: bool) -> list[tuple[str, str]]:
     asked = [("container", container), ("stdout", "true")]
     asked += [("tty", "true")] if tty else [("stderr", "true")]
     return [*asked, ("stdin", "true")] if stdin else asked

@@ -73,6 +73,7 @@ class SlurmBackend:
             entrypoints=False,
             pod_addresses=False,
             pod_users=False,
+            pod_input=False,
             terminals=False,
             steps=False,
         )

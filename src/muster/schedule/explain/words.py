@@ -82,6 +82,7 @@ LACKING = {
     Ability.ENTRYPOINTS: "runs a container only where the pod says its command",
     Ability.POD_ADDRESSES: "tells a container nothing of its node or of addresses",
     Ability.POD_USERS: "runs pods only as the user whose they are",
+    Ability.POD_INPUT: "lets nobody type into containers",
     Ability.TERMINALS: "has no terminals for jobs",
     Ability.STEPS: "starts no steps of ours",
     Ability.ADOPTION: "places no pods that its users made",
