@@ -88,7 +88,7 @@ test-real: $(SYNCED) ## backends, stories and fault rounds with a real Slurm and
 	@bash tests/kubernetes_real/build.sh >/dev/null
 	@bash tests/differential/install.sh
 	@.venv/bin/pytest tests/contracts/backends tests/live/test_kubernetes_cluster.py tests/live/test_kubernetes_adopting.py -k "kubernetes or slurm"
-	@.venv/bin/pytest tests/live/test_slurm_cluster.py tests/live/test_same_names.py tests/live/test_standby_of_slurm.py tests/live/test_two_clusters.py tests/live/test_in_cluster.py
+	@.venv/bin/pytest tests/live/test_slurm_cluster.py tests/live/test_slurm_rest.py tests/live/test_same_names.py tests/live/test_standby_of_slurm.py tests/live/test_two_clusters.py tests/live/test_in_cluster.py
 	@PYTHONPATH=tests:. .venv/bin/python -m kubernetes_real.rounds --rounds $(or $(FAULTS),20) --seed $(SEED)
 	@PYTHONPATH=tests:. .venv/bin/python -m chaos.slurm --rounds $(or $(FAULTS),20) --seed $(SEED)
 

@@ -29,6 +29,7 @@ class Look(Value):
 
     settings: lines of slurm.conf that are to be otherwise. gres: what each node has besides its
     GPUs, by type: `gpu:a100_1g.5gb` or `shard`. has_switches: each node is below one of its own.
+    has_tokens: who shows a token is believed, besides whom munge knows.
     """
 
     cluster: str = "lab"
@@ -41,6 +42,7 @@ class Look(Value):
     settings: Mapping[str, str | int] = {}
     gres: Mapping[str, int] = {}
     has_switches: bool = False
+    has_tokens: bool = False
 
 
 class Layout(Value):
@@ -69,6 +71,11 @@ class Layout(Value):
         return f"{self.folder}/rest/socket"
 
     @property
+    def token_key(self) -> str:
+        """What tokens are signed with."""
+        return f"{self.folder}/etc/jwt.key"
+
+    @property
     def conf(self) -> str:
         """The file that every daemon and client is pointed to."""
         return f"{self.folder}/etc/slurm.conf"
@@ -90,6 +97,7 @@ def slurm_conf(layout: Layout) -> str:
         "SlurmdUser": "root",
         "AuthType": "auth/munge",
         "AuthInfo": f"socket={layout.munge_socket}",
+        **_tokens(layout),
         "CredType": "cred/munge",
         "StateSaveLocation": f"{folder}/state",
         "SlurmdSpoolDir": f"{folder}/spool/%n",
@@ -169,6 +177,7 @@ def slurmdbd_conf(layout: Layout) -> str:
     settings = {
         "AuthType": "auth/munge",
         "AuthInfo": layout.munge_socket,
+        **_tokens(layout),
         "DbdHost": "localhost",
         "DbdAddr": "127.0.0.1",
         "DbdPort": layout.ports.slurmdbd,
@@ -202,6 +211,12 @@ def mariadb_options(layout: Layout) -> tuple[str, ...]:
         "--innodb-lock-wait-timeout=900",
         "--innodb-flush-log-at-trx-commit=2",
     )
+
+
+def _tokens(layout: Layout) -> Mapping[str, str]:
+    if not layout.look.has_tokens:
+        return {}
+    return {"AuthAltTypes": "auth/jwt", "AuthAltParameters": f"jwt_key={layout.token_key}"}
 
 
 def _node_lines(layout: Layout) -> list[str]:

@@ -29,9 +29,15 @@ PACKAGES = (
     "slurm-wlm-basic-plugins",
     # slurmdbd cannot reach its database without this one, and does not depend on it.
     "slurm-wlm-mysql-plugin",
+    # So that slurmrestd can believe tokens.
+    "slurm-wlm-jwt-plugin",
 )
 
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+TOKENS = "*/slurm-wlm/auth_jwt.so"
+"""What believes tokens, below /usr/lib."""
 
 
 class NoSlurmError(Exception):
@@ -46,9 +52,14 @@ def missing(path: str = PATH) -> tuple[str, ...]:
     )
 
 
+def lacks_tokens() -> bool:
+    """Is the plugin away by which slurmrestd believes tokens?"""
+    return not any(Path("/usr/lib").glob(TOKENS))
+
+
 def ensure_installed() -> None:
     """Install what is missing where that is possible, saying so; NoSlurmError where it is not."""
-    lacking = missing()
+    lacking = (*missing(), *(["slurm-wlm-jwt-plugin"] if lacks_tokens() else []))
     if not lacking:
         return
     if os.geteuid() != 0 or not Path("/etc/debian_version").exists():

@@ -83,16 +83,22 @@ class Lab:
 
     def start_rest(self) -> None:
         """Have it answer over HTTP as well."""
-        self.launch(
-            "slurmrestd",
-            "-a",
-            "rest_auth/local",
-            "-s",
-            "openapi/v0.0.38",
-            f"unix:{self.layout.rest_socket}",
-            user=NOBODY,
-        )
+        # Without it, it would show its own credential in the place of the token.
+        env = {"SLURM_JWT": "daemon"} if self.layout.look.has_tokens else {}
+        self.launch(*self.rest_words, user=NOBODY, env=env)
         self._until("slurmrestd", Path(self.layout.rest_socket).exists)
+
+    @property
+    def rest_words(self) -> tuple[str, ...]:
+        """How slurmrestd is called."""
+        who = "rest_auth/jwt" if self.layout.look.has_tokens else "rest_auth/local"
+        spoken = "openapi/v0.0.38,openapi/dbv0.0.38"
+        return ("slurmrestd", "-a", who, "-s", spoken, f"unix:{self.layout.rest_socket}")
+
+    def token(self, user: str = "root") -> str:
+        """One that this user can show for an hour."""
+        said = self.ask("scontrol", "token", f"username={user}", "lifespan=3600")
+        return said.strip().partition("=")[2]
 
     def stop(self) -> None:
         """End everything, the youngest first, and what jobs and daemons left behind."""
@@ -104,13 +110,15 @@ class Lab:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def launch(self, *command: str, user: int | None = None) -> None:
+    def launch(
+        self, *command: str, user: int | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         """Start a daemon that stays in the foreground, so that its process is known."""
         with Path(self.layout.folder, "log", f"{Path(command[0]).name}.out").open("ab") as out:
             self._daemons.append(
                 subprocess.Popen(  # noqa: S603 -- daemons of the benchmark alone
                     command,
-                    env=self.environ,
+                    env={**self.environ, **(env or {})},
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
@@ -271,6 +279,10 @@ def _write_files(layout: Layout) -> None:
         (folder / "etc" / "topology.conf").write_text(topology_conf(layout), encoding="utf-8")
     (folder / "etc" / "munge.key").write_bytes(secrets.token_bytes(1_024))
     (folder / "etc" / "munge.key").chmod(0o400)
+    if layout.look.has_tokens:
+        key = Path(layout.token_key)
+        key.write_bytes(secrets.token_bytes(32))
+        key.chmod(0o600)
     Path(layout.conf).write_text(slurm_conf(layout), encoding="utf-8")
     (folder / "etc" / "gres.conf").write_text(gres_conf(layout), encoding="utf-8")
     dbd = folder / "etc" / "slurmdbd.conf"

@@ -64,6 +64,8 @@ class KubernetesListen(Value):
 class SlurmCluster(Value, tag="slurm"):
     """A Slurm cluster whose nodes are used as well: `muster cluster add`.
 
+    rest: where its slurmrestd answers; its commands are used then only where conf or commands name
+    them, for what slurmrestd cannot do. token_file, token_command: what holds or prints its JWT.
     conf: its slurm.conf; commands: the folder of its commands; both as the PATH has them if empty.
     delegate: Slurm chooses nodes, because others use the cluster too.
     partitions: those that may be used, all if none is named. containers: what runs images there.
@@ -74,6 +76,9 @@ class SlurmCluster(Value, tag="slurm"):
     """
 
     name: str
+    rest: str = ""
+    token_file: str = ""
+    token_command: str = ""
     conf: str = ""
     commands: str = ""
     delegate: bool = False

@@ -36,10 +36,13 @@ class Site:
 
     def __init__(self, place: Path, lab: Lab, *, delegates: bool = False) -> None:
         self.place = place
-        cluster = SlurmCluster(name="lab", conf=lab.layout.conf, delegate=delegates)
+        cluster = self.cluster(lab, delegates=delegates)
         self.process = Process(
             place / "home", Settings(mail_program="none", nodes=1, gpus="0", clusters=(cluster,))
         )
+
+    def cluster(self, lab: Lab, *, delegates: bool) -> SlurmCluster:
+        return SlurmCluster(name="lab", conf=lab.layout.conf, delegate=delegates)
 
     @property
     def client(self) -> Client:

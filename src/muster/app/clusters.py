@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -47,6 +48,9 @@ def add(options: AddClusterOptions) -> int:
     home, kept = _opened(options.home)
     cluster = SlurmCluster(
         name=options.name,
+        rest=options.rest or "",
+        token_file=str(options.token_file.expanduser().absolute()) if options.token_file else "",
+        token_command=options.token_command or "",
         conf=options.conf or "",
         commands=options.commands or "",
         delegate=options.delegate,
@@ -60,7 +64,10 @@ def add(options: AddClusterOptions) -> int:
         prefix=options.prefix or "",
         order=1 + len(kept.clusters),
     )
+    _demand_rest(cluster)
     _use(cluster, home, kept)
+    if cluster.token_file:
+        _warn_of_readers(cluster.token_file)
     return 0
 
 
@@ -87,10 +94,8 @@ def add_kubernetes(options: AddKubernetesOptions) -> int:
         order=1 + len(kept.clusters),
     )
     _use(cluster, home, kept)
-    if path and os.stat(path).st_mode & 0o044:
-        click.echo(
-            f"caution: others can read {path}, and be Muster there: chmod 600 {path}", err=True
-        )
+    if path:
+        _warn_of_readers(path)
     return 0
 
 
@@ -113,6 +118,30 @@ def show(options: ClustersOptions) -> int:
     for each in kept.clusters:
         click.echo(_line(each))
     return 0
+
+
+def _demand_rest(cluster: SlurmCluster) -> None:
+    tokens = [each for each in (cluster.token_file, cluster.token_command) if each]
+    if tokens and not cluster.rest:
+        raise BadSettingsError("a token is for slurmrestd: say where it is with --rest URL")
+    if len(tokens) > 1:
+        raise BadSettingsError("either --token-file or --token-command, not both")
+    if cluster.rest and urlsplit(cluster.rest).scheme not in {"http", "https", "unix"}:
+        raise BadSettingsError(
+            f"--rest {cluster.rest}: write http://host:6820, https://host:6820 or unix:/path"
+        )
+
+    if cluster.rest and cluster.containers == "pyxis" and not (cluster.conf or cluster.commands):
+        raise BadSettingsError(
+            "slurmrestd has no word for pyxis: name Slurm's commands as well, with --conf or "
+            "--commands, or use --containers apptainer"
+        )
+
+
+def _warn_of_readers(path: str) -> None:
+    if os.stat(path).st_mode & 0o044:
+        text = f"caution: others can read {path}, and be Muster there: chmod 600 {path}"
+        click.echo(text, err=True)
 
 
 def _use(cluster: OtherCluster, home: Path, kept: Settings) -> None:

@@ -30,9 +30,10 @@ from muster.backends.slurm.commands import Access as SlurmAccess
 from muster.backends.slurm.commands import Commands
 from muster.backends.slurm.images import Containers
 from muster.backends.slurm.nodes import Fleet
+from muster.backends.slurm.rest import Rest, RestAccess
 from muster.backends.slurm.submission import Manner
 from muster.backends.slurm.version import caution
-from muster.backends.slurm.wire import SlurmDownError, SlurmRefusedError
+from muster.backends.slurm.wire import SlurmDownError, SlurmRefusedError, WholeWire
 from muster.model.cluster import Node
 from muster.model.value import ClusterName, GpuModel, Instant, QueuePath
 from muster.settings import (
@@ -76,7 +77,7 @@ def caution_of(cluster: OtherCluster) -> str:
     match cluster:
         case SlurmCluster():
             try:
-                return caution(_commands(cluster).version())
+                return caution(_wire(cluster).version())
             except (SlurmDownError, SlurmRefusedError) as error:
                 return f"it does not say which Slurm it is: {error}"
         case KubernetesCluster():
@@ -87,7 +88,8 @@ def manner_of(cluster: OtherCluster) -> tuple[str, str]:
     """Its kind, and who chooses nodes, in a word each."""
     match cluster:
         case SlurmCluster():
-            return "slurm", "delegates" if cluster.delegate else "places"
+            way = " by slurmrestd" if cluster.rest else ""
+            return "slurm", f"delegates{way}" if cluster.delegate else f"places{way}"
         case KubernetesCluster():
             return "kubernetes", "places"
 
@@ -110,26 +112,28 @@ def _slurm_backend(
         only=cluster.partitions,
         models=_models(cluster),
         order=cluster.order,
+        suspends=not cluster.rest or _commands(cluster) is not None,
     )
     folder = home / CLUSTERS / cluster.name
-    return SlurmBackend(link, _commands(cluster), folder, wake, clock)
+    return SlurmBackend(link, _wire(cluster), folder, wake, clock)
 
 
 def _slurm_nodes(cluster: SlurmCluster) -> tuple[Node, ...]:
-    commands = _commands(cluster)
+    wire = _wire(cluster)
     try:
         fleet = Fleet(
             cluster=ClusterName(cluster.name),
-            partitions=commands.partitions(),
+            partitions=wire.partitions(),
             only=cluster.partitions,
             models=_models(cluster),
             prefix=cluster.prefix,
         )
-        found = tuple(each.node for each in commands.nodes(fleet))
+        found = tuple(each.node for each in wire.nodes(fleet))
     except (SlurmDownError, SlurmRefusedError) as error:
-        text = f"cluster {cluster.name} does not answer: {error}; is --conf its slurm.conf?"
+        asked = "see --rest and its token" if cluster.rest else "is --conf its slurm.conf?"
+        text = f"cluster {cluster.name} does not answer: {error}; {asked}"
         raise BadSettingsError(text) from error
-    accounts, qualities = commands.accounts(), commands.qualities()
+    accounts, qualities = wire.accounts(), wire.qualities()
     for account in (cluster.account, *cluster.accounts.values()):
         _demand_known("account", account, accounts, cluster)
     for quality in (cluster.qos, *cluster.qualities.values()):
@@ -209,7 +213,20 @@ def _by_queue(texts: Mapping[str, str]) -> dict[QueuePath, str]:
     return {QueuePath(queue): text for queue, text in texts.items()}
 
 
-def _commands(cluster: SlurmCluster) -> Commands:
+def _wire(cluster: SlurmCluster) -> WholeWire:
+    """By slurmrestd where one is named, else by Slurm's commands."""
+    if not cluster.rest:
+        return Commands(SlurmAccess(conf=cluster.conf or None, folder=cluster.commands or None))
+    access = RestAccess(
+        url=cluster.rest, token_file=cluster.token_file, token_command=cluster.token_command
+    )
+    return Rest(access, _commands(cluster))
+
+
+def _commands(cluster: SlurmCluster) -> Commands | None:
+    """Beside slurmrestd only those that are named: others may be of another cluster."""
+    if not cluster.conf and not cluster.commands:
+        return None
     return Commands(SlurmAccess(conf=cluster.conf or None, folder=cluster.commands or None))
 
 

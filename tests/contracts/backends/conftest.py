@@ -10,7 +10,7 @@ from contracts.backends.engine import Engine
 from contracts.backends.kubernetes_engine import KubernetesEngine, kubernetes_lab
 from contracts.backends.pretending import PretendEngine
 from contracts.backends.real import ExampleEngine, LocalEngine
-from contracts.backends.slurm_engine import SlurmEngine, slurm_lab
+from contracts.backends.slurm_engine import WITH_TOKENS, RestEngine, SlurmEngine, slurm_lab
 from kubernetes_real.lab import Lab as KubernetesLab
 
 
@@ -21,12 +21,18 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
+def lab_with_tokens() -> Iterator[Lab]:
+    with slurm_lab(WITH_TOKENS, nodes=2) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def kubernetes() -> Iterator[KubernetesLab]:
     with kubernetes_lab() as found:
         yield found
 
 
-@pytest.fixture(params=["simulated", "local", "example", "slurm", "kubernetes"])
+@pytest.fixture(params=["simulated", "local", "example", "slurm", "slurmrestd", "kubernetes"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Every backend there is, one after the other, with nothing running."""
     # The socket's name must be short, and other users must reach the folder.
@@ -39,6 +45,8 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
             engine = LocalEngine(home)
         case "slurm":
             engine = SlurmEngine(home, request.getfixturevalue("lab"))
+        case "slurmrestd":
+            engine = RestEngine(home, request.getfixturevalue("lab_with_tokens"))
         case "kubernetes":
             engine = KubernetesEngine(home, request.getfixturevalue("kubernetes"))
         case _:

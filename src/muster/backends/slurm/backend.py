@@ -37,7 +37,7 @@ _AT_ONCE = 20
 class SlurmLink(Value):
     """A cluster as the administrator named it.
 
-    site: which Muster this is, in the marks on our jobs.
+    site: which Muster this is, in the marks on our jobs. suspends: the way to it can do that.
     """
 
     name: ClusterName
@@ -46,6 +46,7 @@ class SlurmLink(Value):
     only: tuple[str, ...] = ()
     models: dict[str, GpuModel] = {}  # noqa: RUF012 -- copied by the value
     order: int = 0
+    suspends: bool = True
 
 
 class SlurmBackend:
@@ -58,6 +59,7 @@ class SlurmBackend:
         )
         self._abilities = Abilities(
             repartition=False,
+            suspend=link.suspends,
             device_wall=False,
             images=link.manner.containers is not Containers.NONE,
             image_files=link.manner.containers is not Containers.NONE,

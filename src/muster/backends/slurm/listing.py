@@ -122,7 +122,25 @@ class Listing:
 def _read(line: str) -> QueuedJob | None:
     """None where it is what comes after the end of a line in somebody's comment."""
     row = _row(line)
-    return _job(row) if row["JobID"].isdecimal() and len(line) >= _COMMENT_AT else None
+    return queued(row) if row["JobID"].isdecimal() and len(line) >= _COMMENT_AT else None
+
+
+def queued(row: Mapping[str, str]) -> QueuedJob:
+    """The job of one row, by the names of `squeue -O`."""
+    nodes = _nodes(row["NodeList"])
+    status = row["exit_code"]
+    return QueuedJob(
+        id=row["JobID"],
+        whole=row["HetJobID"] if _count(row["HetJobID"]) else row["JobID"],
+        state=row["State"],
+        uid=int(row["UserID"]) if row["UserID"].isdecimal() else None,
+        status=int(status) if status.isdecimal() else 0,
+        started_s=_seconds(row["StartTime"]),
+        ended_s=_seconds(row["EndTime"]),
+        nodes=nodes,
+        holds=_holds(row, nodes),
+        key=key_in(row["Comment"]),
+    )
 
 
 def held_by_others(jobs: Iterable[QueuedJob]) -> dict[NodeId, Taken]:
@@ -182,23 +200,6 @@ def _row(line: str) -> Mapping[str, str]:
         row[name] = line[begin : begin + width].strip()
         begin += width
     return row
-
-
-def _job(row: Mapping[str, str]) -> QueuedJob:
-    nodes = _nodes(row["NodeList"])
-    status = row["exit_code"]
-    return QueuedJob(
-        id=row["JobID"],
-        whole=row["HetJobID"] if _count(row["HetJobID"]) else row["JobID"],
-        state=row["State"],
-        uid=int(row["UserID"]) if row["UserID"].isdecimal() else None,
-        status=int(status) if status.isdecimal() else 0,
-        started_s=_seconds(row["StartTime"]),
-        ended_s=_seconds(row["EndTime"]),
-        nodes=nodes,
-        holds=_holds(row, nodes),
-        key=key_in(row["Comment"]),
-    )
 
 
 def _holds(row: Mapping[str, str], nodes: Sequence[NodeId]) -> Taken:

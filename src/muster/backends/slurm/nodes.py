@@ -1,7 +1,7 @@
 """What `scontrol` says of nodes and partitions, as nodes of ours. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from muster.backends.slurm.fields import fields
 from muster.backends.slurm.gres import Gres, devices, gres_in
@@ -70,7 +70,7 @@ def partitions(text: str) -> tuple[Partition, ...]:
         )
         for row in rows
     ]
-    return tuple(sorted(found, key=lambda each: (not each.is_default, each.name)))
+    return in_order(found)
 
 
 def duration(text: str) -> Duration | None:
@@ -92,14 +92,22 @@ def duration(text: str) -> Duration | None:
 
 def nodes(text: str, fleet: Fleet) -> tuple[SlurmNode, ...]:
     """Every node of `scontrol -o show node` that is in a partition that we may use."""
-    return tuple(_nodes(text, fleet))
+    rows = (fields(line) for line in text.splitlines() if line.startswith("NodeName="))
+    return nodes_of(rows, fleet)
 
 
-def _nodes(text: str, fleet: Fleet) -> Iterator[SlurmNode]:
-    for line in text.splitlines():
-        if not line.startswith("NodeName="):
-            continue
-        row = fields(line)
+def nodes_of(rows: Iterable[Mapping[str, str]], fleet: Fleet) -> tuple[SlurmNode, ...]:
+    """The same of rows, by the names of `scontrol show node`."""
+    return tuple(_nodes(rows, fleet))
+
+
+def in_order(found: Iterable[Partition]) -> tuple[Partition, ...]:
+    """The default one first, the others by name."""
+    return tuple(sorted(found, key=lambda each: (not each.is_default, each.name)))
+
+
+def _nodes(rows: Iterable[Mapping[str, str]], fleet: Fleet) -> Iterator[SlurmNode]:
+    for row in rows:
         partition = _partition(row.get("Partitions", ""), fleet)
         if partition is not None:
             yield _node(row, partition, fleet)

@@ -68,3 +68,19 @@ class Wire(Protocol):
     def limit(self, handle: str, minutes: int | None) -> None:
         """Slurm's own limit; None: there is none."""
         ...
+
+
+class WholeWire(Wire, Protocol):
+    """And what is asked only when a cluster is added, or looked after."""
+
+    def version(self) -> str:
+        """Which Slurm it says that it is."""
+        ...
+
+    def accounts(self) -> tuple[str, ...]:
+        """Those in whose name jobs can be; none where Slurm keeps no accounts."""
+        ...
+
+    def qualities(self) -> tuple[str, ...]:
+        """Every QOS; none where Slurm keeps no accounts."""
+        ...

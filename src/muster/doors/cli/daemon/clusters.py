@@ -23,6 +23,7 @@ def cluster() -> None:
 
 
 _OF_SLURM = {
+    *("rest", "token_file", "token_command"),
     *("conf", "commands", "delegate", "partition", "qos", "containers", "prefix"),
     *("queue_account", "queue_qos"),
 }
@@ -36,6 +37,7 @@ _OF_KUBERNETES = {
     epilog=example(
         "muster cluster add lab --slurm --conf /etc/slurm/slurm.conf",
         "muster cluster add big --slurm --delegate --model a100=A100-80GB",
+        "muster cluster add far --slurm --rest https://slurm:6820 --token-file jwt",
         "muster cluster add hpc --slurm --queue-account acme/nlp=science",
         "muster cluster add gke --kubernetes --context gke --image python:3.12",
         "muster cluster add aks --kubernetes --queue-namespace acme/nlp=nlp",
@@ -45,6 +47,13 @@ _OF_KUBERNETES = {
 @click.argument("name")
 @click.option("--slurm", is_flag=True, help="It is a Slurm cluster.")
 @click.option("--kubernetes", is_flag=True, help="It is a Kubernetes cluster.")
+@click.option("--rest", metavar="URL", help="Its slurmrestd: http://host:6820 or unix:/path.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="The JWT for slurmrestd, of root or SlurmUser; read again whenever it is shown.",
+)
+@click.option("--token-command", help="What prints that JWT, in the place of a file.")
 @click.option("--conf", help="Its slurm.conf; else what its commands find themselves.")
 @click.option("--commands", help="The folder of its sbatch, squeue ...; else the PATH.")
 @click.option(
@@ -135,6 +144,9 @@ def add(
     if slurm:
         options = AddClusterOptions(
             name=name,
+            rest=said["rest"],
+            token_file=said["token_file"],
+            token_command=said["token_command"],
             conf=said["conf"],
             commands=said["commands"],
             delegate=said["delegate"],

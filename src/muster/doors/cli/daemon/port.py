@@ -89,6 +89,7 @@ class RestoreOptions(Value):
 class AddClusterOptions(Value):
     """A Slurm cluster to use besides this machine.
 
+    rest: the address of its slurmrestd; token_file, token_command: where the JWT for it is.
     conf: its slurm.conf; commands: the folder of its commands. delegate: Slurm chooses the nodes.
     models: which GPUs the types of its gres are, by type. accounts, qualities: for queues and those
     below them, by queue.
@@ -96,6 +97,9 @@ class AddClusterOptions(Value):
     """
 
     name: str
+    rest: str | None = None
+    token_file: Path | None = None
+    token_command: str | None = None
     conf: str | None = None
     commands: str | None = None
     delegate: bool = False
