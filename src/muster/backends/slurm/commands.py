@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from muster.backends.attempts import Deed, End, Kill, Resume, Send
 from muster.backends.local.isolation.users import LaunchError, LocalUser, local_user, surroundings
+from muster.backends.slurm.clients import without_clients
 from muster.backends.slurm.listing import FORMAT, Listing, QueuedJob, accounted
 from muster.backends.slurm.nodes import Fleet, Partition, SlurmNode, nodes, partitions
 from muster.backends.slurm.refusals import failure
@@ -31,8 +32,6 @@ log = logging.getLogger(__name__)
 
 _KILLED = frozenset({-signal.SIGKILL, -signal.SIGTERM})
 """By who ends what the machine has no room for: it says nothing of what was asked."""
-
-_SCRIPT_START = 4_096
 
 _AT_A_TIME = 4
 """Most of the time that `sbatch` takes it reads its configuration, or waits."""
@@ -160,7 +159,7 @@ class Commands:
         hosts = "".join(f"{node}\n" for node in asked.hosts)
         with _readable(asked.script) as script, _readable(hosts) as listed:
             env = {**surroundings(whose), **asked.env, **self._conf}
-            env["PATH"] = _without_clients(env["PATH"])
+            env["PATH"] = without_clients(env["PATH"])
             if hosts:
                 env["SLURM_HOSTFILE"] = f"/proc/self/fd/{listed}"
             words = [
@@ -233,18 +232,6 @@ class Surrounds:
     cwd: str = "/"
     umask: int = -1
     files: tuple[int, ...] = ()
-
-
-def _without_clients(path: str) -> str:
-    """Where programs are found, but for our commands of Slurm's names: there, Slurm's are meant."""
-    return os.pathsep.join(each for each in path.split(os.pathsep) if not _has_client(each))
-
-
-def _has_client(folder: str) -> bool:
-    with contextlib.suppress(OSError), open(os.path.join(folder, "srun"), "rb") as file:
-        start = file.read(_SCRIPT_START)
-        return start.startswith(b"#!") and b"muster" in start
-    return False
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from muster.backends.attempts import Deed, End, Kill, Resume, Send
 from muster.backends.local.isolation.users import LaunchError, local_user, surroundings
 from muster.backends.slurm import rest_reading as reading
+from muster.backends.slurm.clients import without_clients
 from muster.backends.slurm.commands import Commands
 from muster.backends.slurm.listing import QueuedJob
 from muster.backends.slurm.nodes import Fleet, Partition, SlurmNode
@@ -171,8 +172,9 @@ class Rest:
     def _job(self, told: Submission, user: UserName) -> str:
         whose = local_user(user)
         folder = told.workdir or whose.home
-        asked = Asked(told=told, env={**surroundings(whose), **told.env}, folder=folder)
-        body = document(asked, self._spoken())
+        env = {**surroundings(whose), **told.env}
+        env["PATH"] = without_clients(env["PATH"])
+        body = document(Asked(told=told, env=env, folder=folder), self._spoken())
         answer = self._ask("POST", "slurm", "job/submit", body, user=user)
         handle = str(answer.get("job_id") or "")
         if not handle.isdecimal():

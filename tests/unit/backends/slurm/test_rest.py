@@ -18,7 +18,7 @@ from muster.backends.attempts import Kill, Resume, Send
 from muster.backends.slurm.rest import Rest, RestAccess
 from muster.backends.slurm.submission import Submission
 from muster.backends.slurm.wire import SlurmDownError, SlurmNotYetError, SlurmRefusedError
-from muster.model.value import UserName
+from muster.model.value import UserName, replace
 
 Json = dict[str, Any]
 
@@ -37,6 +37,7 @@ class Pretended:
         self.asked: list[str] = []
         self.users: list[str] = []
         self.tokens: list[str] = []
+        self.sent: list[Json] = []
 
     def says(self, asked: str, *answers: tuple[int, Json | str]) -> None:
         self.answers[asked] = list(answers)
@@ -71,7 +72,8 @@ def pretended(path: Path | None = None) -> Generator[tuple[Pretended, str]]:
 def _handler(made: Pretended) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            length = int(self.headers.get("Content-Length") or 0)
+            made.sent.append(json.loads(self.rfile.read(length) or b"{}"))
             asked = f"{self.command} {self.path}"
             made.asked.append(asked)
             made.users.append(self.headers.get("X-SLURM-USER-NAME") or "")
@@ -146,6 +148,17 @@ def test_a_job_is_submitted_as_its_user_and_must_be_theirs(tmp_path: Path) -> No
     assert isinstance(stranger[0], SlurmRefusedError)
     assert "the same names and numbers" in str(stranger[0])
     assert server.asked[-1] == "DELETE /slurm/v0.0.38/job/7"
+
+
+def test_a_job_does_not_find_our_commands_of_slurms_names(tmp_path: Path) -> None:
+    (tmp_path / "srun").write_text("#!/usr/bin/python -m muster\n", encoding="ascii")
+    batch = replace(BATCH, env={"PATH": f"{tmp_path}:/usr/bin"})
+    with pretended() as (server, url):
+        server.says("POST /slurm/v0.0.38/job/submit", (200, {"job_id": 7}))
+        Rest(RestAccess(url=url)).submit(((batch, ME),))
+
+    sent = server.sent[server.asked.index("POST /slurm/v0.0.38/job/submit")]
+    assert sent["job"]["environment"]["PATH"] == "/usr/bin"
 
 
 def test_what_is_only_a_warning_does_not_undo_a_submission() -> None:
