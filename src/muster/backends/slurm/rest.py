@@ -15,7 +15,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
@@ -33,6 +33,7 @@ from muster.backends.slurm.refusals import failure
 from muster.backends.slurm.rest_submission import Asked, UnknownOptionError, document, limit
 from muster.backends.slurm.submission import Submission
 from muster.backends.slurm.topology import Topology
+from muster.backends.slurm.usage import Usage
 from muster.backends.slurm.wire import (
     SlurmDownError,
     SlurmNotYetError,
@@ -95,6 +96,9 @@ class Rest:
 
     def finished(self, handle: str) -> QueuedJob | None:
         return reading.finished(self._ask("GET", "slurmdb", f"job/{handle}"), handle)
+
+    def usage(self, handles: Sequence[str]) -> Mapping[str, Usage]:
+        return self._through_commands("what running jobs use").usage(handles)
 
     def submit(self, asked: Sequence[tuple[Submission, UserName]]) -> Sequence[Submitted]:
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
