@@ -29,7 +29,6 @@ from muster.doors.kubernetes.objects.value import (
     annotations_of,
     copied,
     items,
-    labels_of,
     metadata,
     name_of,
     namespace_of,
@@ -48,6 +47,7 @@ from muster.doors.kubernetes.pods.queues_of import (
     priority_class_object,
     priority_classes,
 )
+from muster.doors.kubernetes.pods.refreshed import refreshed
 from muster.doors.kubernetes.pods.rejected import rejected
 from muster.doors.kubernetes.pods.status_of import SeenPod, status_of, unformed_status
 from muster.doors.kubernetes.pods.unschedulable import Around, message
@@ -542,16 +542,7 @@ class PodKeeper:
             self._create(kind, wanted)
             return
         old = self._view.read(kept)
-        new = copied(old)
-        new["spec"] = wanted["spec"]
-        metadata(new)["labels"] = {**labels_of(old), **labels_of(wanted)}
-        status = part(wanted, "status")
-        before = part(old, "status")
-        new["status"] = {**status, "conditions": _same_times(status, before)}
-        for name in ("capacity", "allocatable"):
-            # What somebody else says that it has, such as licences, stays.
-            others = {key: each for key, each in part(before, name).items() if _is_foreign(key)}
-            new["status"][name] = {**part(status, name), **others}
+        new = refreshed(old, wanted)
         if new != old:
             self._writer.put_as_is(self._request(kind, new), kept, new)
 
@@ -582,26 +573,6 @@ def _place(job: Job | None) -> Place | None:
     label = "" if job is None else job.spec.labels.get(POD_LABEL, "")
     namespace, slash, name = label.partition("/")
     return (namespace, name) if slash else None
-
-
-def _same_times(status: JsonObject, old: JsonObject) -> list[JsonObject]:
-    """Conditions that are as they were say so since when they were."""
-    before: dict[str, JsonObject] = {
-        str(each.get("type")): each for each in items(old, "conditions")
-    }
-    found: list[JsonObject] = []
-    for each in items(status, "conditions"):
-        was = before.get(str(each["type"]), {})
-        if was.get("status") == each["status"]:
-            times = ("lastHeartbeatTime", "lastTransitionTime")
-            found.append({**each, **{name: was[name] for name in times}})
-        else:
-            found.append(each)
-    return found
-
-
-def _is_foreign(resource: str) -> bool:
-    return "/" in resource and not resource.startswith("nvidia.com/")
 
 
 def _os_name() -> str:
