@@ -1,6 +1,5 @@
 """`muster diagnose`: why a job is slow, what that costs, and what to change."""
 
-import textwrap
 from collections.abc import Iterator, Mapping
 
 import click
@@ -15,7 +14,7 @@ from muster.api.diagnosis import (
 from muster.doors.cli.jobs.named import labelled, one_job
 from muster.doors.cli.jobs.timeline import STEPS, timeline_lines
 from muster.doors.cli.options import document_options, example, job_argument
-from muster.doors.cli.screen.printing import facts, show_one
+from muster.doors.cli.screen.printing import facts, show_one, wrapped
 from muster.doors.cli.screen.screen import BOLD, Screen
 from muster.doors.cli.screen.table import Column, lines
 from muster.doors.cli.screen.text import memory
@@ -90,13 +89,6 @@ def diagnosed(found: EfficiencyDocument, call: Call) -> Iterator[str]:
         yield from wrapped(f"  {number}. {fix.text}", screen, indent="     ")
         if fix.flag:
             yield f"     {fix.flag}"
-
-
-def wrapped(text: str, screen: Screen, *, indent: str = "  ") -> list[str]:
-    """The sentence in as many lines as the screen is narrow."""
-    if screen.width is None:
-        return [text]
-    return textwrap.wrap(text, screen.width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def money(micros: int) -> str:

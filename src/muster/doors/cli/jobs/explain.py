@@ -22,7 +22,7 @@ from muster.doors.cli.options import (
     job_argument,
     jobs_argument,
 )
-from muster.doors.cli.screen.printing import facts, say, say_lines, show_one
+from muster.doors.cli.screen.printing import facts, say, say_lines, show_one, wrapped
 from muster.doors.cli.screen.screen import BOLD, GREEN, Screen
 from muster.doors.cli.screen.text import clean_lines, counted, jobs_text
 from muster.doors.cli.screen.times import Moment
@@ -99,7 +99,9 @@ def _explained(
     found: ExplanationDocument, screen: Screen, moment: Moment, labels: Mapping[int, str]
 ) -> Iterator[str]:
     own = labels[found.job]
-    yield f"job {own} is {screen.state(found.state)}: {clean_lines(found.text)}"
+    first, *others = wrapped(f"job {own} is {found.state}: {clean_lines(found.text)}", screen)
+    yield first.replace(found.state, screen.state(found.state), 1)
+    yield from others
     yield from facts(
         screen,
         [
@@ -114,7 +116,7 @@ def _explained(
     if found.alternatives:
         yield screen.paint("What would help:", BOLD)
         for number, each in enumerate(found.alternatives, 1):
-            yield f"  {number}. {help_text(each, screen)}"
+            yield from help_lines(f"  {number}. ", each, screen)
         yield f"To have it so: muster explain {own} --apply 1"
 
 
@@ -158,10 +160,11 @@ def _parts(turn: TurnDocument) -> tuple[tuple[str, int], ...]:
     )
 
 
-def help_text(each: AlternativeDocument, screen: Screen) -> str:
+def help_lines(before: str, each: AlternativeDocument, screen: Screen) -> Iterator[str]:
     """Its sentence says what would come of it; in colour where that is a start at once."""
-    text = clean_lines(each.text).removesuffix(".")
-    return screen.paint(text, GREEN) if each.starts_now else text
+    text = before + clean_lines(each.text).removesuffix(".")
+    for line in wrapped(text, screen, indent=" " * len(before)):
+        yield screen.paint(line, GREEN) if each.starts_now else line
 
 
 def _in_one_line(job: JobDocument, screen: Screen, moment: Moment) -> str:

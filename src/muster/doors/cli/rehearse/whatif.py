@@ -8,7 +8,7 @@ import click
 from muster.api.pages import RehearsalAsked
 from muster.api.site import MovedDocument, RehearsalDocument
 from muster.doors.cli.jobs.dates import about, range_text
-from muster.doors.cli.jobs.explain import help_text
+from muster.doors.cli.jobs.explain import help_lines
 from muster.doors.cli.options import document_options, example
 from muster.doors.cli.rules.apply import file_option, read_file
 from muster.doors.cli.rules.quota import asked_of, quota_options
@@ -93,7 +93,8 @@ def _told(found: RehearsalDocument, screen: Screen, moment: Moment) -> Iterator[
     )
     if found.alternatives:
         yield screen.paint("What would help:", BOLD)
-        yield from (f"  {help_text(each, screen)}" for each in found.alternatives)
+        for each in found.alternatives:
+            yield from help_lines("  ", each, screen)
 
 
 def _moves(found: RehearsalDocument, moment: Moment) -> Iterator[str]:

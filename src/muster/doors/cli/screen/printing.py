@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -73,13 +74,30 @@ def facts(screen: Screen, pairs: Iterable[tuple[str, str]]) -> list[str]:
     """`Name:   value` lines, aligned; pairs without a value are left out."""
     shown = [(title, value) for title, value in pairs if value]
     width = max((len(title) for title, _ in shown), default=0) + 1
-    return [_fact(screen, title, value, width) for title, value in shown]
+    return [line for title, value in shown for line in _fact(screen, title, value, width)]
 
 
-def _fact(screen: Screen, title: str, value: str, width: int) -> str:
-    if value.startswith("\n"):
-        return screen.paint(f"{title}:", BOLD) + clean_lines(value)
-    return f"{screen.paint(f'{title}:'.ljust(width), BOLD)} {clean_lines(value)}"
+def _fact(screen: Screen, title: str, value: str, width: int) -> list[str]:
+    text = clean_lines(value)
+    if text.startswith("\n"):
+        return [screen.paint(f"{title}:", BOLD) + text]
+    margin = " " * (width + 1)
+    first, *others = wrapped(margin + text, screen, indent=margin)
+    name = screen.paint(f"{title}:".ljust(width), BOLD)
+    return [f"{name} {first.removeprefix(margin)}", *others]
+
+
+def wrapped(text: str, screen: Screen, *, indent: str = "  ") -> list[str]:
+    """The sentence in as many lines as it takes; a text that has lines keeps them."""
+    if screen.width is None or "\n" in text:
+        return text.split("\n")
+    return textwrap.wrap(
+        text,
+        screen.width,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def sortable(text: str) -> tuple[int, float, str]:
