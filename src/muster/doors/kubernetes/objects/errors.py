@@ -139,6 +139,7 @@ class StatusError(MusterError):
     """A request that fails with a `Status`.
 
     kind, name: whatever the details name; None: there are no details.
+    token: with which a list that cannot go on as it began goes on all the same.
     """
 
     def __init__(
@@ -148,19 +149,21 @@ class StatusError(MusterError):
         *,
         details: JsonObject | None = None,
         code: int | None = None,
+        token: str = "",
     ) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
         self.details = details
         self.code = code or reason.code
+        self.token = token
 
     def status(self) -> JsonObject:
         """The `Status` as clients read it."""
         answer: JsonObject = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.token} if self.token else {},
             "status": "Failure",
             "message": self.message,
         }

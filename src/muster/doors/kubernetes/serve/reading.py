@@ -25,7 +25,13 @@ from muster.doors.kubernetes.serve.form import Form, Shape
 from muster.doors.kubernetes.serve.rows import META, Rows, partial, table_row
 from muster.doors.kubernetes.serve.view import ObjectView
 from muster.model.kept_object import KeptObject
-from muster.model.value import Instant, Value
+from muster.model.value import MINUTE, Instant, Value, replace
+
+GOES_ON_FOR = 5 * MINUTE
+"""So long a list that is read in pages goes on as one: what changes meanwhile shows in it."""
+
+LATEST = -1
+"""The version in the token of a list that goes on with whatever there is."""
 
 
 class Selection(Value):
@@ -111,14 +117,16 @@ class Reader:
                 self._view.demand_recent(int(listing.version))
             self._view.wait_for(int(listing.version))
         version, kept = self._view.kept(target.kind, target.namespace)
+        token = Token(version=version, began_at=self._clock())
         if listing.token:
-            version, start = self._token(listing)
-            kept = [each for each in kept if (each.key.namespace, each.key.name) > start]
+            given = self._given(listing)
+            token = token if given.version == LATEST else given
+            kept = [each for each in kept if (each.key.namespace, each.key.name) > given.start]
 
         def is_meant(each: KeptObject) -> bool:
             return selection.holds(self.filled(each, target.kind))
 
-        return self._page(kept, None if selection.is_everything else is_meant, listing, version)
+        return self._page(kept, None if selection.is_everything else is_meant, listing, token)
 
     def selection(self, kind: Kind, listing: Listing) -> Selection:
         """Which objects of a kind a request means."""
@@ -196,26 +204,27 @@ class Reader:
             table = {**self.table((), kind, form, include), "rows": rows}
         return {**table, "metadata": page.metadata}
 
-    def _token(self, listing: Listing) -> tuple[int, tuple[str, str]]:
-        version, start = parse_token(listing.token)
+    def _given(self, listing: Listing) -> "Token":
+        """StatusError: it is too old, with another one by which the list goes on from there."""
+        given = parse_token(listing.token)
+        if given.version == LATEST:
+            return given
         try:
-            self._view.demand_recent(version)
+            self._view.demand_recent(given.version)
         except StatusError:
-            text = (
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You can start a new list without the continue parameter."
-            )
-            raise StatusError(Reason.EXPIRED, text) from None
-        return version, start
+            raise _expired(given) from None
+        if self._clock() - given.began_at > GOES_ON_FOR:
+            raise _expired(given)
+        return given
 
     def _page(
         self,
         kept: list[KeptObject],
         is_meant: Callable[[KeptObject], bool] | None,
         listing: Listing,
-        version: int,
+        token: "Token",
     ) -> "Page":
-        """is_meant: None where all of them are."""
+        """is_meant: None where all of them are. token: of which version the list is."""
         found: list[KeptObject] = []
         limit = listing.limit or len(kept)
         for place, each in enumerate(kept):
@@ -224,13 +233,13 @@ class Reader:
             if len(found) == limit:
                 last = found[-1].key
                 return Page(
-                    version=version,
+                    version=token.version,
                     kept=tuple(found),
-                    token=written_token(version, last.namespace, last.name),
+                    token=written_token(replace(token, start=(last.namespace, last.name))),
                     remaining=len(kept) - place if is_meant is None else None,
                 )
             found.append(each)
-        return Page(version=version, kept=tuple(found))
+        return Page(version=token.version, kept=tuple(found))
 
 
 class Page(Value):
@@ -270,15 +279,24 @@ def _item(obj: JsonObject, kind: Kind) -> JsonObject:
     return {name: each for name, each in shown(obj).items() if name not in {"kind", "apiVersion"}}
 
 
-def written_token(version: int, namespace: str, name: str) -> str:
-    """Where the next page begins."""
+class Token(Value):
+    """Where the next page of a list begins. began_at: when its first one was asked for."""
+
+    version: int
+    began_at: Instant
+    start: tuple[str, str] = ("", "")
+
+
+def written_token(token: Token) -> str:
+    """As clients carry it."""
+    namespace, name = token.start
     start = f"{namespace}/{name}\0" if namespace else f"{name}\0"
-    text = json.dumps({"v": "meta.k8s.io/v1", "rv": version, "start": start})
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    fields = {"v": "meta.k8s.io/v1", "rv": token.version, "at": token.began_at, "start": start}
+    return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
 
 
-def parse_token(token: str) -> tuple[int, tuple[str, str]]:
-    """Version and the last place of the page before; StatusError for what is no such token."""
+def parse_token(token: str) -> Token:
+    """What a client carried; StatusError for what is no such token."""
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except ValueError:
@@ -287,9 +305,22 @@ def parse_token(token: str) -> tuple[int, tuple[str, str]]:
     try:
         found: Any = json.loads(raw)
         namespace, _, name = str(found["start"]).rstrip("\0").rpartition("/")
-        return int(found["rv"]), (namespace, name)
+        version, began_at = int(found["rv"]), Instant(int(found["at"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         _bad_token(f"invalid character '{_called(raw[:1])}' looking for beginning of value")
+    return Token(version=version, began_at=began_at, start=(namespace, name))
+
+
+def _expired(token: Token) -> StatusError:
+    text = (
+        "The provided continue parameter is too old to display a consistent list result. "
+        "You can start a new list without the continue parameter, or use the continue token in "
+        "this response to retrieve the remainder of the results. Continuing with the provided "
+        "token results in an inconsistent list - objects that were created, modified, or deleted "
+        "between the time the first chunk was returned and now may show up in the list."
+    )
+    later = written_token(replace(token, version=LATEST))
+    return StatusError(Reason.EXPIRED, text, token=later)
 
 
 def _bad_token(why: str) -> NoReturn:
