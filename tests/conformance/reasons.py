@@ -75,8 +75,8 @@ REASONS: tuple[Reason, ...] = (
     Reason(
         tests=r"EndpointSliceMirroring",
         said=r"Did not find matching EndpointSlice",
-        kind=Kind.MISSING,
-        words="Endpoints that somebody wrote are not mirrored into slices",
+        kind=Kind.MENDED,
+        words="Endpoints that somebody wrote are mirrored into slices",
     ),
     Reason(
         tests=r"Events API",

@@ -5,6 +5,7 @@ from heapq import heappop, heappush
 
 from muster.doors.kubernetes.controllers import (
     daemon_sets,
+    endpoint_mirrors,
     endpoints,
     garbage,
     kueue,
@@ -274,6 +275,18 @@ def _service_called(obj: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
     return () if held is None else (held,)
 
 
+def _endpoints_called(service: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
+    held = cluster.get(ENDPOINTS, namespace_of(service), name_of(service))
+    return () if held is None else (held,)
+
+
+def _endpoints_mirrored(piece: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
+    """The Endpoints of which this slice was made."""
+    held = cluster.by_uid(controller_uid(piece) or "")
+    is_one = held is not None and kind_name(held) == ENDPOINTS.qualified_kind
+    return (held,) if held is not None and is_one else ()
+
+
 def _pods_on(node: JsonObject, cluster: Cluster) -> Iterable[JsonObject]:
     return cluster.on_node(name_of(node))
 
@@ -408,6 +421,11 @@ _OF_THE_CLUSTER: tuple[Controller, ...] = (
             ENDPOINT_SLICE: managers(SERVICE),
             ENDPOINTS: _service_called,
         },
+    ),
+    _controller(
+        "endpoint-mirrors",
+        endpoint_mirrors.sync,
+        {ENDPOINTS: itself, SERVICE: _endpoints_called, ENDPOINT_SLICE: _endpoints_mirrored},
     ),
     _controller("events", forget, {EVENT: itself}),
     _controller("taint", nodes.taint, {NODE: itself}),
