@@ -225,6 +225,37 @@ def test_a_defined_kind_is_explained_and_checked(house: KubernetesHouse) -> None
     assert 'field "doors2" does not exist' in house.refused("explain vans.spec.doors2")
 
 
+RULED = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.cars.example.com}
+spec:
+  group: cars.example.com
+  scope: Namespaced
+  names: {kind: Cart, plural: carts}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-validations: [{rule: "self.size > 0"}]
+            properties: {size: {type: integer}}
+"""
+
+
+def test_who_defines_rules_that_are_not_evaluated_is_warned(house: KubernetesHouse) -> None:
+    made = house.shell("kubectl create -f -", stdin=RULED)
+
+    assert made.code == 0, made.err
+    at = "spec.versions[0].schema.openAPIV3Schema.properties.spec.x-kubernetes-validations"
+    assert f"Warning: {at}: rules are kept, and not evaluated" in made.err
+
+
 def test_events_and_autoscalers_have_two_faces(house: KubernetesHouse) -> None:
     place = f"-n {house.has_namespace('faces')}"
     house.kubectl(f"create {place} deployment web --image=busybox --replicas=0")

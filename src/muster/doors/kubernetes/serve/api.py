@@ -16,10 +16,18 @@ from muster.doors.kubernetes.objects.errors import (
     bad_request,
 )
 from muster.doors.kubernetes.objects.kept import warnings_about
-from muster.doors.kubernetes.objects.kinds import CRD, MEASURED, POD, POD_DISRUPTION_BUDGET
+from muster.doors.kubernetes.objects.kinds import (
+    CRD,
+    MEASURED,
+    MUTATING_WEBHOOK,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    VALIDATING_WEBHOOK,
+)
 from muster.doors.kubernetes.objects.parsing import UnreadableError
 from muster.doors.kubernetes.objects.rbac import Act
 from muster.doors.kubernetes.objects.selectors import parse_labels
+from muster.doors.kubernetes.objects.unread import unread_conditions, unread_rules
 from muster.doors.kubernetes.objects.value import (
     JsonObject,
     Kind,
@@ -370,11 +378,15 @@ class _Answering:
         return self._object(201, result.object, target, form)
 
     def _warn(self, target: Target, obj: JsonObject) -> None:
-        """Of what built-in kinds of other projects say and has no effect."""
+        """Of what an object says and has no effect."""
         if foreign_kind(target.kind.api_version, target.kind.kind) is not None:
             self._warnings += foreign_warnings(target.kind, obj)
         if target.kind == CRD and is_built_in(obj):
             self._warnings += (TEXT,)
+        if target.kind == CRD:
+            self._warnings += unread_rules(obj)
+        if target.kind in (MUTATING_WEBHOOK, VALIDATING_WEBHOOK):
+            self._warnings += unread_conditions(obj)
 
     def _change(self, verb: str, target: Target, identity: Identity, form: Form) -> Answer:
         options = "UpdateOptions" if verb == "update" else "PatchOptions"
