@@ -136,7 +136,8 @@ changelog: $(SYNCED) ## fold changes/ into CHANGELOG.md for the version in src/m
 
 lock: $(UV) ## resolve the dependencies again and write uv.lock, and those of the tested clients
 	@$(UV) lock --python $(PYTHON) --upgrade
-	@cd tests/clients && $(LOCK_CLIENTS) --universal requirements-clients.in -o requirements-clients.txt
+	@cd tests/clients && for list in clients jobstats; do \
+		$(LOCK_CLIENTS) --universal requirements-$$list.in -o requirements-$$list.txt || exit; done
 	@cd tests/clients && $(LOCK_CLIENTS) --python-platform linux --override overrides-lightning.txt \
 		requirements-lightning.in -o requirements-lightning.txt
 	@cd tests/kubernetes_clients && for list in libraries airflow; do \

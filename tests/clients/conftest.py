@@ -23,6 +23,11 @@ def lightning(slurm: House, request: pytest.FixtureRequest) -> Desk:
     return desk_of("lightning", slurm, request)
 
 
+@pytest.fixture
+def jobstats(slurm: House, request: pytest.FixtureRequest) -> Desk:
+    return desk_of("jobstats", slurm, request)
+
+
 def desk_of(name: str, slurm: House, request: pytest.FixtureRequest) -> Desk:
     """With a folder of its own, so that tests do not find each other's files."""
     found = environment(HERE, name)

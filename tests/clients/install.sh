@@ -18,6 +18,7 @@ torch() {
 }
 
 environment clients clients "$PYTHON"
+environment clients jobstats "$PYTHON"
 if torch; then
     environment clients lightning /usr/bin/python3 --system-site-packages
 else

@@ -45,6 +45,7 @@ CLIENTS = {
     "simple-slurm": "simple_slurm",
     "reframe-hpc": "reframe",
     "reportseff": "reportseff",
+    "job-defense-shield": "job_defense_shield",
     "slurm2sql": "slurm2sql",
     "clusterscope": "clusterscope",
     "turm": "turm",

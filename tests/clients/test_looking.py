@@ -4,6 +4,8 @@ import json
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from clients.desk import USER, Desk
 from muster.model.efficiency import DeviceUse, JobReport, NodeUse
 from muster.model.value import (
@@ -37,6 +39,51 @@ def test_reportseff_tells_how_well_a_job_used_what_it_had(desk: Desk) -> None:
 def test_reportseff_reads_what_gpus_did(desk: Desk) -> None:
     """From AdminComment, where Jobstats keeps it: of a job whose report is in the store."""
     job = desk.slurm.submits("--wait -J trained -t 1 -c 4 -o /dev/null --wrap true")
+    keeps(desk, job, busy_milli=900)
+
+    answer = desk.uses("reportseff", "--no-color", "--format=JobName,CPUEff,GPUEff,GPUMem", job)
+
+    assert answer.out.splitlines()[1].split() == ["trained", "50.0%", "90.0%", "25.0%"]
+
+
+@pytest.mark.slow
+def test_job_defense_shield_finds_who_leaves_gpus_idle(jobstats: Desk) -> None:
+    """By those who make Jobstats, with its decoder: of a job that was measured from start to end.
+
+    Jobstats says nothing of jobs that ran for less than a minute.
+    """
+    job = jobstats.slurm.submits("-t 2 --gres=gpu:1 -o /dev/null --wrap 'sleep 65'")
+    measured = f"sacct -n -X -P -j {job} -o AdminComment | grep -q JS1:H"
+    jobstats.uses("timeout", "240", "sh", "-c", f"until {measured}; do sleep 3; done")
+    config = jobstats.folder / "shield.yaml"
+    config.write_text(SHIELD.format(folder=jobstats.folder))
+
+    answer = jobstats.uses("job_defense_shield", f"--config-file={config}", "--zero-util-gpu-hours")
+
+    rows = [line.split() for line in answer.out.splitlines()]
+    # Its number, who, hours, how many jobs, which, and how many mails were sent.
+    assert [row[1:2] + row[3:5] for row in rows if USER in row] == [[USER, "1", job]]
+
+
+SHIELD = """
+violation-logs-path: {folder}
+email-files-path: {folder}
+email-domain-name: "@example.org"
+sender: hpc@example.org
+reply-to: hpc@example.org
+report-emails: [hpc@example.org]
+zero-util-gpu-hours-1:
+  cluster: local
+  partitions: ["*"]
+  min_run_time: 0
+  gpu_hours_threshold_user: 0
+  gpu_hours_threshold_admin: 0
+  email_file: idle.txt
+"""
+
+
+def keeps(desk: Desk, job: str, busy_milli: int) -> None:
+    """A report of ten minutes, as one is kept of a job that ran for so long."""
     report = JobReport(
         job=JobId(int(job)),
         attempt=1,
@@ -53,7 +100,7 @@ def test_reportseff_reads_what_gpus_did(desk: Desk) -> None:
                 gpu_milli=1_000,
                 held_ms=Duration(600_000),
                 index=0,
-                means={"busy": 900},
+                means={"busy": busy_milli},
                 memory_bytes=80 * 2**30,
                 memory_peak_bytes=20 * 2**30,
             ),
@@ -71,10 +118,6 @@ def test_reportseff_reads_what_gpus_did(desk: Desk) -> None:
     store = SqliteMeasured(desk.slurm.root / "home" / "telemetry.db")
     store.keep(Settled(reports=(report,)))
     store.close()
-
-    answer = desk.uses("reportseff", "--no-color", "--format=JobName,CPUEff,GPUEff,GPUMem", job)
-
-    assert answer.out.splitlines()[1].split() == ["trained", "50.0%", "90.0%", "25.0%"]
 
 
 def test_slurm2sql_makes_a_database_of_the_accounting(desk: Desk) -> None:
