@@ -19,7 +19,7 @@ from muster.settings import Listen, Settings, keep_settings, made_home
 
 T = TypeVar("T")
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Daemon:
