@@ -21,7 +21,8 @@ from muster.model.value import Instant, NodeId, UserName, replace
 KUBERNETES = UserName("kubernetes")
 """On whose behalf Kubernetes itself ends a pod, or an administrator with kubectl."""
 
-_HOPELESS = ("InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError")
+_NO_CONFIG = "CreateContainerConfigError"
+_HOPELESS = ("InvalidImageName", "ErrImageNeverPull", _NO_CONFIG)
 """A container that waits for one of these waits for ever."""
 
 _PULL_MS = 300_000
@@ -119,7 +120,10 @@ def hopeless(pods: Iterable[Pod], note: Note, now: Instant) -> EndReason | None:
     for pod in pods:
         reason = pod.waiting.partition(":")[0]
         is_stuck = "BackOff" in reason or "Err" in reason
-        if reason in _HOPELESS or (is_stuck and now - note.began_at > _PULL_MS):
+        # Variables of a user's pod are out of a Secret that may be on its way to the kubelet.
+        may_come = bool(pod.statuses) and reason == _NO_CONFIG
+        is_final = reason in _HOPELESS and not may_come
+        if is_final or (is_stuck and now - note.began_at > _PULL_MS):
             return LaunchFailed(text=pod.waiting)
     return None
 

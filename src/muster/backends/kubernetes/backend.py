@@ -322,7 +322,7 @@ class KubernetesBackend:
                 self._forget((action.job, action.attempt))
             case Supply():
                 nodes = {node.id: node for node in self._node_mirror.all()}
-                self._making.supply(action, nodes)
+                self._making.supply(action, nodes, self._clock())
             case Suspend() | Continue() | Cut() | Mend():
                 """None of these is among its abilities, and its nodes are Kubernetes' to mend."""
 

@@ -15,7 +15,7 @@ from muster.backends.kubernetes.register import AttemptId, Register
 from muster.backends.notes import Notes
 from muster.launch.pods.variables import MissingError
 from muster.model.cluster import Node
-from muster.model.value import NodeId, replace
+from muster.model.value import Instant, NodeId, replace
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +51,14 @@ class Making:
             ]
         )
 
-    def supply(self, action: Supply, nodes: Mapping[NodeId, Node]) -> None:
+    def supply(self, action: Supply, nodes: Mapping[NodeId, Node], now: Instant) -> None:
         """What pods of users read has changed: in files they see it, as on every Kubernetes."""
         key = (action.job, action.attempt)
         run, attempt = self._register.unbegun.get(key), self._register.attempts.get(key)
-        if run is not None:
+        if run is not None and attempt is not None:
             self._register.unbegun[key] = replace(run, supplies=action.sources)
             self._register.lacking.discard(key)
+            attempt.note = replace(attempt.note, began_at=now)
             return
         kept = self._notes.job(*key)
         if kept is None or attempt is None or attempt.is_over or not attempt.note.pods:

@@ -188,6 +188,15 @@ def test_an_image_that_does_not_come_ends_a_pod_that_has_not_begun() -> None:
     assert hopeless([begun], NOTE, NOW) is None
 
 
+def test_a_secret_may_take_a_while_to_reach_a_kubelet() -> None:
+    why = "failed to sync secret cache: timed out waiting for the condition"
+    pod = seen("Pending", container(waits("CreateContainerConfigError", why)))
+    soon = replace(NOTE, began_at=Instant(NOW - 20_000))
+
+    assert hopeless([pod], soon, NOW) is None
+    assert hopeless([pod], NOTE, NOW) is not None
+
+
 def test_the_others_of_a_gang_go_on_when_one_ends_and_not_when_one_is_lost() -> None:
     failed = seen("Failed", container(ended(1)))
     mate = seen("Running", container(RUNNING), rank=1)
