@@ -122,7 +122,9 @@ def _interrupted(found: InterruptionsDocument | None) -> Iterator[str]:
 
 def _head(found: EfficiencyDocument, moment: Moment) -> Iterator[tuple[str, str]]:
     elapsed = clock_span(moment.since(found.since) - moment.since(found.until))
-    yield "Attempt", f"{found.attempt}, {'over' if found.is_over else 'running'} after {elapsed}"
+    # What it used is counted every quarter of a minute; how it ended is known at once.
+    stands = "over" if found.is_over or found.ending is not None else "running"
+    yield "Attempt", f"{found.attempt}, {stands} after {elapsed}"
     yield "Held", f"{gpu_hours(found.gpu_seconds)} GPU hours"
     if found.cost_micros:
         yield "Cost", f"{money(found.cost_micros)}, of which wasted {money(found.wasted_micros)}"

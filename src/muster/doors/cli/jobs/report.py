@@ -142,5 +142,5 @@ JOBS: tuple[Column[EfficiencyDocument], ...] = (
     Column("BUSY", lambda each: percent(each.means_milli.get("busy")), "right"),
     Column("WASTED", lambda each: money(each.wasted_micros), "right"),
     Column("CAUSE", lambda each: each.cause or "-"),
-    Column("CONFIDENCE", lambda each: each.confidence, "spare"),
+    Column("CONFIDENCE", lambda each: each.confidence if each.cause else "-", "spare"),
 )
