@@ -47,6 +47,8 @@ KINDS_OF_NODE: tuple[NodesAre, ...] = (
     {"gpus": 2, "model": "A100-80GB"},
     {"gpus": 1, "model": "H200-141GB", "mig": ("1g.18gb@0", "2g.35gb@2")},
     {"gpus": 2, "model": "T4-16GB"},
+    {"gpus": 2, "parts": 4, "parts_by_mps": True},
+    {"gpus": 2, "parts": 2},
 )
 PLACES = (("z1", "r1"), ("z1", "r2"), ("z2", "r1"))
 SHAPES: tuple[GroupAsked, ...] = (

@@ -23,7 +23,7 @@ DEFAULT_MODEL = "A100-40GB"
 
 
 class NodesAre(TypedDict, total=False):
-    """What is special about some nodes."""
+    """What is special about some nodes. parts: into so many their engine has split each GPU."""
 
     gpus: int
     model: str
@@ -35,6 +35,8 @@ class NodesAre(TypedDict, total=False):
     labels: dict[str, str]
     taints: tuple[str, ...]
     mig: tuple[str, ...]
+    parts: int
+    parts_by_mps: bool
 
 
 class PoolIs(TypedDict, total=False):
@@ -160,4 +162,7 @@ def _device(node: str, index: int, fields: NodesAre) -> Device:
         model=GpuModel(model),
         memory_mib=MEMORY_MIB[model] if gib is None else gib * GIB,
         mig=tuple(instance(text) for text in fields["mig"]) if "mig" in fields else None,
+        turns=fields.get("parts"),
+        mps=fields.get("parts_by_mps", "parts" not in fields),
+        split="parts" in fields,
     )

@@ -7,7 +7,7 @@ from muster.model.event import Event, NodeGone, NodeSeen
 from muster.model.gpu import Device, Mig
 from muster.model.placement import DeviceShare
 from muster.model.resources import Resources
-from muster.model.value import Instant, NodeId, Value, replace
+from muster.model.value import DeviceId, Instant, NodeId, Value, replace
 
 
 class Taken(Value):
@@ -68,14 +68,25 @@ def without(node: Node, taken: Taken, ours: Iterable[DeviceShare]) -> Node:
     amount, devices = taken.amount, _without_instances(node.devices, taken.mig, held)
     count = -(-amount.gpu_milli // 1_000)
     used = {each.device for each in held}
-    spare = [each.id for each in reversed(devices) if each.id not in used and each.mig is None]
-    gone = frozenset(spare[:count])
+    gone: set[DeviceId] = set()
+    for each in reversed(devices):
+        if count > 0 and each.id not in used and each.mig is None:
+            gone.add(each.id)
+            count -= (each.turns or 1) if each.split else 1
+    left = tuple(each for each in devices if each.id not in gone)
     return replace(
         node,
         cpu_milli=max(0, node.cpu_milli - amount.cpu_milli),
         memory_mib=max(0, node.memory_mib - amount.memory_mib),
-        devices=tuple(each for each in devices if each.id not in gone),
+        devices=tuple(map(_full, left)) if count > 0 else left,
     )
+
+
+def _full(device: Device) -> Device:
+    """One that is split, and of which others have parts that nobody can tell from ours."""
+    if not device.split:
+        return device
+    return replace(device, healthy=False, reason="others have the rest of its parts")
 
 
 def _without_instances(

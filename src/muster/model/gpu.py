@@ -89,6 +89,8 @@ class Device(Value):
     not well, for people.
     turns: how many turns its engine counts on it, of which tasks have one or several; None: as many
     as tasks ask for. mps: does its engine give parts of it by MPS?
+    split: its engine has split it for good into as many parts as it has turns, by MPS where `mps`
+    says so. A task has one of them, and nobody all of it.
     """
 
     id: DeviceId
@@ -100,6 +102,7 @@ class Device(Value):
     reason: str = ""
     turns: int | None = None
     mps: bool = True
+    split: bool = False
     judged: DeviceState | None = None
 
     @property

@@ -7,6 +7,8 @@ from muster.backends.fleet import Taken
 from muster.model.resources import Resources
 
 GPU = "nvidia.com/gpu"
+GPU_PART = "nvidia.com/gpu.shared"
+"""What a device plugin may call a part of a GPU that it gives to several pods."""
 MIG = "nvidia.com/mig-"
 
 _UNITS = {
@@ -60,7 +62,8 @@ def taken_of(amounts: Mapping[str, str]) -> Taken:
         amount=Resources(
             cpu_milli=_up(1_000 * quantity(amounts.get("cpu", 0))),
             memory_mib=_up(quantity(amounts.get("memory", 0)) / _MIB),
-            gpu_milli=1_000 * _up(quantity(amounts.get(GPU, 0))),
+            gpu_milli=1_000
+            * _up(quantity(amounts.get(GPU, 0)) + quantity(amounts.get(GPU_PART, 0))),
         ),
         mig={
             name.removeprefix(MIG): int(quantity(count))

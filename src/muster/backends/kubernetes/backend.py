@@ -100,8 +100,6 @@ class KubernetesBackend:
         )
         self._pod_mirror: Mirror[Pod] = Mirror(client, "/api/v1/pods", pod_of, self._poke)
         self._abilities = Abilities(
-            mps=False,
-            time_share=False,
             repartition=False,
             suspend=False,
             # Where NVIDIA's runtime is the usual one, a variable of the pod's gives it all GPUs.

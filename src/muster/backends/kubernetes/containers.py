@@ -7,6 +7,7 @@ from muster.backends.kubernetes.manifest import NO_GPUS, devices_of
 from muster.backends.kubernetes.pod_values import Readable, text_of, variables
 from muster.launch.images import reference
 from muster.lifecycle.pod_abilities import own_volumes
+from muster.model.cluster import Node
 from muster.model.placement import Placement
 from muster.model.pod import (
     CheckpointSeen,
@@ -35,6 +36,7 @@ class Room(Value):
 
     placement: Placement
     limit_mib: int
+    node: Node | None = None
 
 
 class Around(Value):
@@ -128,7 +130,7 @@ def _resources(own: Container, room: Room, has: Resources) -> Json:
         limits["cpu"] = f"{cpu_milli}m"
     if memory_mib and (own.memory_mib or room.limit_mib):
         limits["memory"] = f"{memory_mib}Mi"
-    for name in devices_of(room.placement) if has.gpu_milli else ():
+    for name in devices_of(room.placement, room.node) if has.gpu_milli else ():
         requests[name] = limits[name] = str(has.gpu_milli // 1_000)
     return {"requests": requests, "limits": limits}
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from muster.backends.base import Run
-from muster.backends.kubernetes.amounts import GPU, MIG
+from muster.backends.kubernetes.amounts import GPU, GPU_PART, MIG
+from muster.backends.kubernetes.nodes import PRODUCT_LABEL, SHARED
 from muster.backends.kubernetes.pods import (
     ATTEMPT,
     CONTAINER,
@@ -29,7 +30,8 @@ from muster.backends.kubernetes.pods import (
 from muster.launch.attempt import DeviceAccess, memory_limit_of
 from muster.launch.images import reference
 from muster.launch.prepare import PreparedAttempt, prepare
-from muster.model.gpu import Mig
+from muster.model.cluster import Node
+from muster.model.gpu import Mig, MpsShare, Slice, TimeShare
 from muster.model.job import Toleration
 from muster.model.launch import Runs
 from muster.model.placement import Placement
@@ -371,18 +373,30 @@ def _resources(run: Run, placement: Placement) -> Json:
     memory_mib = memory_limit_of(run, placement)
     if memory_mib:
         requests["memory"] = limits["memory"] = f"{memory_mib}Mi"
-    for name, count in devices_of(placement).items():
+    for name, count in devices_of(placement, run.nodes.get(placement.node)).items():
         requests[name] = limits[name] = str(count)
     return {"requests": requests, "limits": limits}
 
 
-def devices_of(placement: Placement) -> dict[str, int]:
+def devices_of(placement: Placement, node: Node | None) -> dict[str, int]:
     """How many of what a device plugin gives."""
     found: dict[str, int] = {}
     for share in placement.devices:
-        name = f"{MIG}{share.slice.profile}" if isinstance(share.slice, Mig) else GPU
+        name = _name_of(share.slice, node)
         found[name] = found.get(name, 0) + 1
     return found
+
+
+def _name_of(part: Slice | None, node: Node | None) -> str:
+    """Parts of GPUs have a name of their own, unless the product of the node's GPUs says so."""
+    match part:
+        case None:
+            return GPU
+        case Mig(profile=profile):
+            return f"{MIG}{profile}"
+        case TimeShare() | MpsShare():
+            product = "" if node is None else node.labels.get(PRODUCT_LABEL, "")
+            return GPU if product.endswith(SHARED) else GPU_PART
 
 
 def _tolerations(run: Run, placement: Placement, manner: Manner) -> Iterator[Json]:

@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.backends.instances import packed
-from muster.backends.kubernetes.amounts import GPU, MIG, counted, plain, quantity
+from muster.backends.kubernetes.amounts import GPU, GPU_PART, MIG, counted, plain, quantity
 from muster.model.cluster import Node, NodeState, Taint
 from muster.model.gpu import Device, MigInstance
 from muster.model.gpu_products import memory_of, model_of
-from muster.model.value import ClusterName, DeviceId, GpuModel, NodeId, PoolName, Value
+from muster.model.value import ClusterName, DeviceId, GpuModel, NodeId, PoolName, Value, replace
 
 POOL_LABEL = "muster.io/pool"
 PRODUCT_LABEL, MEMORY_LABEL = "nvidia.com/gpu.product", "nvidia.com/gpu.memory"
 REPLICAS_LABEL = "nvidia.com/gpu.replicas"
+STRATEGY_LABEL = "nvidia.com/gpu.sharing-strategy"
+SHARED = "-SHARED"
+"""How the product ends where parts are called as whole GPUs are."""
+_LONGEST_COUNT = 5
 _OF_STATE = (
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/unreachable",
@@ -85,25 +89,51 @@ def _devices(
 ) -> tuple[Device, ...]:
     model = _model(labels, fleet)
     memory_mib = memory_of(model) or int(quantity(labels.get(MEMORY_LABEL, 0)))
-    whole = 0 if _is_shared(labels) else counted(amounts.get(GPU, 0))
+    split = _split(labels, amounts)
+    whole = counted(amounts.get(GPU, 0)) if split is None else split.gpus
     cut = _cut(model, amounts)
 
     def device(index: int, mig: tuple[MigInstance, ...] | None) -> Device:
         id = DeviceId(f"{name}/gpu{index}")
-        return Device(id=id, index=index, model=model, memory_mib=memory_mib, mig=mig)
+        one = Device(
+            id=id, index=index, model=model, memory_mib=memory_mib, mig=mig, turns=0, mps=False
+        )
+        if split is None or mig is not None:
+            return one
+        return replace(one, turns=split.parts, mps=split.by_mps, split=True)
 
     found = [device(index, None) for index in range(whole)]
     found += [device(whole + index, each) for index, each in enumerate(cut)]
     return tuple(found)
 
 
-def _is_shared(labels: Mapping[str, str]) -> bool:
-    """Does the device plugin give each of its GPUs to several pods at a time?
+class _Split(Value):
+    """So many GPUs of a node are given to several pods at a time, in so many parts each."""
 
-    Such a GPU is never anybody's alone, and which of them a pod gets nobody says.
+    gpus: int
+    parts: int
+    by_mps: bool
+
+
+def _split(labels: Mapping[str, str], amounts: Mapping[str, str]) -> _Split | None:
+    """None where each GPU is one pod's alone.
+
+    Which of them a part is of nobody says, only how many there are. Where it is not said how they
+    are kept apart, nothing keeps them apart.
     """
+    if not _is_shared(labels):
+        return None
+    said = labels.get(REPLICAS_LABEL, "")
+    parts = int(said) if said.isdecimal() and len(said) < _LONGEST_COUNT else 0
+    offered = counted(amounts.get(GPU_PART, 0)) or counted(amounts.get(GPU, 0))
+    gpus = offered // parts if parts > 1 else 0
+    return _Split(gpus=gpus, parts=parts, by_mps=labels.get(STRATEGY_LABEL) == "mps")
+
+
+def _is_shared(labels: Mapping[str, str]) -> bool:
+    """Does the device plugin give each of its GPUs to several pods at a time?"""
     product, replicas = labels.get(PRODUCT_LABEL, ""), labels.get(REPLICAS_LABEL, "")
-    return product.endswith("-SHARED") or (replicas.isdecimal() and int(replicas[:9]) > 1)
+    return product.endswith(SHARED) or (replicas.isdecimal() and int(replicas[:9]) > 1)
 
 
 def _model(labels: Mapping[str, str], fleet: Fleet) -> GpuModel:
@@ -111,7 +141,7 @@ def _model(labels: Mapping[str, str], fleet: Fleet) -> GpuModel:
     if product in fleet.models:
         return fleet.models[product]
     # A GPU that is cut is labelled with `-MIG-` and a profile, or that it is mixed.
-    plain = product.partition("-MIG")[0].removesuffix("-SHARED")
+    plain = product.partition("-MIG")[0].removesuffix(SHARED)
     if not plain:
         return GpuModel("GPU")
     return model_of(plain.replace("-", " "), int(quantity(labels.get(MEMORY_LABEL, 0))))

@@ -111,7 +111,8 @@ def _all_readable(run: Run, manner: Manner, key: Key) -> Iterator[Readable]:
 def _pod(run: Run, readable: Readable, whose: Identity | None, manner: Manner, key: Key) -> Json:
     pod, placement = readable.pod, run.allocation.placements[readable.rank]
     chooses = whose is None or whose.uid == 0
-    room = Room(placement=placement, limit_mib=memory_limit_of(run, placement))
+    node = run.nodes.get(placement.node)
+    room = Room(placement=placement, limit_mib=memory_limit_of(run, placement), node=node)
     around = Around(part=readable, room=room, mounts=tuple(shared_mounts(manner)), chooses=chooses)
     made = frame(run, Part(rank=readable.rank, placement=placement, whose=whose), manner, key)
     made["metadata"]["annotations"] |= {PART: OF_USERS, POD: f"{pod.namespace}/{pod.name}"}

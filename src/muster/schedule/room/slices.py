@@ -26,7 +26,7 @@ class DeviceState(Value, cache_hash=True):
     """All that decides what more a device can take.
 
     layout: the MIG instances that exist, None while MIG mode is off; taken: those in use.
-    turns, mps: as of the device.
+    turns, mps, split: as of the device. One that is split is never idle: it is in that use.
     """
 
     model: GpuModel
@@ -39,6 +39,7 @@ class DeviceState(Value, cache_hash=True):
     taken: tuple[MigInstance, ...] = ()
     turns: int | None = None
     mps: bool = True
+    split: bool = False
 
     @property
     def name(self) -> str:
@@ -46,7 +47,8 @@ class DeviceState(Value, cache_hash=True):
         cuts = "-" if self.layout is None else _text(self.layout)
         numbers = f"{self.use:d}.{self.left_milli}.{self.left_mib}.{self.replicas}"
         shares = "" if self.turns is None and self.mps else f".{self.turns}.{self.mps:d}"
-        return f"{self.model}.{self.memory_mib}.{numbers}.{cuts}.{_text(self.taken)}{shares}"
+        split = ".split" if self.split else ""
+        return f"{self.model}.{self.memory_mib}.{numbers}.{cuts}.{_text(self.taken)}{shares}{split}"
 
 
 class Choice(Value):
@@ -62,6 +64,9 @@ class Choice(Value):
 
 def resting(device: Device) -> DeviceState:
     """The device without tenants."""
+    use = Use.IDLE
+    if device.split:
+        use = Use.MPS if device.mps else Use.TIME
     return DeviceState(
         model=device.model,
         memory_mib=device.memory_mib,
@@ -69,6 +74,9 @@ def resting(device: Device) -> DeviceState:
         layout=None if device.mig is None else in_order(device.mig),
         turns=device.turns,
         mps=device.mps,
+        use=use,
+        replicas=(device.turns or 0) if use is Use.TIME else 0,
+        split=device.split,
     )
 
 
@@ -117,9 +125,17 @@ def _mps(state: DeviceState, share: MpsShare, *, may_cut: bool) -> tuple[Choice,
     opens = _can_become_uncut(state, may_cut=may_cut)
     if not state.mps or (not opens and state.use is not Use.MPS):
         return ()
+    if state.split and not _is_part(share, state.turns or 1):
+        return ()
     if share.milli > state.left_milli or mps_memory_mib(share, state.memory_mib) > state.left_mib:
         return ()
     return (Choice(after=_mps_taken(state, share), cuts=state.layout is not None),)
+
+
+def _is_part(share: MpsShare, turns: int) -> bool:
+    """Is this what one of so many equal parts is, but for rounding? Its memory is not chosen."""
+    least, most = WHOLE_GPU_MILLI // (turns + 1), WHOLE_GPU_MILLI // turns
+    return share.memory_mib == 0 and least < share.milli <= most
 
 
 def _time(state: DeviceState, share: TimeShare, *, may_cut: bool) -> tuple[Choice, ...]:

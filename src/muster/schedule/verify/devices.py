@@ -68,7 +68,8 @@ def _shared(case: Case, seats: Seats) -> Iterator[Shared]:
             continue
         # The usual case: one task has the whole device, which no other has and nothing cuts.
         is_alone = len(here) == 1 and not to_come and device.id not in held
-        if is_alone and here[0].slice is None and _is_uncut(case, node, device):
+        is_plain = _is_uncut(case, node, device) and not device.split
+        if is_alone and here[0].slice is None and is_plain:
             continue
         yield Shared(
             device=device,
@@ -165,6 +166,23 @@ def _turns_fit(shared: Shared) -> str | None:
     return None
 
 
+def _parts_are_as_split(shared: Shared) -> str | None:
+    """Of a device that its engine has split, a task has one of its equal parts."""
+    turns, by_mps = shared.device.turns or 1, shared.device.mps
+    for each in shared.new + shared.coming if shared.device.split else ():
+        match each.slice:
+            case TimeShare(replicas=replicas):
+                is_part = not by_mps and replicas == turns
+            case MpsShare(milli=milli, memory_mib=0):
+                # More of them than there are parts would come to more than the device.
+                is_part = by_mps and milli * turns <= 1_000 < milli * (turns + 1)
+            case _:
+                is_part = False
+        if not is_part:
+            return f"It is split into {turns} parts for good, and is given away otherwise"
+    return None
+
+
 def _instances_exist(shared: Shared) -> str | None:
     """MIG instances exist in the device's layout, at their start."""
     layout = shared.layout or ()
@@ -192,6 +210,7 @@ CHECKS: tuple[Callable[[Shared], str | None], ...] = (
     _whole_is_alone,
     _mps_fits,
     _turns_fit,
+    _parts_are_as_split,
     _instances_exist,
     _instances_are_used_once,
 )

@@ -1,9 +1,12 @@
 from typing import Any
 
+import pytest
+
 from muster.backends.kubernetes.nodes import Fleet, node_of
 from muster.model.cluster import NodeState, Taint
 from muster.model.value import ClusterName, GpuModel
 
+SHARED = "nvidia.com/gpu.shared"
 FLEET = Fleet(cluster=ClusterName("pods"))
 
 
@@ -56,12 +59,43 @@ def test_taints_keep_jobs_off_but_for_that_of_gpus() -> None:
     assert node.taints == (Taint(key="team", value="vision"),)
 
 
-def test_gpus_that_several_pods_have_at_a_time_are_nobody_s_alone() -> None:
-    shared = {"nvidia.com/gpu.product": "A100-SXM4-40GB-SHARED", "nvidia.com/gpu.replicas": "4"}
+@pytest.mark.parametrize(
+    ("amounts", "product"),
+    [({"nvidia.com/gpu": "8"}, "A100-SXM4-40GB-SHARED"), ({SHARED: "8"}, "A100-SXM4-40GB")],
+)
+@pytest.mark.parametrize(
+    ("strategy", "by_mps"), [("mps", True), ("time-slicing", False), (None, False)]
+)
+def test_gpus_that_several_pods_have_at_a_time_are_split(
+    amounts: dict[str, str], product: str, strategy: str | None, by_mps: bool
+) -> None:
     found = document()
-    found["metadata"]["labels"] = {**(found["metadata"].get("labels") or {}), **shared}
+    labels = {"nvidia.com/gpu.product": product, "nvidia.com/gpu.replicas": "4"}
+    if strategy is not None:
+        labels["nvidia.com/gpu.sharing-strategy"] = strategy
+    found["metadata"]["labels"] = labels
+    found["status"]["allocatable"] = amounts
+
+    devices = node_of(found, FLEET).devices
+
+    assert [(each.turns, each.mps, each.split) for each in devices] == [(4, by_mps, True)] * 2
+
+
+@pytest.mark.parametrize("replicas", ["", "x", "1", "99999999999"])
+def test_parts_that_nobody_counts_are_not_given_away(replicas: str) -> None:
+    found = document()
+    found["metadata"]["labels"] = {
+        "nvidia.com/gpu.product": "A100-SXM4-40GB-SHARED",
+        "nvidia.com/gpu.replicas": replicas,
+    }
 
     assert node_of(found, FLEET).devices == ()
+
+
+def test_a_gpu_that_is_not_split_is_given_away_whole_or_not_at_all() -> None:
+    devices = node_of(document(), FLEET).devices
+
+    assert {(each.turns, each.mps, each.split) for each in devices} == {(0, False, False)}
 
 
 def test_labels_say_where_a_node_is_and_one_without_them_is_there_by_itself() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model.cluster import Abilities
-from muster.model.gpu import Mig, MigInstance, MpsShare, TimeShare
+from muster.model.gpu import Mig, MigInstance, MpsShare, Slice, TimeShare
 from muster.model.job import Ask, JobState, Where
 from muster.model.placement import Placement
 from muster.model.plan import Repartition
@@ -336,3 +336,20 @@ def test_a_claim_may_count_on_a_cut_that_will_be_possible() -> None:
     yard.policy = Policy(repartition=False)
     yard.device("n1", 0, mig=(small,))
     assert yard.judge(clear(1, at("n1", "g0", LARGE, starts=[4]))) == ["device"]
+
+
+@pytest.mark.parametrize(
+    ("by_mps", "part"), [(True, MpsShare(milli=250)), (False, TimeShare(replicas=4))]
+)
+def test_of_a_device_that_is_split_for_good_a_task_has_one_of_its_parts(
+    by_mps: bool, part: Slice
+) -> None:
+    others = (HALF, TURN, MpsShare(milli=250, memory_mib=1), TimeShare(replicas=4))
+    for wrong in (None, *(each for each in others if each != part)):
+        yard = Yard()
+        yard.device("n1", 0, turns=4, mps=by_mps, split=True)
+        yard.waits(1, group(1, asking(1, part)))
+        yard.waits(2, group(1, asking(1, wrong)))
+
+        assert yard.judge(start(1, at("n1", "g0", part))) == []
+        assert yard.judge(start(2, at("n1", "g0", wrong))) == ["device"]
