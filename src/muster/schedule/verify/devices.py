@@ -176,7 +176,7 @@ def _parts_are_as_split(shared: Shared) -> str | None:
             case MpsShare(milli=milli, memory_mib=0):
                 # More of them than there are parts would come to more than the device.
                 is_part = by_mps and milli * turns <= 1_000 < milli * (turns + 1)
-            case _:
+            case MpsShare() | Mig() | None:
                 is_part = False
         if not is_part:
             return f"It is split into {turns} parts for good, and is given away otherwise"
