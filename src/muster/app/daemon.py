@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from muster.doors.kubernetes.adopting.adopter import Adopter
     from muster.doors.rest.serve import Tcp
 
-START_PATIENCE_S = 60.0
+START_PATIENCE_S = 180.0
+"""A large database, or a machine that does much else: who cannot start is noticed at once."""
 LEAD_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
 LOCK_TRIES = 50
