@@ -1,32 +1,39 @@
 """What telemetry costs: a series on the page of metrics, a whole page, a look, and the rest of us.
 
-    make bench NAME=telemetry [BEFORE=CHECKOUT] [ARGS="--rounds 5"]
+    make bench NAME=telemetry [BEFORE=CHECKOUT] [ARGS="--batches 100 --jobs 25"]
 
 - Text is made of 50,000 series as a large installation has them, and beside it by prometheus_client
   where that is installed (it is no dependency of ours).
 - A whole page is made of a record of 10,000 nodes with 80,000 GPUs, 1,000 queues and 100,000 jobs.
 - A look is that of a leader at 8 pretend GPUs that 8 jobs hold: without NVML, whose own time is
   measured in bench/gpu, where there is a GPU.
-- BEFORE is a checkout from before telemetry, with its .venv. Submissions and no-op jobs are
-  measured with it and with this one, in turn; here with a look every 5 s and a page every second,
-  which is worse than by default.
+- Submissions and no-op jobs are measured with telemetry and without it, in turn, batch by batch;
+  looked at every 15 s and read by a Prometheus every 15 s. Without it is the same code, and nobody
+  follows commits, looks, judges or sends. BEFORE, a checkout with its .venv, takes turns too.
 """
 
 import argparse
 import gzip
 import http.client
 import os
+import signal
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from bench._musters import MUSTER, Home, muster, percentile, until
+from bench._musters import Home, muster, percentile, until
 from bench.report import Cell, Row, report
 from muster.api.requests import SubmitDocument
+from muster.app.daemon import running_pid
+from muster.client.errors import ClientError, UnreachableError
 from muster.controller.loop.controller import LastPlan
 from muster.controller.watching.device_source import DeviceSource
 from muster.controller.watching.left_out import LeftOut
@@ -69,13 +76,16 @@ CLUSTER, POOL, MODEL = ClusterName("lab"), PoolName("main"), GpuModel("H100-80GB
 NOW = Instant(1_800_000_000_000)
 NAMES, QUEUES = 50, 1_000
 
+OFF, ON = "off", "on"
+NODES, GPUS = 4, "8xA100-40GB"
+READ_EVERY_S = 15
+
 
 def main() -> None:
     options = _options()
     rows: list[Row] = [*_text_rows(), *_page_rows()]
     figures = _look_figures()
-    if options.before is not None:
-        figures |= _others(options.before, options.rounds, options.jobs)
+    figures |= _others(options.before, options.batches, options.jobs)
     report("telemetry", figures, rows)
 
 
@@ -265,51 +275,143 @@ def _allocation(number: int, node: Node) -> Allocation:
     )
 
 
-# Beside a checkout from before telemetry.
+# Beside a Muster without telemetry.
 
 
-def _others(before: Path, rounds: int, jobs: int) -> dict[str, Cell]:
-    found: dict[str, list[tuple[float, float]]] = {"with": [], "before": []}
-    for number in range(rounds):
-        print(f"round {number + 1} of {rounds}")
-        found["before"].append(_measured(jobs, str(before / ".venv/bin/muster"), scraped=False))
-        found["with"].append(_measured(jobs, MUSTER, scraped=True))
-    p99 = {name: median(each[0] for each in of) for name, of in found.items()}
-    rate = {name: median(each[1] for each in of) for name, of in found.items()}
-    return {
-        "submit_p99_ms_before": round(1_000 * p99["before"], 2),
-        "submit_p99_ms_with": round(1_000 * p99["with"], 2),
-        "submit_p99_ratio": round(p99["with"] / p99["before"], 3),
-        "no_op_jobs_per_s_before": round(rate["before"], 1),
-        "no_op_jobs_per_s_with": round(rate["with"], 1),
-        "no_op_jobs_ratio": round(rate["with"] / rate["before"], 3),
+class _Site(NamedTuple):
+    """A Muster that is measured, and its daemon: all others stand still meanwhile."""
+
+    home: Home
+    daemon: int
+
+    def pause(self) -> None:
+        os.kill(self.daemon, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.kill(self.daemon, signal.SIGCONT)
+
+    def cpu_ms(self) -> float:
+        """What all threads of the daemon had of the processors until now."""
+        tasks = Path(f"/proc/{self.daemon}/task").glob("*/schedstat")
+        return sum(int(each.read_text().split()[0]) for each in tasks) / 1e6
+
+
+class _Taken(NamedTuple):
+    """What one batch of jobs took."""
+
+    submits_s: Sequence[float]
+    lasted_s: float
+    cpu_ms: float
+
+
+def _others(before: Path | None, batches: int, jobs: int) -> dict[str, Cell]:
+    """All of them are up at once and take turns, so that they meet the same load of the machine.
+
+    Looks and pages come by the clock, also by that of the time in which a daemon stands still: so
+    a job here bears more of them than it would alone.
+    """
+    with ExitStack() as stack:
+        sites = {OFF: stack.enter_context(_unwatched()), ON: stack.enter_context(_watched())}
+        if before is not None:
+            program = str(before / ".venv/bin/muster")
+            sites["before"] = _site(
+                stack.enter_context(muster(nodes=NODES, gpus=GPUS, program=program))
+            )
+        taken: dict[str, list[_Taken]] = {name: [] for name in sites}
+        for site in sites.values():
+            _batch(site, jobs)
+            site.pause()
+        try:
+            for number in range(batches):
+                turn = sorted(sites) if number % 2 else sorted(sites, reverse=True)
+                for name in turn:
+                    sites[name].go_on()
+                    taken[name].append(_batch(sites[name], jobs))
+                    sites[name].pause()
+        finally:
+            for site in sites.values():
+                site.go_on()
+        return dict(_compared(taken, jobs))
+
+
+def _batch(site: _Site, jobs: int) -> _Taken:
+    cpu_ms, began = site.cpu_ms(), time.monotonic()
+    submits = [_seconds(lambda: site.home.client.submit_document(_no_op())) for _ in range(jobs)]
+    until(lambda: site.home.live() == 0, 0.005)
+    return _Taken(submits, time.monotonic() - began, site.cpu_ms() - cpu_ms)
+
+
+def _compared(taken: Mapping[str, Sequence[_Taken]], jobs: int) -> Iterator[tuple[str, Cell]]:
+    """Medians of pairs beside the sums: where others work too, some batches tell of them alone."""
+    p99 = {
+        name: percentile([each for batch in batches for each in batch.submits_s], 99)
+        for name, batches in taken.items()
     }
+    lasted_s = {name: sum(each.lasted_s for each in taken[name]) for name in taken}
+    count = jobs * len(taken[OFF])
+    yield "no_op_jobs_of_each", count
+    yield "submit_p99_ratio", round(p99[ON] / p99[OFF], 3)
+    slowest = (
+        max(on.submits_s) / max(off.submits_s)
+        for off, on in zip(taken[OFF], taken[ON], strict=True)
+    )
+    yield "submit_slowest_of_batch_ratio_median", round(median(slowest), 3)
+    yield "no_op_jobs_ratio", round(lasted_s[OFF] / lasted_s[ON], 3)
+    pairs = zip(taken[OFF], taken[ON], strict=True)
+    yield "no_op_jobs_ratio_median", round(median(a.lasted_s / b.lasted_s for a, b in pairs), 3)
+    for name, batches in taken.items():
+        yield f"submit_p99_ms_{name}", round(1_000 * p99[name], 2)
+        yield f"no_op_jobs_per_s_{name}", round(count / lasted_s[name], 1)
+        cpu_ms = sum(each.cpu_ms for each in batches)
+        yield f"daemon_cpu_ms_a_job_{name}", round(cpu_ms / count, 3)
 
 
-def _measured(jobs: int, program: str, *, scraped: bool) -> tuple[float, float]:
-    with muster(nodes=4, gpus="8xA100-40GB", program=program) as home:
-        scraper = _scraping(home) if scraped else None
-        times = [_seconds(lambda: home.client.submit_document(_wide())) for _ in range(jobs)]
-        home.cancel_all()
-        began = time.monotonic()
-        for _ in range(jobs):
-            home.client.submit_document(_no_op())
-        until(lambda: home.live() == 0, 0.02)
-        rate = jobs / (time.monotonic() - began)
-        if scraper is not None:
-            scraper.set()
-        return percentile(times, 99), rate
+@contextmanager
+def _watched() -> Generator[_Site]:
+    """As it is by default, and read by a Prometheus."""
+    with muster(nodes=NODES, gpus=GPUS) as home:
+        ended = _scraping(home)
+        yield _site(home)
+        ended.set()
+
+
+@contextmanager
+def _unwatched() -> Generator[_Site]:
+    with tempfile.TemporaryDirectory(prefix="muster-") as folder:
+        home = Home(Path(folder))
+        (home.folder / "logs").mkdir()
+        command = [sys.executable, "-m", "bench._unwatched", folder, str(NODES), GPUS]
+        environ = {**home.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        daemon = subprocess.Popen(command, env=environ)  # noqa: S603 -- our own program
+        try:
+            until(lambda: _leads(home), 0.05, 60)
+            yield _Site(home, daemon.pid)
+        finally:
+            home.stop()
+            daemon.wait()
+
+
+def _leads(home: Home) -> bool:
+    try:
+        return home.client.status().leading
+    except (UnreachableError, ClientError):
+        return False
+
+
+def _site(home: Home) -> _Site:
+    pid = running_pid(home.folder)
+    if pid is None:
+        raise RuntimeError(f"no Muster runs in {home.folder}")
+    return _Site(home, pid)
 
 
 def _scraping(home: Home) -> threading.Event:
-    """Reads the page every second, as Prometheus never does; looks come every 5 s."""
-    rules = home.client.site() + "\ntelemetry: {interval: 5s}\n"
-    home.client.apply(rules)
+    """Reads the page again and again until the event is set."""
     ended = threading.Event()
 
     def scrape() -> None:
         connection = _UnixConnection(home.folder / "muster.sock")
-        while not ended.wait(1):
+        while not ended.wait(READ_EVERY_S):
             connection.request("GET", "/metrics")
             connection.getresponse().read()
         connection.close()
@@ -328,10 +430,6 @@ class _UnixConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(str(self._path))
-
-
-def _wide() -> SubmitDocument:
-    return SubmitDocument(command=("sleep", "600"))
 
 
 def _no_op() -> SubmitDocument:
@@ -367,8 +465,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     before = os.environ.get("BEFORE")
     parser.add_argument("--before", type=Path, default=Path(before) if before else None)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=300)
+    parser.add_argument("--batches", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=25, help="in each batch")
     return parser.parse_args()
 
 
