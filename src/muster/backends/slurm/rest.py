@@ -57,8 +57,6 @@ _NOT_FOUND = 2_017
 """Slurm's number for a job that it does not know (any more)."""
 _CHANGES_NOW = 2_020
 _AGAIN_AFTER_S = (0.2, 0.5, 1.0, 2.0)
-_HELD = 2_042
-"""Also an error, though the job was taken."""
 
 
 class RestAccess(Value):
@@ -251,7 +249,8 @@ def _read(status: int, said: bytes) -> Json:
         raise SlurmDownError(f"what answered is no slurmrestd (status {status})")
     answer = cast("Json", found)
     words, numbers = reading.errors_in(answer), reading.error_numbers(answer)
-    if not words or numbers == {_HELD}:
+    # A job that has a number was taken: what else is said, such as that its node is down, is news.
+    if not words or answer.get("job_id"):
         return answer
     if status == HTTPStatus.BAD_REQUEST or _NOT_FOUND in numbers:
         raise SlurmRefusedError(words)

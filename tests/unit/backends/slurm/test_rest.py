@@ -161,8 +161,15 @@ def test_a_job_does_not_find_our_commands_of_slurms_names(tmp_path: Path) -> Non
     assert sent["job"]["environment"]["PATH"] == "/usr/bin"
 
 
-def test_what_is_only_a_warning_does_not_undo_a_submission() -> None:
-    taken = {**refusal(2_042, "Job is in held state"), "job_id": 7}
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (2_042, "Job is in held state, pending scheduler release"),
+        (2_015, "Required node not available (down, drained or reserved)"),
+    ],
+)
+def test_what_is_only_a_warning_does_not_undo_a_submission(number: int, text: str) -> None:
+    taken = {**refusal(number, text), "job_id": 7}
     with pretended() as (server, url):
         server.says("POST /slurm/v0.0.38/job/submit", (200, taken))
 
