@@ -12,7 +12,7 @@ from muster.doors.cli.cluster.status import gpus_text
 from muster.doors.cli.daemon.checks import machine_checks
 from muster.doors.cli.daemon.port import Check, DoctorOptions, Level
 from muster.doors.cli.options import colour_option, example, output_option
-from muster.doors.cli.screen.printing import say_lines, show_data
+from muster.doors.cli.screen.printing import say_lines, show_data, wrapped
 from muster.doors.cli.screen.screen import Screen
 from muster.doors.cli.screen.text import clean_lines, counted
 from muster.doors.cli.screen.times import Moment, short_span
@@ -108,10 +108,15 @@ def _mapped(me: MeDocument) -> Check:
 
 def _told(found: tuple[Check, ...], screen: Screen) -> Iterator[str]:
     width = max(len(each.name) for each in found)
+    margin = " " * (width + 8)
     for each in found:
-        level = screen.state(each.level.value.ljust(4))
-        yield f"{level}  {each.name.ljust(width)}  {clean_lines(each.text)}"
+        level = each.level.value.ljust(4)
+        text = f"{level}  {each.name.ljust(width)}  {clean_lines(each.text)}"
+        first, *others = wrapped(text, screen, indent=margin)
+        yield first.replace(level, screen.state(level), 1)
+        yield from others
         if each.advice and each.level is not Level.OK:
-            yield f"{'':6}{'':{width}}  -> {clean_lines(each.advice)}"
+            advice = f"{margin}-> {clean_lines(each.advice)}"
+            yield from wrapped(advice, screen, indent=f"{margin}   ")
     bad = [each for each in found if each.level is not Level.OK]
     yield f"{counted(len(bad), 'thing')} to look at." if bad else "All is well."
