@@ -212,7 +212,7 @@ def test_a_job_whose_node_dies_runs_again_elsewhere(here: Site, lab: Lab) -> Non
 
     lab.crash(node)
     try:
-        until(lambda: here.ran("moved"), lambda lines: len(lines) == 2, patience_s=120)
+        until(lambda: here.ran("moved"), lambda lines: len(lines) == 2)
         here.tells()
         found = over(here, job)
         # It was not sent to the dead node once more.
