@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from math import exp, log
 from statistics import NormalDist
 
-from muster.lifecycle.predict import HALF_AN_HOUR, LIMITED_SPREAD, Guess, Key, Predictor
+from muster.lifecycle.predict import HALF_AN_HOUR, Guess, Key, Predictor
 from muster.model.job import JobSpec
 from muster.model.value import Duration, JobId
 
@@ -44,7 +44,8 @@ class Durations:
 
     def __init__(self) -> None:
         self._by_time = _Way(HALF_AN_HOUR)
-        self._by_limit = _Way(Guess(middle=log(WHOLE_LIMIT), spread=LIMITED_SPREAD))
+        # No surer than a time, so that limits count for nothing before something is known of them.
+        self._by_limit = _Way(Guess(middle=log(WHOLE_LIMIT), spread=HALF_AN_HOUR.spread))
 
     def learn(self, job: JobId, spec: JobSpec, lasted: int) -> None:
         """A job took this long."""

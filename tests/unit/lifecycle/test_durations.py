@@ -67,14 +67,6 @@ def test_who_runs_already_takes_longer_than_it_has_run() -> None:
     assert beyond_all > 250 * HOUR
 
 
-def test_before_anything_is_known_of_limits_a_job_takes_about_its_limit() -> None:
-    durations = Durations()
-
-    drawn = [durations.drawn(spec(10 * HOUR), part / 10) for part in range(1, 10)]
-
-    assert HOUR < drawn[0] < drawn[4] <= drawn[8] == 10 * HOUR
-
-
 def test_one_short_job_without_a_limit_ends_nobody_s_job_that_has_one() -> None:
     durations = Durations()
     durations.learn(JobId(1), spec(name="hello"), 100)
