@@ -57,6 +57,7 @@ START_PATIENCE_S = 180.0
 """A large database, or a machine that does much else: who cannot start is noticed at once."""
 LEAD_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
+LOOK_AT_SIGNALS_S = 1.0
 LOCK_TRIES = 50
 LOCK_NAME = "daemon.lock"
 SWITCH_S = 0.000_2
@@ -187,7 +188,7 @@ def run(home: Path, beginning: Beginning | None = None, *, is_background: bool =
         )
         keep_settings(home, settings)
         try:
-            ended.wait()
+            _wait_for(ended)
         finally:
             serving.close()
             if adopter is not None:
@@ -196,6 +197,12 @@ def run(home: Path, beginning: Beginning | None = None, *, is_background: bool =
         muster.close()
         os.close(lock)
     return 0
+
+
+def _wait_for(ended: Event) -> None:
+    # A signal that came to another thread is taken note of when the main thread does something.
+    while not ended.wait(LOOK_AT_SIGNALS_S):
+        pass
 
 
 def _told_to_end() -> Event:
